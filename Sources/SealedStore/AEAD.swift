@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+
+import CSodium
+
+/// XChaCha20-Poly1305 with a random 192-bit nonce, stored as nonce ‖ ciphertext ‖ tag.
+///
+/// 192 bits of randomness need no counter, so copies of a store and crashed agents can never repeat a nonce.
+package enum AEAD {
+    package static let keyCount = Int(crypto_aead_xchacha20poly1305_ietf_KEYBYTES)
+    package static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
+    package static let tagCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
+    /// What sealing adds to the plaintext's length.
+    package static let overhead = nonceCount + tagCount
+
+    /// Seals `plaintext` under `key` (32 bytes), bound to `associated`.
+    package static func seal(
+        _ plaintext: UnsafeRawBufferPointer,
+        associated: [UInt8],
+        key: UnsafeRawBufferPointer
+    ) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: plaintext.count + overhead) { output, count in
+            guard let nonce = output.baseAddress, let keyBytes = key.baseAddress else { return }
+            unsafe randombytes_buf(nonce, nonceCount)
+            unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
+                nonce + nonceCount,
+                nil,
+                plaintext.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                UInt64(plaintext.count),
+                associated,
+                UInt64(associated.count),
+                nil,
+                nonce,
+                keyBytes.assumingMemoryBound(to: UInt8.self)
+            )
+            count = plaintext.count + overhead
+        }
+    }
+
+    /// Opens `sealed` into `plaintext`, which must hold `sealed.count - overhead` bytes.
+    /// - Returns: whether key, bytes and `associated` are the ones it was sealed with.
+    package static func open(
+        _ sealed: UnsafeRawBufferPointer,
+        associated: [UInt8],
+        key: UnsafeRawBufferPointer,
+        into plaintext: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        guard sealed.count >= overhead, plaintext.count == sealed.count - overhead else { return false }
+        guard let nonce = unsafe sealed.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let keyBytes = unsafe key.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return false }
+        return unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
+            plaintext.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            nil,
+            nil,
+            nonce + nonceCount,
+            UInt64(sealed.count - nonceCount),
+            associated,
+            UInt64(associated.count),
+            nonce,
+            keyBytes
+        ) == 0
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+
+/// Why bytes are not the JSON we accept, with the byte offset where that became certain.
+package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Reason: String, Sendable {
+        case unexpectedEnd = "unexpected end"
+        case unexpectedByte = "unexpected byte"
+        case invalidNumber = "invalid number"
+        case invalidString = "invalid string"
+        case invalidUTF8 = "invalid UTF-8"
+        case duplicateMember = "duplicate member"
+        case tooDeep = "nested too deeply"
+        case trailingBytes = "trailing bytes"
+    }
+
+    package let reason: Reason
+    package let offset: Int
+
+    package var description: String { "\(reason.rawValue) at byte \(offset)" }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+
+/// Everything the agent asks of authorization servers; the port between deciding and the network.
+///
+/// Implementations never throw away an answer: tokens they return are already sealed in the vault.
+package protocol AuthorizationServing: Sendable {
+    /// Sends one token request that renews `session`, with no retry of its own.
+    func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome
+
+    /// Logs in, telling and asking the person through `conversation`; cancelling the task cancels the login.
+    func logIn(
+        _ session: SessionName,
+        _ request: LoginRequest,
+        conversation: any LoginConversing
+    ) async -> LoginOutcome
+
+    /// Tells the server to forget the tokens, refresh token first (RFC 7009).
+    func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome
+}
+
+/// One renewal to send.
+package struct RefreshRequest: Equatable, Sendable {
+    package var attempt: AttemptNumber
+    package var renewal: Renewal
+    package var variant: TokenVariant
+    /// The ID token of the login, to compare the new one's `iss`, `sub` and `aud` with (OIDC Core §12.2).
+    package var idToken: SecretID?
+    /// The current access token, for servers that want it beside the refresh token.
+    package var accessToken: SecretID?
+
+    package init(
+        attempt: AttemptNumber,
+        renewal: Renewal,
+        variant: TokenVariant,
+        idToken: SecretID? = nil,
+        accessToken: SecretID? = nil
+    ) {
+        self.attempt = attempt
+        self.renewal = renewal
+        self.variant = variant
+        self.idToken = idToken
+        self.accessToken = accessToken
+    }
+}
+
+/// How a session gets its next access token.
+package enum Renewal: Equatable, Sendable {
+    /// Present this refresh token (RFC 6749 §6).
+    case refreshToken(SecretID)
+    /// Ask anew with the client's own credentials (RFC 6749 §4.4); nothing is stored.
+    case clientCredentials
+    /// The server gave no refresh token: the session ends with its access token.
+    case impossible
+}
+
+package enum RefreshOutcome: Equatable, Sendable {
+    case granted(GrantedTokens)
+    case failed(RefreshFailure)
+}
+
+/// How a person wants to log in.
+package struct LoginRequest: Equatable, Sendable {
+    /// `nil`: the session's configured flow.
+    package var flow: LoginFlow?
+    /// The person pastes the redirect address instead of a listener receiving it.
+    package var pastesRedirect: Bool
+    package var username: String?
+    /// For `password` and `import`, when given up front: the password or refresh token.
+    package var secret: SecretID?
+
+    package init(
+        flow: LoginFlow? = nil,
+        pastesRedirect: Bool = false,
+        username: String? = nil,
+        secret: SecretID? = nil
+    ) {
+        self.flow = flow
+        self.pastesRedirect = pastesRedirect
+        self.username = username
+        self.secret = secret
+    }
+}
+
+/// The ways to obtain the first tokens, spelled as in the configuration.
+package enum LoginFlow: String, CaseIterable, Sendable {
+    case browser
+    case device
+    case password
+    case clientCredentials = "client_credentials"
+    case `import`
+}
+
+/// The person's end of a login.
+package protocol LoginConversing: Sendable {
+    func tell(_ step: LoginStep) async
+    /// Asks for one thing and waits for the answer, which arrives sealed.
+    /// - Throws: `CancellationError` when the person left.
+    func ask(_ question: LoginQuestion) async throws -> SecretID
+}
+
+/// What a login tells the person, already stripped of control characters.
+package enum LoginStep: Equatable, Sendable {
+    /// Open this address in a browser.
+    case openURL(String)
+    /// Enter `code` at `verificationURI` (RFC 8628 §3.3); `complete` carries the code already.
+    case userCode(code: String, verificationURI: String, complete: String?, expiresIn: Duration)
+}
+
+/// One thing a login needs from the person.
+package struct LoginQuestion: Equatable, Sendable {
+    /// What is asked, as a stable word for programs.
+    package enum Kind: String, Sendable {
+        case username
+        case password
+        case newPassword = "new_password"
+        case oneTimeCode = "one_time_code"
+        case refreshToken = "refresh_token"
+        case redirectAddress = "redirect_address"
+    }
+
+    package var kind: Kind
+    /// Shown to the person, without a trailing colon.
+    package var prompt: String
+    /// Must not be echoed.
+    package var isSecret: Bool
+
+    package init(kind: Kind, prompt: String, isSecret: Bool) {
+        self.kind = kind
+        self.prompt = prompt
+        self.isSecret = isSecret
+    }
+}
+
+package enum LoginOutcome: Equatable, Sendable {
+    case granted(LoginGrant)
+    case failed(RefreshFailure)
+    case cancelled
+}
+
+/// A finished login: tokens, how to renew them, and who it is.
+package struct LoginGrant: Equatable, Sendable {
+    package var tokens: GrantedTokens
+    package var renewal: Renewal
+    /// The token endpoint the tokens came from; refresh tokens go nowhere else until the next login.
+    package var tokenEndpoint: String
+    /// `sub` of the validated ID token, when there was one.
+    package var subject: String?
+
+    package init(tokens: GrantedTokens, renewal: Renewal, tokenEndpoint: String, subject: String? = nil) {
+        self.tokens = tokens
+        self.renewal = renewal
+        self.tokenEndpoint = tokenEndpoint
+        self.subject = subject
+    }
+}
+
+/// Tokens to revoke, in the order refresh token, access token.
+package struct RevocationRequest: Equatable, Sendable {
+    package var refreshToken: SecretID?
+    package var accessToken: SecretID?
+    /// Ends the person's session at the issuer as well (OIDC RP-Initiated Logout `id_token_hint`).
+    package var idToken: SecretID?
+
+    package init(refreshToken: SecretID?, accessToken: SecretID?, idToken: SecretID? = nil) {
+        self.refreshToken = refreshToken
+        self.accessToken = accessToken
+        self.idToken = idToken
+    }
+}
+
+package enum RevocationOutcome: Equatable, Sendable {
+    case revoked
+    /// The server has no way to revoke, so nothing was sent.
+    case unsupported
+    /// The server refused for good.
+    case refused(RefreshFailure)
+    /// Worth another try later.
+    case failed(RefreshFailure)
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+/// What a successful token answer brought, its secrets already sealed in the vault.
+package struct GrantedTokens: Equatable, Sendable {
+    package var accessToken: SecretID
+    package var idToken: SecretID?
+    /// `nil`: the answer had none (or an empty one), so the old one stays in use (RFC 6749 §6).
+    package var refreshToken: SecretID?
+    /// The answer carried a refresh token equal to the one sent.
+    package var refreshTokenUnchanged: Bool
+    package var tokenType: String
+    /// `nil`: not in the answer, so the scope is the one asked for (RFC 6749 §5.1).
+    package var scope: [String]?
+    /// From `expires_in`, else the JWT's `exp`, else one hour.
+    package var lifetime: Duration
+    /// Lifetime of the refresh token where the server tells (`refresh_expires_in`).
+    package var refreshLifetime: Duration?
+    /// Read before the request was sent.
+    package var requestedAt: Instant
+    /// Extra members of the answer the configuration asks to keep; no secrets.
+    package var keptMembers: [String: String]
+
+    package init(
+        accessToken: SecretID,
+        idToken: SecretID? = nil,
+        refreshToken: SecretID? = nil,
+        refreshTokenUnchanged: Bool = false,
+        tokenType: String = "Bearer",
+        scope: [String]? = nil,
+        lifetime: Duration,
+        refreshLifetime: Duration? = nil,
+        requestedAt: Instant,
+        keptMembers: [String: String] = [:]
+    ) {
+        self.accessToken = accessToken
+        self.idToken = idToken
+        self.refreshToken = refreshToken
+        self.refreshTokenUnchanged = refreshTokenUnchanged
+        self.tokenType = tokenType
+        self.scope = scope
+        self.lifetime = lifetime
+        self.refreshLifetime = refreshLifetime
+        self.requestedAt = requestedAt
+        self.keptMembers = keptMembers
+    }
+}

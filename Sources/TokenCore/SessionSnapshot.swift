@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+
+/// The part of a session that outlives the process: what the store writes and start-up restores.
+package struct SessionSnapshot: Equatable, Sendable {
+    /// Whether the login still stands.
+    package enum Standing: Equatable, Sendable {
+        case loggedIn
+        /// Over, with the reason; the refresh token is quarantined until `erasedAt`.
+        case ended(EndReason, quarantinedUntil: WallTime?)
+    }
+
+    package var standing: Standing
+    package var renewal: Renewal
+    /// The refresh token has been sent since it was stored, and the server's answer never arrived.
+    package var refreshTokenSent: Bool
+    package var tokens: [TokenVariant: AccessToken]
+    package var loggedInAt: WallTime
+    package var refreshExpiresAt: WallTime?
+    package var rotation: RotationHabit
+    /// Where the refresh token may be sent (``LoginGrant/tokenEndpoint``).
+    package var tokenEndpoint: String
+    package var subject: String?
+    package var keptMembers: [String: String]
+
+    package init(
+        standing: Standing,
+        renewal: Renewal,
+        refreshTokenSent: Bool = false,
+        tokens: [TokenVariant: AccessToken],
+        loggedInAt: WallTime,
+        refreshExpiresAt: WallTime? = nil,
+        rotation: RotationHabit = .unknown(unchanged: 0),
+        tokenEndpoint: String,
+        subject: String? = nil,
+        keptMembers: [String: String] = [:]
+    ) {
+        self.standing = standing
+        self.renewal = renewal
+        self.refreshTokenSent = refreshTokenSent
+        self.tokens = tokens
+        self.loggedInAt = loggedInAt
+        self.refreshExpiresAt = refreshExpiresAt
+        self.rotation = rotation
+        self.tokenEndpoint = tokenEndpoint
+        self.subject = subject
+        self.keptMembers = keptMembers
+    }
+
+    /// Every secret the snapshot names; the store writes all of them.
+    package var secrets: Set<SecretID> {
+        var all: Set<SecretID> = []
+        if case .refreshToken(let secret) = renewal { all.insert(secret) }
+        for token in tokens.values {
+            all.insert(token.secret)
+            if let idToken = token.idToken { all.insert(idToken) }
+        }
+        return all
+    }
+}
+
+/// Whether the server replaces the refresh token at each use, learned from its answers.
+package enum RotationHabit: Equatable, Sendable {
+    /// Seen unchanged this many times in a row, not yet enough to tell.
+    case unknown(unchanged: Int)
+    /// A different refresh token came back at least once.
+    case rotates
+    /// Unchanged or absent three times in a row.
+    case keeps
+
+    /// The habit after one more answer.
+    package func observing(changed: Bool) -> RotationHabit {
+        guard !changed else { return .rotates }
+        switch self {
+        case .rotates, .keeps: return self
+        case .unknown(let unchanged): return unchanged >= 2 ? .keeps : .unknown(unchanged: unchanged + 1)
+        }
+    }
+}
+
+/// Why a session is logged out, as a stable word for programs.
+package enum EndReason: String, CaseIterable, Sendable {
+    case neverLoggedIn = "never_logged_in"
+    case loggedOut = "logged_out"
+    case grantDead = "grant_dead"
+    case replyLost = "reply_lost"
+    case interactionRequired = "interaction_required"
+    case refusedWithoutReason = "refused_without_reason"
+    case refreshTokenExpired = "refresh_token_expired"
+    case sessionTooOld = "session_too_old"
+    case noRefreshToken = "no_refresh_token"
+    case identityChanged = "identity_changed"
+    case recordUnreadable = "record_unreadable"
+    case rolledBack = "rolled_back"
+    case configurationChanged = "configuration_changed"
+}

@@ -1,0 +1,3 @@
+import DemoIssuer
+
+print("x")

@@ -1,0 +1,7 @@
+import AgentServer
+import ArgumentParser
+import Logging
+import OAuthClient
+import TOMLKit
+
+print("x")
