@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+/// Why the agent or a command failed; the same word in JSON, as exit status and as HTTP status.
+///
+/// The words, exit statuses and HTTP statuses are stable: scripts depend on them.
+public enum FailureCode: String, CaseIterable, Sendable {
+    /// Anything without a code of its own.
+    case `internal`
+    /// The request is not one the agent understands.
+    case badRequest = "bad_request"
+    /// The configuration, the client registration or the requested scope has to be fixed first.
+    case misconfigured
+    /// No agent could be reached or started. Never sent on the socket.
+    case noAgent = "no_agent"
+    /// The session is over; a person has to log in.
+    case loginRequired = "login_required"
+    /// The authorization server or the network can not serve now, or the wait was too long.
+    case temporarilyUnavailable = "temporarily_unavailable"
+    /// The agent is locked.
+    case locked
+    /// No such session or route.
+    case notFound = "not_found"
+    /// Refused by policy or by the person.
+    case denied
+
+    /// The exit status of the commands.
+    public var exitStatus: Int32 {
+        switch self {
+        case .internal: 1
+        case .badRequest, .misconfigured: 2
+        case .noAgent: 3
+        case .loginRequired: 4
+        case .temporarilyUnavailable: 5
+        case .locked: 6
+        case .notFound: 7
+        case .denied: 8
+        }
+    }
+
+    /// The status line of the answer on the socket.
+    public var httpStatus: Int {
+        switch self {
+        case .internal, .noAgent: 500
+        case .badRequest, .misconfigured: 400
+        case .loginRequired: 401
+        case .temporarilyUnavailable: 503
+        case .locked: 423
+        case .notFound: 404
+        case .denied: 403
+        }
+    }
+}

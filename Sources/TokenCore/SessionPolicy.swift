@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+/// What the configuration says about one session's timing.
+package struct SessionPolicy: Equatable, Sendable {
+    /// Refresh this long before expiry, capped at a third of the token's lifetime.
+    package var refreshBefore: Duration
+    /// A `get` never returns a token with less left, capped at half of the lifetime.
+    package var minimumValidity: Duration
+    /// Longest a `get` waits for a shared refresh.
+    package var getTimeout: Duration
+    /// Force a new login after this long.
+    package var maximumSessionAge: Duration?
+    /// Say so when the refresh token's expiry or the maximum age comes this near.
+    package var warnBefore: Duration?
+
+    package init(
+        refreshBefore: Duration = .seconds(300),
+        minimumValidity: Duration = .seconds(30),
+        getTimeout: Duration = .seconds(30),
+        maximumSessionAge: Duration? = nil,
+        warnBefore: Duration? = nil
+    ) {
+        self.refreshBefore = refreshBefore
+        self.minimumValidity = minimumValidity
+        self.getTimeout = getTimeout
+        self.maximumSessionAge = maximumSessionAge
+        self.warnBefore = warnBefore
+    }
+}
