@@ -27,19 +27,23 @@ package struct RefreshRequest: Equatable, Sendable {
     package var idToken: SecretID?
     /// The current access token, for servers that want it beside the refresh token.
     package var accessToken: SecretID?
+    /// The endpoint of the login (``LoginGrant/tokenEndpoint``); the refresh token goes nowhere else.
+    package var tokenEndpoint: String?
 
     package init(
         attempt: AttemptNumber,
         renewal: Renewal,
         variant: TokenVariant,
         idToken: SecretID? = nil,
-        accessToken: SecretID? = nil
+        accessToken: SecretID? = nil,
+        tokenEndpoint: String? = nil
     ) {
         self.attempt = attempt
         self.renewal = renewal
         self.variant = variant
         self.idToken = idToken
         self.accessToken = accessToken
+        self.tokenEndpoint = tokenEndpoint
     }
 }
 
@@ -160,11 +164,19 @@ package struct RevocationRequest: Equatable, Sendable {
     package var accessToken: SecretID?
     /// Ends the person's session at the issuer as well (OIDC RP-Initiated Logout `id_token_hint`).
     package var idToken: SecretID?
+    /// The endpoint of the login, as in ``RefreshRequest/tokenEndpoint``.
+    package var tokenEndpoint: String?
 
-    package init(refreshToken: SecretID?, accessToken: SecretID?, idToken: SecretID? = nil) {
+    package init(
+        refreshToken: SecretID?,
+        accessToken: SecretID?,
+        idToken: SecretID? = nil,
+        tokenEndpoint: String? = nil
+    ) {
         self.refreshToken = refreshToken
         self.accessToken = accessToken
         self.idToken = idToken
+        self.tokenEndpoint = tokenEndpoint
     }
 }
 

@@ -39,3 +39,12 @@ package struct LoginNumber: Hashable, Sendable {
         self.rawValue = rawValue
     }
 }
+
+/// Numbers the records a session asks to be made durable.
+package struct CommitNumber: Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+}

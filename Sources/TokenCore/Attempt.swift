@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+/// One refresh on its way.
+struct Attempt: Equatable, Sendable {
+    /// How far it is.
+    enum Phase: Equatable, Sendable {
+        /// The intent is being made durable; nothing was sent.
+        /// Next: `sending` when it is, the failure path when the disk refuses.
+        case reserving
+        /// The request is out. Next: `committing` with the answer's tokens, or the failure path.
+        case sending
+        /// The answer is being made durable; nobody has seen its tokens. Next: the session is ready.
+        case committing(CommitNumber, Login, obsolete: Set<SecretID>)
+    }
+
+    var number: AttemptNumber
+    var variant: TokenVariant
+    var phase: Phase
+    var startedAt: Instant
+    /// The failures that came before, if this is a retry.
+    var setback: Setback?
+    /// Whether the refresh token had an answer missing when this attempt began.
+    var isReplay: Bool
+    /// Whether the refresh token had never been sent when this attempt began.
+    var isFirstUse: Bool
+}
+
+/// A login that is over.
+struct Ended: Equatable, Sendable {
+    /// What may still be done with it.
+    enum Afterlife: Equatable, Sendable {
+        /// Nothing is left.
+        case none
+        /// The refresh token is kept, sealed and unused, until `erasedAt`; `probeAt`: tried once more then.
+        case quarantined(Login, erasedAt: Instant, probeAt: Instant?)
+        /// The person logged out; the server is asked to revoke until `givenUpAt`.
+        case revoking(Login, RevocationRequest, retryAt: Instant?, failures: Int, givenUpAt: Instant)
+    }
+
+    var reason: EndReason
+    var message: String
+    var afterlife: Afterlife
+
+    /// The login whose tokens may be served to their end.
+    var login: Login? {
+        guard case .quarantined(let login, _, _) = afterlife, reason != .identityChanged else { return nil }
+        return login
+    }
+}
+
+/// Why automatic refreshes stopped while the login is kept.
+struct Suspension: Equatable, Sendable {
+    var failure: RefreshFailure
+    var retryAt: Instant
+}

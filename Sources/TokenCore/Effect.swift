@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+
+/// One thing to do, decided by a ``Session``; a list of them is run in order.
+///
+/// Effects that take long come back as the event named with them.
+package enum Effect: Equatable, Sendable {
+    /// Make the intent to send the refresh token durable; answered by `reservationFinished`.
+    case reserve(AttemptNumber, SessionSnapshot)
+    /// Send one token request; answered by `refreshFinished`.
+    case refresh(RefreshRequest)
+    /// Make the session's present record durable; answered by `commitFinished`.
+    case commit(CommitNumber, SessionSnapshot)
+    /// Give up the reservation of an attempt that brought no tokens.
+    case release(AttemptNumber, SessionSnapshot, answered: Bool)
+    /// Remove the session's files.
+    case forget
+    /// Revoke at the server; answered by `revocationFinished`.
+    case revoke(RevocationRequest)
+    /// Revoke and erase tokens that arrived too late to be used; nobody waits for it.
+    case discard(RevocationRequest)
+    /// Answer a request for a token.
+    case reply(WaiterID, Reply)
+    /// Tell the person who logs in how it ended.
+    case finishLogin(LoginNumber, LoginResult)
+    /// Tell those who asked for the logout how it ended.
+    case finishLogout(LogoutResult)
+    /// Overwrite a secret in memory.
+    case erase(SecretID)
+    /// Tell subscribers and hooks.
+    case notify(SessionEvent)
+}
+
+package enum Reply: Equatable, Sendable {
+    case token(AccessToken)
+    case failure(ServingFailure)
+}
+
+/// Why a request gets no token.
+package enum ServingFailure: Error, Equatable, Sendable {
+    /// Only a new login helps.
+    case loginRequired(EndReason, message: String)
+    /// Worth another try after `retryAfter`.
+    case temporarilyUnavailable(message: String, retryAfter: Duration?)
+    /// Something has to be fixed by hand; the login is kept.
+    case misconfigured(message: String)
+    /// The issuer's tokens live `lifetime` in all, less than asked for.
+    case validityUnattainable(lifetime: Duration)
+    /// The server gave no ID token with this session's access token.
+    case noIDToken
+}
+
+package enum LoginResult: Equatable, Sendable {
+    /// Durable and being served, with the primary token.
+    case done(AccessToken)
+    case failed(RefreshFailure)
+    case cancelled
+    /// Another login or a logout came first.
+    case superseded
+}
+
+package enum LogoutResult: Equatable, Sendable {
+    /// Gone here, and at the server unless it was not to be asked or can not revoke.
+    case done
+    /// Gone here; the server did not answer and is asked again for up to a day.
+    case notYetRevoked(message: String)
+}
+
+/// Something subscribers and hooks want to know, without any secret.
+package struct SessionEvent: Equatable, Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case refreshed
+        case refreshFailed = "refresh_failed"
+        case loginRequired = "login_required"
+        case expiring
+        case loggedIn = "logged_in"
+        case loggedOut = "logged_out"
+    }
+
+    package var kind: Kind
+    /// A stable word: an ``EndReason`` or ``FailureClass``.
+    package var reason: String?
+    package var message: String?
+    /// When the new access token, or the session, ends.
+    package var expiresAt: Instant?
+
+    package init(_ kind: Kind, reason: String? = nil, message: String? = nil, expiresAt: Instant? = nil) {
+        self.kind = kind
+        self.reason = reason
+        self.message = message
+        self.expiresAt = expiresAt
+    }
+}

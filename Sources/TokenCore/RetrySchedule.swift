@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+
+/// Waits between refresh attempts after failures; pure functions of what happened so far.
+package enum RetrySchedule {
+    /// Backoff after `failures` failures in a row (at least 1).
+    ///
+    /// `U(0.5, 1) × min(cap, 2 s × 2ⁿ)`: 2, 4, 8, 16, … seconds, where chance shortens each by up to half so
+    /// that many sessions of one issuer do not come back together.
+    ///
+    /// - Parameters:
+    ///   - failures: failures in a row, at least 1.
+    ///   - cap: the longest wait, see ``cap(tokenExpiresAt:now:)``.
+    ///   - jitter: in `0..<1`, drawn by the caller.
+    /// - Returns: how long to wait before the next attempt.
+    package static func backoff(failures: Int, cap: Duration, jitter: Double) -> Duration {
+        let doublings = min(max(failures, 1) - 1, 20)
+        let delay = min(cap, .seconds(2) * (1 << doublings))
+        return delay * (0.5 + 0.5 * jitter)
+    }
+
+    /// The longest wait: a minute while a token is still good, 15 minutes once it is not, an hour after a day.
+    package static func cap(tokenExpiresAt: Instant?, now: Instant) -> Duration {
+        guard let tokenExpiresAt else { return .seconds(15 * 60) }
+        if tokenExpiresAt > now { return .seconds(60) }
+        return now - tokenExpiresAt < .seconds(24 * 3600) ? .seconds(15 * 60) : .seconds(3600)
+    }
+
+    /// The shortest wait after a failure of this kind.
+    package static func floor(after kind: FailureClass) -> Duration {
+        switch kind {
+        // Another answer within a minute is unlikely, and hammering a proxy or a wrong host is rude.
+        case .insecure, .misbehaved: .seconds(60)
+        // Three refusals have to span a minute before they count as an answer.
+        case .unexplained: .seconds(31)
+        case .unreachable, .ambiguous, .busy, .storage: .zero
+        case .grantDead, .interactionRequired, .misconfigured, .variantRefused, .identityChanged: .zero
+        }
+    }
+
+    /// Replays of a refresh token whose answer was lost: at once, after 2 s, after 8 s.
+    ///
+    /// All within 30 s, the commonest grace window; a later replay may be taken for theft.
+    package static let replayDelays: [Duration] = [.zero, .seconds(2), .seconds(8)]
+
+    /// After the quick replays the next one waits until the access token has this little left.
+    package static let lastReplayBeforeExpiry = Duration.seconds(60)
+
+    /// Suspended sessions are tried again by themselves this often.
+    package static let suspendedRetry = Duration.seconds(6 * 3600)
+
+    /// A dead grant is confirmed once after 30–60 s: one lagging replica must not end a session.
+    package static func confirmationDelay(jitter: Double) -> Duration {
+        .seconds(30) + .seconds(30) * jitter
+    }
+
+    /// A token refused without a reason is tried again this often.
+    package static let unexplainedRetry = Duration.seconds(3600)
+
+    /// How long a dead session's refresh token is kept, sealed and unused.
+    package static let quarantine = Duration.seconds(30 * 24 * 3600)
+
+    /// How long an unanswered revocation is repeated.
+    package static let revocationPersistence = Duration.seconds(24 * 3600)
+
+    /// A record that is not safely on disk is written again after 5, 10, 20, 40, 60, 60, … seconds.
+    package static func recommitDelay(failures: Int) -> Duration {
+        min(.seconds(60), .seconds(5) * (1 << min(max(failures, 1) - 1, 4)))
+    }
+}

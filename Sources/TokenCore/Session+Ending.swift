@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// The login is over: callers hear so at once, the refresh token is quarantined, `login_required` fires.
+    mutating func end(
+        _ reason: EndReason,
+        _ message: String,
+        _ login: Login,
+        probeAt: Instant?,
+        at moment: Moment
+    ) -> [Effect] {
+        let ended = Ended(
+            reason: reason,
+            message: message,
+            afterlife: .quarantined(login, erasedAt: moment.now + RetrySchedule.quarantine, probeAt: probeAt)
+        )
+        state = .loggedOut(ended)
+        return recordEnd(ended, login, at: moment)
+            + settleAll(loginRequired, at: moment.now)
+            + [.notify(SessionEvent(.loginRequired, reason: reason.rawValue, message: message))]
+    }
+
+    private mutating func recordEnd(_ ended: Ended, _ login: Login, at moment: Moment) -> [Effect] {
+        guard case .quarantined(_, let erasedAt, _) = ended.afterlife else { return [] }
+        let standing = SessionSnapshot.Standing.ended(
+            ended.reason,
+            quarantinedUntil: moment.wallTime(at: erasedAt)
+        )
+        return [.commit(nextCommit(), login.snapshot(standing: standing, at: moment))]
+    }
+
+    /// Sends the quarantined refresh token once more, in the background.
+    mutating func probe(_ ended: Ended, _ login: Login, at moment: Moment) -> [Effect] {
+        let attempt = makeAttempt(.primary, login, setback: nil, at: moment.now)
+        state = .probing(ended, login, attempt)
+        return begin(attempt, login, at: moment)
+    }
+
+    /// The server meant it, or could not be asked: stay logged out, and ask again only where that can help.
+    mutating func probeFailed(
+        _ failure: RefreshFailure,
+        _ ended: Ended,
+        _ login: Login,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        guard case .quarantined(_, let erasedAt, _) = ended.afterlife else { return [] }
+        var ended = ended
+        let probeAt: Instant? =
+            switch failure.kind {
+            case .grantDead, .interactionRequired, .identityChanged, .misconfigured, .variantRefused: nil
+            case .unexplained: moment.now + RetrySchedule.unexplainedRetry
+            case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage:
+                moment.now
+                    + (ended.reason == .refusedWithoutReason
+                        ? RetrySchedule.unexplainedRetry : RetrySchedule.confirmationDelay(jitter: jitter))
+            }
+        ended.afterlife = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
+        state = .loggedOut(ended)
+        return recordEnd(ended, login, at: moment)
+    }
+
+    /// The settings that say who the issuer is have changed: the old login must not be used with the new ones.
+    package mutating func registrationChanged(at moment: Moment) -> [Effect] {
+        guard let login else { return [] }
+        let message = "the session's issuer or client settings have changed"
+        return end(.configurationChanged, message, login, probeAt: nil, at: moment)
+    }
+
+    /// The timing settings have changed.
+    package mutating func policyChanged(_ policy: SessionPolicy) {
+        self.policy = policy
+    }
+
+    /// The configuration was read again: what was suspended is worth another try.
+    package mutating func retryAllowed(at moment: Moment) -> [Effect] {
+        guard case .suspended(var login, _) = state else { return [] }
+        login.refusals = [:]
+        return start(.primary, login, setback: nil, at: moment)
+    }
+}

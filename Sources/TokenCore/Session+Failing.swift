@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// An attempt brought no tokens: keep everything, and plan what its kind of failure calls for.
+    mutating func attemptFailed(
+        _ failure: RefreshFailure,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        history.failed(failure, at: moment)
+        switch state {
+        case .refreshing(var login, let attempt):
+            login.use = use(after: failure.kind, of: attempt)
+            return attempt.isReplay && failure.kind == .grantDead
+                ? end(.replyLost, Session.replyLostMessage, login, probeAt: nil, at: moment)
+                : refreshFailed(failure, attempt, login, jitter: jitter, at: moment)
+        case .probing(let ended, var login, let attempt):
+            login.use = use(after: failure.kind, of: attempt)
+            return probeFailed(failure, ended, login, jitter: jitter, at: moment)
+        case .loggedOut, .ready, .retrying, .suspended:
+            return []
+        }
+    }
+
+    private static let replyLostMessage =
+        "the answer to a refresh was lost, and the server does not accept the old refresh token again"
+
+    /// What is known about the refresh token after this failure.
+    private func use(after kind: FailureClass, of attempt: Attempt) -> Login.RefreshTokenUse {
+        if attempt.isReplay { return .unanswered }
+        switch kind {
+        case .ambiguous, .misbehaved: return .unanswered
+        case .unreachable, .insecure, .storage: return attempt.isFirstUse ? .unsent : .answered
+        case .busy, .grantDead, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
+            .identityChanged:
+            return .answered
+        }
+    }
+
+    private mutating func refreshFailed(
+        _ failure: RefreshFailure,
+        _ attempt: Attempt,
+        _ login: Login,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        switch failure.kind {
+        case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage, .unexplained:
+            return retryLater(failure, attempt, login, jitter: jitter, at: moment)
+        case .grantDead:
+            let probeAt =
+                attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
+            return end(.grantDead, failure.message, login, probeAt: probeAt, at: moment)
+        case .interactionRequired:
+            return end(.interactionRequired, failure.message, login, probeAt: nil, at: moment)
+        case .identityChanged:
+            return end(.identityChanged, failure.message, login, probeAt: nil, at: moment)
+        case .misconfigured:
+            return suspend(failure, attempt, login, at: moment)
+        case .variantRefused where attempt.variant == .primary:
+            return suspend(failure, attempt, login, at: moment)
+        case .variantRefused:
+            return refuse(attempt.variant, failure, attempt, login, at: moment)
+        }
+    }
+
+    private mutating func retryLater(
+        _ failure: RefreshFailure,
+        _ attempt: Attempt,
+        _ login: Login,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        let setback = Setback.following(
+            attempt.setback,
+            failure,
+            tokenExpiresAt: login.tokenExpiresAt,
+            jitter: jitter,
+            now: moment.now
+        )
+        if setback.isRefusal(at: moment.now) {
+            let probeAt = moment.now + RetrySchedule.unexplainedRetry
+            return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
+        }
+        state = .retrying(login, setback)
+        return release(attempt, login, after: failure.kind, at: moment)
+            + [.notify(SessionEvent(.refreshFailed, reason: failure.kind.rawValue, message: failure.message))]
+            + settleAfterSetback(setback, at: moment.now)
+    }
+
+    /// Answers those for whom waiting makes no sense: something is left to serve, or the next try is too late.
+    mutating func settleAfterSetback(_ setback: Setback, at now: Instant) -> [Effect] {
+        let session = self
+        let failure = ServingFailure.temporarilyUnavailable(
+            message: setback.latest.message,
+            retryAfter: max(.seconds(1), setback.nextTry - now)
+        )
+        return waiters.settle { waiter in
+            if waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) {
+                return .token(token)
+            }
+            let waits = setback.keepsWaiters && setback.nextTry < waiter.need.deadline
+            return waits ? nil : .failure(failure)
+        }
+    }
+
+    private mutating func suspend(
+        _ failure: RefreshFailure,
+        _ attempt: Attempt,
+        _ login: Login,
+        at moment: Moment
+    ) -> [Effect] {
+        let retryAt = moment.now + RetrySchedule.suspendedRetry
+        state = .suspended(login, Suspension(failure: failure, retryAt: retryAt))
+        return release(attempt, login, after: failure.kind, at: moment)
+            + [.notify(SessionEvent(.refreshFailed, reason: failure.kind.rawValue, message: failure.message))]
+            + settleAll(.misconfigured(message: failure.message), at: moment.now)
+    }
+
+    /// Only this variant can not be had; the login itself is fine.
+    private mutating func refuse(
+        _ variant: TokenVariant,
+        _ failure: RefreshFailure,
+        _ attempt: Attempt,
+        _ login: Login,
+        at moment: Moment
+    ) -> [Effect] {
+        var login = login
+        let until = moment.now + RetrySchedule.suspendedRetry
+        login.refusals[variant] = Login.Refusal(message: failure.message, until: until)
+        state = .ready(login)
+        return release(attempt, login, after: failure.kind, at: moment)
+            + settleAll(.misconfigured(message: failure.message), variant: variant, at: moment.now)
+            + advance(wanting: waiters.nextVariant, at: moment)
+    }
+
+    private func release(
+        _ attempt: Attempt,
+        _ login: Login,
+        after kind: FailureClass,
+        at moment: Moment
+    ) -> [Effect] {
+        guard case .refreshToken = login.renewal, kind != .storage else { return [] }
+        let snapshot = login.snapshot(standing: .loggedIn, at: moment)
+        return [.release(attempt.number, snapshot, answered: login.use != .unanswered)]
+    }
+}

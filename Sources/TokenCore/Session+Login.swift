@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// A login begins; one that was under way before it is superseded.
+    package mutating func loginStarted(_ number: LoginNumber, at moment: Moment) -> [Effect] {
+        let superseded = progress.map { [Effect.finishLogin($0.number, .superseded)] } ?? []
+        progress = .conversing(number)
+        return superseded
+    }
+
+    /// A login ended; its tokens become the session's when they are durable.
+    package mutating func loginFinished(
+        _ number: LoginNumber,
+        _ outcome: LoginOutcome,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        guard progress == .conversing(number) else { return discard(outcome) }
+        progress = nil
+        switch outcome {
+        case .granted(let grant):
+            let login = Login(grant, jitter: jitter)
+            let commit = nextCommit()
+            progress = .committing(number, login, commit)
+            abandonAttempt()
+            return [.commit(commit, login.snapshot(standing: .loggedIn, at: moment))]
+        case .failed(let failure):
+            return [.finishLogin(number, .failed(failure))]
+        case .cancelled:
+            return [.finishLogin(number, .cancelled)]
+        }
+    }
+
+    /// The new login's record is as safe as it could be made: it replaces whatever was there.
+    ///
+    /// The old refresh token is erased, not revoked: some servers tie all logins of one browser session together
+    /// and would end the new one with the old.
+    mutating func adopt(_ adopted: Login, finishing number: LoginNumber, at moment: Moment) -> [Effect] {
+        let obsolete = heldSecrets.subtracting(adopted.secrets)
+        progress = nil
+        state = .ready(adopted)
+        history = RefreshHistory()
+        warnedFor = nil
+        var effects = settleSatisfied(fresh: .primary, at: moment.now)
+        effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
+        if let token = adopted.primary { effects.append(.finishLogin(number, .done(token))) }
+        effects.append(.notify(SessionEvent(.loggedIn, expiresAt: adopted.primary?.expiresAt)))
+        return effects + advance(wanting: waiters.nextVariant, at: moment)
+    }
+
+    /// Whatever the attempt in flight brings is late from here on: the new login must not be overwritten.
+    private mutating func abandonAttempt() {
+        switch state {
+        case .refreshing(let login, let attempt):
+            guard case .committing(_, let renewed, _) = attempt.phase else {
+                state = .ready(login)
+                return
+            }
+            state = .ready(renewed)
+        case .probing(let ended, _, _):
+            state = .loggedOut(ended)
+        case .loggedOut, .ready, .retrying, .suspended:
+            break
+        }
+    }
+
+    private func discard(_ outcome: LoginOutcome) -> [Effect] {
+        guard case .granted(let grant) = outcome else { return [] }
+        return [
+            .discard(
+                RevocationRequest(
+                    refreshToken: grant.tokens.refreshToken,
+                    accessToken: grant.tokens.accessToken,
+                    tokenEndpoint: grant.tokenEndpoint
+                )
+            )
+        ]
+    }
+
+    /// Every secret the session names, wherever it stands.
+    var heldSecrets: Set<SecretID> {
+        var held: Set<SecretID> = []
+        switch state {
+        case .loggedOut(let ended): held = ended.afterlife.secrets
+        case .probing(let ended, let login, let attempt):
+            held = ended.afterlife.secrets.union(login.secrets).union(attempt.secrets)
+        case .ready(let login), .retrying(let login, _), .suspended(let login, _): held = login.secrets
+        case .refreshing(let login, let attempt): held = login.secrets.union(attempt.secrets)
+        }
+        if case .committing(_, let login, _) = progress { held.formUnion(login.secrets) }
+        return held
+    }
+}
+
+extension Attempt {
+    /// The secrets of an answer that is being made durable.
+    fileprivate var secrets: Set<SecretID> {
+        guard case .committing(_, let renewed, let obsolete) = phase else { return [] }
+        return renewed.secrets.union(obsolete)
+    }
+}
+
+extension Ended.Afterlife {
+    fileprivate var secrets: Set<SecretID> {
+        switch self {
+        case .none: []
+        case .quarantined(let login, _, _), .revoking(let login, _, _, _, _): login.secrets
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// A person logs out: gone here at once; the server is told unless `local`.
+    ///
+    /// A refresh in flight can not bring the session back: its answer is late and will be revoked.
+    package mutating func logoutRequested(local: Bool, at moment: Moment) -> [Effect] {
+        let interrupted = progress.map { [Effect.finishLogin($0.number, .superseded)] } ?? []
+        let held = heldSecrets
+        let leaving = revocable
+        let message = "logged out by request"
+        progress = nil
+        state = .loggedOut(Ended(reason: .loggedOut, message: message, afterlife: .none))
+        storage = StorageHealth()
+        let told = interrupted + settleAll(loginRequired, at: moment.now)
+        guard let leaving, !local else {
+            return told + [.forget] + erase(held) + [.notify(SessionEvent(.loggedOut)), .finishLogout(.done)]
+        }
+        return told + beginRevoking(leaving, message, at: moment) + erase(held.subtracting(leaving.secrets))
+            + [.notify(SessionEvent(.loggedOut))]
+    }
+
+    /// Keeps the tombstone and the tokens until the server has been told.
+    private mutating func beginRevoking(_ login: Login, _ message: String, at moment: Moment) -> [Effect] {
+        let request = Session.revocationRequest(for: login)
+        let givenUpAt = moment.now + RetrySchedule.revocationPersistence
+        state = .loggedOut(
+            Ended(
+                reason: .loggedOut,
+                message: message,
+                afterlife: .revoking(login, request, retryAt: nil, failures: 0, givenUpAt: givenUpAt)
+            )
+        )
+        let standing = SessionSnapshot.Standing.ended(
+            .loggedOut,
+            quarantinedUntil: moment.wallTime(at: givenUpAt)
+        )
+        return [.commit(nextCommit(), login.snapshot(standing: standing, at: moment)), .revoke(request)]
+    }
+
+    /// The server was told, or could not be.
+    package mutating func revocationFinished(
+        _ outcome: RevocationOutcome,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        guard case .loggedOut(var ended) = state,
+            case .revoking(let login, let request, _, let failures, let givenUpAt) = ended.afterlife
+        else { return [] }
+        guard case .failed(let failure) = outcome, moment.now < givenUpAt else {
+            ended.afterlife = .none
+            state = .loggedOut(ended)
+            return [.forget] + erase(login.secrets) + [.finishLogout(result(of: outcome))]
+        }
+        let delay = RetrySchedule.backoff(failures: failures + 1, cap: .seconds(3600), jitter: jitter)
+        ended.afterlife = .revoking(
+            login,
+            request,
+            retryAt: min(givenUpAt, moment.now + max(delay, failure.retryAfter ?? .zero)),
+            failures: failures + 1,
+            givenUpAt: givenUpAt
+        )
+        state = .loggedOut(ended)
+        return [.finishLogout(.notYetRevoked(message: failure.message))]
+    }
+
+    /// What a logout should revoke: a login that stands, one that ended, or one whose answer is being stored.
+    private var revocable: Login? {
+        switch state {
+        case .ready(let login), .retrying(let login, _), .suspended(let login, _): login
+        case .refreshing(let login, let attempt):
+            if case .committing(_, let renewed, _) = attempt.phase { renewed } else { login }
+        case .probing(_, let login, _): login
+        case .loggedOut(let ended): ended.afterlife.revocable
+        }
+    }
+
+    static func revocationRequest(for login: Login) -> RevocationRequest {
+        let refreshToken: SecretID? =
+            if case .refreshToken(let secret) = login.renewal { secret } else { nil }
+        return RevocationRequest(
+            refreshToken: refreshToken,
+            accessToken: login.primary?.secret,
+            idToken: login.primary?.idToken,
+            tokenEndpoint: login.tokenEndpoint
+        )
+    }
+
+    private func result(of outcome: RevocationOutcome) -> LogoutResult {
+        switch outcome {
+        case .revoked, .unsupported: .done
+        case .refused(let failure), .failed(let failure): .notYetRevoked(message: failure.message)
+        }
+    }
+
+    func erase(_ secrets: Set<SecretID>) -> [Effect] {
+        secrets.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
+    }
+}
+
+extension Ended.Afterlife {
+    fileprivate var revocable: Login? {
+        switch self {
+        case .none: nil
+        case .quarantined(let login, _, _), .revoking(let login, _, _, _, _): login
+        }
+    }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// The attempt in flight.
+    var currentAttempt: Attempt? {
+        get {
+            switch state {
+            case .refreshing(_, let attempt), .probing(_, _, let attempt): attempt
+            case .loggedOut, .ready, .retrying, .suspended: nil
+            }
+        }
+        set {
+            guard let newValue else { return }
+            switch state {
+            case .refreshing(let login, _): state = .refreshing(login, newValue)
+            case .probing(let ended, let login, _): state = .probing(ended, login, newValue)
+            case .loggedOut, .ready, .retrying, .suspended: break
+            }
+        }
+    }
+
+    /// The login the attempt in flight renews.
+    private var renewing: Login? {
+        get {
+            switch state {
+            case .refreshing(let login, _), .probing(_, let login, _): login
+            case .loggedOut, .ready, .retrying, .suspended: nil
+            }
+        }
+        set {
+            guard let newValue else { return }
+            switch state {
+            case .refreshing(_, let attempt): state = .refreshing(newValue, attempt)
+            case .probing(let ended, _, let attempt): state = .probing(ended, newValue, attempt)
+            case .loggedOut, .ready, .retrying, .suspended: break
+            }
+        }
+    }
+
+    /// The intent to send is durable, or the disk refused.
+    package mutating func reservationFinished(
+        _ number: AttemptNumber,
+        _ failure: StorageFailure?,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        guard let attempt = currentAttempt, attempt.number == number, attempt.phase == .reserving,
+            let login = renewing
+        else { return [] }
+        // A server that keeps refresh tokens can not take this one away, so nothing is at stake.
+        if let failure, login.rotation != .keeps {
+            return attemptFailed(
+                RefreshFailure(kind: .storage, message: failure.message),
+                jitter: jitter,
+                at: moment
+            )
+        }
+        return send(attempt, login)
+    }
+
+    /// The server answered, or did not.
+    package mutating func refreshFinished(
+        _ number: AttemptNumber,
+        _ outcome: RefreshOutcome,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        guard let attempt = currentAttempt, attempt.number == number, attempt.phase == .sending,
+            let login = renewing
+        else { return discardLate(outcome) }
+        switch outcome {
+        case .granted(let granted):
+            let (renewed, obsolete) = login.refreshed(granted, for: attempt.variant, jitter: jitter)
+            let commit = nextCommit()
+            currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)
+            return [.commit(commit, renewed.snapshot(standing: .loggedIn, at: moment))]
+        case .failed(let failure):
+            return attemptFailed(failure, jitter: jitter, at: moment)
+        }
+    }
+
+    /// A record is durable, or as safe as it could be made.
+    package mutating func commitFinished(
+        _ number: CommitNumber,
+        _ outcome: CommitOutcome,
+        at moment: Moment
+    ) -> [Effect] {
+        noteStorage(outcome, at: moment.now)
+        if case .committing(let login, let adopted, number) = progress {
+            return adopt(adopted, finishing: login, at: moment)
+        }
+        guard let attempt = currentAttempt,
+            case .committing(number, let renewed, let obsolete) = attempt.phase
+        else {
+            return []
+        }
+        return publish(renewed, attempt, obsolete: obsolete, at: moment)
+    }
+
+    /// Makes the answer of `attempt` the session's tokens: callers first, then the old secrets go.
+    private mutating func publish(
+        _ renewed: Login,
+        _ attempt: Attempt,
+        obsolete: Set<SecretID>,
+        at moment: Moment
+    ) -> [Effect] {
+        state = .ready(renewed)
+        history.succeeded(at: moment.wallTime)
+        var effects = settleSatisfied(fresh: attempt.variant, at: moment.now)
+        effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
+        effects.append(
+            .notify(SessionEvent(.refreshed, expiresAt: renewed.tokens[attempt.variant]?.expiresAt))
+        )
+        return effects + advance(wanting: waiters.nextVariant, at: moment)
+    }
+
+    /// Starts what `variant` needs, if anything can be started now.
+    mutating func advance(wanting variant: TokenVariant?, at moment: Moment) -> [Effect] {
+        guard let variant else { return [] }
+        switch state {
+        case .ready(let login): return start(variant, login, setback: nil, at: moment)
+        case .retrying(let login, let setback) where setback.yieldsToRequests && mayHurry(at: moment.now):
+            return start(variant, login, setback: setback, at: moment)
+        case .retrying, .refreshing, .suspended, .loggedOut, .probing: return []
+        }
+    }
+
+    /// Starts a refresh of a token that is good but due, so that whoever uses a variant keeps it fresh.
+    mutating func startIfDue(_ variant: TokenVariant, at moment: Moment) -> [Effect] {
+        guard case .ready(let login) = state, let token = login.tokens[variant],
+            login.renewal != .impossible,
+            let due = RefreshSchedule.dueTime(for: token, policy: policy), due <= moment.now
+        else { return [] }
+        return start(variant, login, setback: nil, at: moment)
+    }
+
+    /// Begins attempt number n+1; a refresh token known to be expired is never sent.
+    mutating func start(
+        _ variant: TokenVariant,
+        _ login: Login,
+        setback: Setback?,
+        at moment: Moment
+    ) -> [Effect] {
+        if case .committing = progress { return [] }
+        if let expiresAt = login.refreshExpiresAt, expiresAt <= moment.now,
+            login.renewal != .clientCredentials
+        {
+            return end(.refreshTokenExpired, "the refresh token has expired", login, probeAt: nil, at: moment)
+        }
+        guard login.renewal != .impossible else { return [] }
+        let attempt = makeAttempt(variant, login, setback: setback, at: moment.now)
+        state = .refreshing(login, attempt)
+        return begin(attempt, login, at: moment)
+    }
+
+    mutating func makeAttempt(
+        _ variant: TokenVariant,
+        _ login: Login,
+        setback: Setback?,
+        at now: Instant
+    ) -> Attempt {
+        Attempt(
+            number: nextAttempt(),
+            variant: variant,
+            phase: .reserving,
+            startedAt: now,
+            setback: setback,
+            isReplay: login.use == .unanswered,
+            isFirstUse: login.use == .unsent
+        )
+    }
+
+    /// First step of an attempt that already stands in the state.
+    mutating func begin(_ attempt: Attempt, _ login: Login, at moment: Moment) -> [Effect] {
+        guard case .refreshToken = login.renewal else { return send(attempt, login) }
+        return [.reserve(attempt.number, login.snapshot(standing: .loggedIn, at: moment))]
+    }
+
+    private mutating func send(_ attempt: Attempt, _ login: Login) -> [Effect] {
+        currentAttempt?.phase = .sending
+        // From here on an answer can be lost; it is known to have arrived only when it has.
+        if case .refreshToken = login.renewal { renewing?.use = .unanswered }
+        return [
+            .refresh(
+                RefreshRequest(
+                    attempt: attempt.number,
+                    renewal: login.renewal,
+                    variant: attempt.variant,
+                    idToken: login.primary?.idToken,
+                    accessToken: login.primary?.secret,
+                    tokenEndpoint: login.tokenEndpoint
+                )
+            )
+        ]
+    }
+
+    /// A request may bring the next try forward, at most once in ten seconds.
+    private func mayHurry(at now: Instant) -> Bool {
+        guard let last = history.lastAttemptEnded else { return true }
+        return now - last >= .seconds(10)
+    }
+
+    /// Tokens nobody waits for any more are revoked, never dropped in silence.
+    private func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
+        guard case .granted(let granted) = outcome else { return [] }
+        let refreshToken = granted.refreshTokenUnchanged ? nil : granted.refreshToken
+        return [
+            .discard(
+                RevocationRequest(
+                    refreshToken: refreshToken,
+                    accessToken: granted.accessToken,
+                    tokenEndpoint: login?.tokenEndpoint
+                )
+            )
+        ]
+    }
+
+    private mutating func noteStorage(_ outcome: CommitOutcome, at now: Instant) {
+        storage.outcome = outcome
+        guard outcome != .durable else {
+            storage.failures = 0
+            storage.retryAt = nil
+            return
+        }
+        storage.failures += 1
+        storage.retryAt = now + RetrySchedule.recommitDelay(failures: storage.failures)
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// A session as it was stored.
+    ///
+    /// - Parameters:
+    ///   - snapshot: the latest durable record.
+    ///   - name: the session's name.
+    ///   - policy: its timing settings as they are now.
+    ///   - interrupted: an intent to refresh was found: the refresh token may have been sent and is replayed
+    ///     at once, while a grace window may still be open.
+    ///   - moment: now.
+    package init(
+        restoring snapshot: SessionSnapshot,
+        name: SessionName,
+        policy: SessionPolicy,
+        interrupted: Bool,
+        at moment: Moment
+    ) {
+        self.init(name: name, policy: policy)
+        var login = Login(snapshot, at: moment)
+        if interrupted { login.use = .unanswered }
+        state = Session.restoredState(snapshot.standing, login, interrupted: interrupted, at: moment)
+    }
+
+    private static func restoredState(
+        _ standing: SessionSnapshot.Standing,
+        _ login: Login,
+        interrupted: Bool,
+        at moment: Moment
+    ) -> State {
+        switch standing {
+        case .loggedIn:
+            guard interrupted else { return .ready(login) }
+            let message = "the agent stopped in the middle of a refresh"
+            return .retrying(
+                login,
+                Setback(
+                    failures: 0,
+                    latest: RefreshFailure(kind: .ambiguous, message: message),
+                    nextTry: moment.now,
+                    lostAnswers: 1,
+                    unexplained: 0,
+                    firstUnexplained: nil
+                )
+            )
+        case .ended(let reason, let quarantinedUntil):
+            let until = quarantinedUntil.map(moment.instant(at:)) ?? moment.now + RetrySchedule.quarantine
+            return .loggedOut(Session.restoredEnd(reason, login, until: until, at: moment.now))
+        }
+    }
+
+    private static func restoredEnd(
+        _ reason: EndReason,
+        _ login: Login,
+        until: Instant,
+        at now: Instant
+    ) -> Ended {
+        let message = "the session ended before the agent was started"
+        guard reason == .loggedOut else {
+            let probeAt = reason == .refusedWithoutReason ? now + RetrySchedule.unexplainedRetry : nil
+            return Ended(
+                reason: reason,
+                message: message,
+                afterlife: .quarantined(login, erasedAt: until, probeAt: probeAt)
+            )
+        }
+        let request = Session.revocationRequest(for: login)
+        return Ended(
+            reason: reason,
+            message: message,
+            afterlife: .revoking(login, request, retryAt: now, failures: 0, givenUpAt: until)
+        )
+    }
+
+    /// What has to be written so that a restart finds the session as it is; `nil`: nothing to keep.
+    package func snapshot(at moment: Moment) -> SessionSnapshot? {
+        switch state {
+        case .ready(let login), .retrying(let login, _), .suspended(let login, _):
+            return login.snapshot(standing: .loggedIn, at: moment)
+        case .refreshing(let login, let attempt):
+            guard case .committing(_, let renewed, _) = attempt.phase else {
+                return login.snapshot(standing: .loggedIn, at: moment)
+            }
+            return renewed.snapshot(standing: .loggedIn, at: moment)
+        case .loggedOut(let ended), .probing(let ended, _, _):
+            return ended.snapshot(at: moment)
+        }
+    }
+}
+
+extension Ended {
+    fileprivate func snapshot(at moment: Moment) -> SessionSnapshot? {
+        switch afterlife {
+        case .none: nil
+        case .quarantined(let login, let until, _), .revoking(let login, _, _, _, let until):
+            login.snapshot(standing: .ended(reason, quarantinedUntil: moment.wallTime(at: until)), at: moment)
+        }
+    }
+}

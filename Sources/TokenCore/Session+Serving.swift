@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// A token is asked for.
+    ///
+    /// A token with enough life left is the answer at once, whatever else goes on. Otherwise the request joins
+    /// the one refresh of its variant.
+    package mutating func tokenRequested(
+        by waiter: WaiterID,
+        _ need: TokenNeed,
+        at moment: Moment
+    ) -> [Effect] {
+        if let token = adequateToken(for: need, at: moment.now) {
+            return [.reply(waiter, .token(token))] + startIfDue(need.variant, at: moment)
+        }
+        if let failure = immediateFailure(for: need, at: moment.now) {
+            return [
+                .reply(waiter, lastResort(for: need, at: moment.now).map(Reply.token) ?? .failure(failure))
+            ]
+        }
+        waiters.add(waiter, Waiters.Waiter(need: need, newerThan: nil))
+        return advance(wanting: need.variant, at: moment) + settleWaitless(at: moment.now)
+    }
+
+    /// The requester left; what it started goes on for the others.
+    package mutating func requestWithdrawn(by waiter: WaiterID) -> [Effect] {
+        _ = waiters.remove(waiter)
+        return []
+    }
+
+    /// A new token is asked for although the present one may be good.
+    ///
+    /// - Parameters:
+    ///   - waiter: who asks.
+    ///   - rejected: a token some server just refused; when the session already has another one, that is
+    ///     the answer. `nil`: refresh in any case.
+    ///   - deadline: when the requester gives up.
+    ///   - moment: now.
+    /// - Returns: what to do.
+    package mutating func refreshRequested(
+        by waiter: WaiterID,
+        rejecting rejected: SecretID?,
+        deadline: Instant,
+        at moment: Moment
+    ) -> [Effect] {
+        guard let login else { return [.reply(waiter, .failure(loginRequired))] }
+        if let rejected, let primary = login.primary, primary.secret != rejected {
+            return [.reply(waiter, .token(primary))]
+        }
+        let need = TokenNeed(deadline: deadline)
+        let newerThan = currentAttempt?.startedAt ?? moment.now
+        waiters.add(waiter, Waiters.Waiter(need: need, newerThan: newerThan))
+        switch state {
+        case .ready(let login): return start(.primary, login, setback: nil, at: moment)
+        case .retrying(let login, let setback): return start(.primary, login, setback: setback, at: moment)
+        case .suspended(let login, _): return start(.primary, login, setback: nil, at: moment)
+        case .refreshing, .probing, .loggedOut: return []
+        }
+    }
+
+    /// Why `need` can not be met now or by waiting; `nil`: it waits.
+    private func immediateFailure(for need: TokenNeed, at now: Instant) -> ServingFailure? {
+        guard let login else { return loginRequired }
+        if let refusal = login.refusals[need.variant], refusal.until > now {
+            return .misconfigured(message: refusal.message)
+        }
+        if case .suspended(_, let suspension) = state {
+            return .misconfigured(message: suspension.failure.message)
+        }
+        if login.renewal == .impossible { return loginRequired }
+        guard let token = login.tokens[need.variant] else { return nil }
+        // Asking again for what the server just could not give would be a request storm.
+        guard now - token.obtainedAt < .seconds(10), currentAttempt == nil else { return nil }
+        if need.wantsIDToken, token.idToken == nil { return .noIDToken }
+        if let minimum = need.minimumValidity, minimum > token.lifetime {
+            return .validityUnattainable(lifetime: token.lifetime)
+        }
+        return nil
+    }
+
+    /// A token that meets `need`.
+    func adequateToken(for need: TokenNeed, at now: Instant) -> AccessToken? {
+        guard let token = servable?.tokens[need.variant], !need.wantsIDToken || token.idToken != nil else {
+            return nil
+        }
+        let required = RefreshSchedule.requiredValidity(
+            of: token,
+            minimum: need.minimumValidity,
+            policy: policy
+        )
+        let remaining = token.remaining(at: now)
+        return remaining > .zero && remaining >= required ? token : nil
+    }
+
+    /// A token with at least a second left, for a requester without a demand of its own.
+    func lastResort(for need: TokenNeed, at now: Instant) -> AccessToken? {
+        guard need.minimumValidity == nil, let token = servable?.tokens[need.variant] else { return nil }
+        guard !need.wantsIDToken || token.idToken != nil else { return nil }
+        return token.remaining(at: now) >= .seconds(1) ? token : nil
+    }
+
+    /// Answers the requests that do not wait, or for whom waiting makes no sense.
+    private mutating func settleWaitless(at now: Instant) -> [Effect] {
+        guard case .retrying(_, let setback) = state else { return settleOverdue(at: now) }
+        return settleAfterSetback(setback, at: now)
+    }
+
+    /// Answers the requests that gave up waiting.
+    mutating func settleOverdue(at now: Instant) -> [Effect] {
+        guard let earliest = waiters.earliestDeadline, earliest <= now else { return [] }
+        let failure = ServingFailure.temporarilyUnavailable(
+            message: waitingMessage,
+            retryAfter: max(.seconds(1), (nextTry ?? now) - now)
+        )
+        let session = self
+        return waiters.settle { waiter in
+            guard waiter.need.deadline <= now else { return nil }
+            guard waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) else {
+                return .failure(failure)
+            }
+            return .token(token)
+        }
+    }
+
+    /// Answers the requests that the present tokens satisfy; `fresh` is good enough for anyone it can serve.
+    mutating func settleSatisfied(fresh: TokenVariant?, at now: Instant) -> [Effect] {
+        let session = self
+        return waiters.settle { waiter in
+            guard let token = session.servable?.tokens[waiter.need.variant] else { return nil }
+            if let newerThan = waiter.newerThan, token.obtainedAt < newerThan { return nil }
+            if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
+            guard waiter.need.variant == fresh else { return nil }
+            if waiter.need.wantsIDToken, token.idToken == nil { return .failure(.noIDToken) }
+            guard waiter.need.minimumValidity != nil else { return .token(token) }
+            return .failure(.validityUnattainable(lifetime: token.lifetime))
+        }
+    }
+
+    /// Answers the requests for `variant` (all of them if `nil`) with `failure`, or with what is left to serve.
+    mutating func settleAll(
+        _ failure: ServingFailure,
+        variant: TokenVariant? = nil,
+        at now: Instant
+    ) -> [Effect] {
+        let session = self
+        return waiters.settle { waiter in
+            guard variant == nil || waiter.need.variant == variant else { return nil }
+            guard waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) else {
+                return .failure(failure)
+            }
+            return .token(token)
+        }
+    }
+
+    var loginRequired: ServingFailure {
+        switch state {
+        case .loggedOut(let ended), .probing(let ended, _, _):
+            .loginRequired(ended.reason, message: ended.message)
+        case .ready, .refreshing, .retrying, .suspended:
+            .loginRequired(.noRefreshToken, message: "the issuer gave no refresh token")
+        }
+    }
+
+    private var nextTry: Instant? {
+        guard case .retrying(_, let setback) = state else { return nil }
+        return setback.nextTry
+    }
+
+    private var waitingMessage: String {
+        switch state {
+        case .retrying(_, let setback): setback.latest.message
+        case .refreshing(_, let attempt):
+            attempt.setback?.latest.message ?? "the authorization server has not answered yet"
+        case .loggedOut, .probing, .ready, .suspended: "the login has not finished yet"
+        }
+    }
+}

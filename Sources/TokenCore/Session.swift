@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+/// One login and everything decided about it: a pure state machine.
+///
+/// Events come in as method calls with the time and the chance they need; what to do comes out as ``Effect``s
+/// to be run in order. It holds identifiers, never secret bytes, so a state can be printed and compared.
+///
+/// A login under way is no state: a person may log in again while the old login is being served, so it is
+/// kept beside the state, and ``SessionStatus`` shows it only when there is nothing else to show.
+package struct Session: Sendable {
+    /// Where the session stands.
+    enum State: Equatable, Sendable {
+        /// No login, or one that is over; callers are told to log in unless an access token outlived it.
+        /// Next: `probing` when a refusal is to be checked, `ready` when a login is committed.
+        case loggedOut(Ended)
+        /// Logged out for callers, while one request checks whether the server meant it.
+        /// Next: `ready` if it works, else `loggedOut`.
+        case probing(Ended, Login, Attempt)
+        /// Serving, next refresh planned. Next: `refreshing` when due or asked for, `loggedOut` at the end.
+        case ready(Login)
+        /// One request in flight; the present token is served while it is good.
+        /// Next: `ready`, `retrying`, `suspended` or `loggedOut`, by its outcome.
+        case refreshing(Login, Attempt)
+        /// The last attempt failed temporarily, the next is planned. Next: `refreshing`, `loggedOut`.
+        case retrying(Login, Setback)
+        /// Something has to be fixed by hand; the refresh token is kept.
+        /// Next: `refreshing` when asked for, after a reload, or every six hours.
+        case suspended(Login, Suspension)
+    }
+
+    /// A login under way beside the state.
+    enum LoginProgress: Equatable, Sendable {
+        /// The person and the server are at it.
+        case conversing(LoginNumber)
+        /// Granted; its record is being made durable. No refresh starts meanwhile.
+        case committing(LoginNumber, Login, CommitNumber)
+
+        var number: LoginNumber {
+            switch self {
+            case .conversing(let number), .committing(let number, _, _): number
+            }
+        }
+    }
+
+    package let name: SessionName
+    package internal(set) var policy: SessionPolicy
+    var state: State
+    var progress: LoginProgress?
+    var waiters = Waiters()
+    var history = RefreshHistory()
+    var storage = StorageHealth()
+    var warnedFor: Instant?
+    private var attempts: UInt64 = 0
+    private var commits: UInt64 = 0
+
+    /// A session nobody has logged in to yet.
+    package init(name: SessionName, policy: SessionPolicy) {
+        self.name = name
+        self.policy = policy
+        state = .loggedOut(
+            Ended(reason: .neverLoggedIn, message: "nobody has logged in yet", afterlife: .none)
+        )
+    }
+
+    /// The login that is kept alive, or `nil` when there is none.
+    var login: Login? {
+        switch state {
+        case .loggedOut, .probing: nil
+        case .ready(let login), .refreshing(let login, _), .retrying(let login, _), .suspended(let login, _):
+            login
+        }
+    }
+
+    /// The login whose tokens may be served: the live one, or one that ended with a token still good.
+    var servable: Login? {
+        switch state {
+        case .loggedOut(let ended), .probing(let ended, _, _): ended.login
+        case .ready, .refreshing, .retrying, .suspended: login
+        }
+    }
+
+    mutating func nextAttempt() -> AttemptNumber {
+        attempts += 1
+        return AttemptNumber(rawValue: attempts)
+    }
+
+    mutating func nextCommit() -> CommitNumber {
+        commits += 1
+        return CommitNumber(rawValue: commits)
+    }
+}
+
+/// Whether the present record is safe on disk.
+struct StorageHealth: Equatable, Sendable {
+    var outcome: CommitOutcome = .durable
+    var failures = 0
+    /// When an unsafe record is written again.
+    var retryAt: Instant?
+}

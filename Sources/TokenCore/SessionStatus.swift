@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+
+/// A session as shown to people and programs.
+package struct SessionStatus: Equatable, Sendable {
+    /// The public states; spelled as in status answers.
+    package enum State: String, CaseIterable, Sendable {
+        case loggedOut = "logged_out"
+        case loggingIn = "logging_in"
+        case ready
+        case refreshing
+        case retrying
+        case suspended
+    }
+
+    package var name: SessionName
+    package var state: State
+    /// Why it is logged out.
+    package var reason: EndReason?
+    /// What is wrong, for a person.
+    package var message: String?
+    package var tokenExpiresAt: Instant?
+    package var scope: [String]
+    package var nextRefreshAt: Instant?
+    package var refreshExpiresAt: Instant?
+    package var loggedInAt: Instant?
+    package var rotation: RotationHabit?
+    package var subject: String?
+    package var keptMembers: [String: String]
+    package var storage: CommitOutcome
+    package var waiters: Int
+    package var history: RefreshHistory
+    /// The command that helps, when there is one.
+    package var remedy: String?
+}
+
+extension Session {
+    /// The session as it stands.
+    package var status: SessionStatus {
+        let shown = login ?? servable
+        return SessionStatus(
+            name: name,
+            state: shownState,
+            reason: ended?.reason,
+            message: ended?.message ?? history.lastFailure?.message,
+            tokenExpiresAt: shown?.primary?.expiresAt,
+            scope: shown?.primary?.scope ?? [],
+            nextRefreshAt: nextRefreshAt,
+            refreshExpiresAt: shown?.refreshExpiresAt,
+            loggedInAt: shown?.loggedInAt,
+            rotation: shown?.rotation,
+            subject: shown?.subject,
+            keptMembers: shown?.keptMembers ?? [:],
+            storage: storage.outcome,
+            waiters: waiters.byID.count,
+            history: history,
+            remedy: remedy
+        )
+    }
+
+    private var ended: Ended? {
+        switch state {
+        case .loggedOut(let ended), .probing(let ended, _, _): ended
+        case .ready, .refreshing, .retrying, .suspended: nil
+        }
+    }
+
+    private var shownState: SessionStatus.State {
+        switch state {
+        case .loggedOut, .probing: progress == nil ? .loggedOut : .loggingIn
+        case .ready: .ready
+        case .refreshing: .refreshing
+        case .retrying: .retrying
+        case .suspended: .suspended
+        }
+    }
+
+    private var nextRefreshAt: Instant? {
+        switch state {
+        case .ready(let login):
+            guard login.renewal != .impossible, let primary = login.primary else { return nil }
+            return RefreshSchedule.dueTime(for: primary, policy: policy)
+        case .retrying(_, let setback): return setback.nextTry
+        case .suspended(_, let suspension): return suspension.retryAt
+        case .loggedOut, .probing, .refreshing: return nil
+        }
+    }
+
+    private var remedy: String? {
+        switch state {
+        case .loggedOut, .probing: "tokenctl login \(name)"
+        case .suspended: "fix the configuration, then tokenctl refresh \(name)"
+        case .ready, .refreshing, .retrying: nil
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+/// A row of failed attempts, and when the next one is planned.
+struct Setback: Equatable, Sendable {
+    var failures: Int
+    var latest: RefreshFailure
+    var nextTry: Instant
+    /// Lost answers in this row; counts through ``RetrySchedule/replayDelays``.
+    var lostAnswers: Int
+    /// Refusals without a reason in this row, and when the first came.
+    var unexplained: Int
+    var firstUnexplained: Instant?
+
+    /// The row after one more failure.
+    static func following(
+        _ previous: Setback?,
+        _ failure: RefreshFailure,
+        tokenExpiresAt: Instant?,
+        jitter: Double,
+        now: Instant
+    ) -> Setback {
+        var setback = Setback(
+            failures: (previous?.failures ?? 0) + 1,
+            latest: failure,
+            nextTry: now,
+            lostAnswers: previous?.lostAnswers ?? 0,
+            unexplained: previous?.unexplained ?? 0,
+            firstUnexplained: previous?.firstUnexplained
+        )
+        switch failure.kind {
+        case .ambiguous, .misbehaved: setback.lostAnswers += 1
+        case .unexplained:
+            setback.unexplained += 1
+            setback.firstUnexplained = setback.firstUnexplained ?? now
+        case .unreachable, .insecure, .busy, .storage, .grantDead, .interactionRequired, .misconfigured,
+            .variantRefused, .identityChanged:
+            break
+        }
+        setback.nextTry = now + setback.delay(tokenExpiresAt: tokenExpiresAt, jitter: jitter, now: now)
+        return setback
+    }
+
+    /// Refused without a reason three times over at least a minute: as good as an answer.
+    func isRefusal(at now: Instant) -> Bool {
+        guard let firstUnexplained else { return false }
+        return unexplained >= 3 && now - firstUnexplained >= .seconds(60)
+    }
+
+    /// Whether a request may bring the next try forward: only where nothing was sent, so nothing can be
+    /// counted against the refresh token.
+    var yieldsToRequests: Bool { latest.kind == .unreachable || latest.kind == .storage }
+
+    /// Whether requests wait for the next try instead of being answered with this failure.
+    var keepsWaiters: Bool {
+        switch latest.kind {
+        case .unreachable, .ambiguous, .storage: true
+        case .insecure, .misbehaved, .busy, .unexplained: false
+        case .grantDead, .interactionRequired, .misconfigured, .variantRefused, .identityChanged: false
+        }
+    }
+
+    private func delay(tokenExpiresAt: Instant?, jitter: Double, now: Instant) -> Duration {
+        if let replay = replayDelay(tokenExpiresAt: tokenExpiresAt, now: now) { return replay }
+        let cap = RetrySchedule.cap(tokenExpiresAt: tokenExpiresAt, now: now)
+        let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: jitter)
+        let delay = max(backoff, RetrySchedule.floor(after: latest.kind))
+        guard let retryAfter = latest.retryAfter else { return delay }
+        return max(delay, retryAfter * (1 + 0.1 * jitter))
+    }
+
+    /// The replay schedule: 0, 2, 8 s, then a minute before expiry, then the ordinary backoff.
+    private func replayDelay(tokenExpiresAt: Instant?, now: Instant) -> Duration? {
+        guard lostAnswers > 0, latest.kind == .ambiguous || latest.kind == .misbehaved else { return nil }
+        // An answer that is nonsense is replayed once; it did arrive, so the next ones are not urgent.
+        let quick = latest.kind == .ambiguous ? RetrySchedule.replayDelays.count : 1
+        if lostAnswers <= quick { return RetrySchedule.replayDelays[lostAnswers - 1] }
+        guard let tokenExpiresAt, lostAnswers == quick + 1 else { return nil }
+        let last = tokenExpiresAt - RetrySchedule.lastReplayBeforeExpiry
+        return last > now ? last - now : nil
+    }
+}

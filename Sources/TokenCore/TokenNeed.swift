@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+
+/// What one request for a token asks for.
+package struct TokenNeed: Equatable, Sendable {
+    package var variant: TokenVariant
+    /// The least remaining lifetime the requester accepts; `nil`: the session's policy decides.
+    package var minimumValidity: Duration?
+    /// Only this token's ID token will do.
+    package var wantsIDToken: Bool
+    /// When the requester gives up waiting for a refresh; not later than now: it does not wait at all.
+    package var deadline: Instant
+
+    package init(
+        variant: TokenVariant = .primary,
+        minimumValidity: Duration? = nil,
+        wantsIDToken: Bool = false,
+        deadline: Instant
+    ) {
+        self.variant = variant
+        self.minimumValidity = minimumValidity
+        self.wantsIDToken = wantsIDToken
+        self.deadline = deadline
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+/// The requests that wait for a refresh, in the order they came.
+struct Waiters: Equatable, Sendable {
+    struct Waiter: Equatable, Sendable {
+        var need: TokenNeed
+        /// Only a token obtained after this moment will do: a refresh was asked for by name.
+        var newerThan: Instant?
+    }
+
+    private(set) var byID: [WaiterID: Waiter] = [:]
+    private(set) var order: [WaiterID] = []
+
+    var isEmpty: Bool { byID.isEmpty }
+
+    /// When the first of them gives up.
+    private(set) var earliestDeadline: Instant?
+
+    mutating func add(_ id: WaiterID, _ waiter: Waiter) {
+        byID[id] = waiter
+        order.append(id)
+        earliestDeadline = min(earliestDeadline ?? waiter.need.deadline, waiter.need.deadline)
+    }
+
+    /// Removes one; `false` when it is not among them.
+    mutating func remove(_ id: WaiterID) -> Bool {
+        guard byID.removeValue(forKey: id) != nil else { return false }
+        order.removeAll { $0 == id }
+        earliestDeadline = byID.values.map(\.need.deadline).min()
+        return true
+    }
+
+    /// Removes and returns those for which `decide` has an answer, in their order.
+    mutating func settle(_ decide: (Waiter) -> Reply?) -> [Effect] {
+        var effects: [Effect] = []
+        var remaining: [WaiterID] = []
+        for id in order {
+            guard let waiter = byID[id] else { continue }
+            if let reply = decide(waiter) {
+                byID[id] = nil
+                effects.append(.reply(id, reply))
+            } else {
+                remaining.append(id)
+            }
+        }
+        order = remaining
+        earliestDeadline = byID.values.map(\.need.deadline).min()
+        return effects
+    }
+
+    /// The variant the longest waiting request needs.
+    var nextVariant: TokenVariant? {
+        order.first.flatMap { byID[$0]?.need.variant }
+    }
+}
