@@ -43,7 +43,7 @@ struct Ended: Equatable, Sendable {
 
     /// The login whose tokens may be served to their end.
     var login: Login? {
-        guard case .quarantined(let login, _, _) = afterlife, reason != .identityChanged else { return nil }
+        guard case .quarantined(let login, _, _) = afterlife, reason.leavesTokensGood else { return nil }
         return login
     }
 }
@@ -52,4 +52,18 @@ struct Ended: Equatable, Sendable {
 struct Suspension: Equatable, Sendable {
     var failure: RefreshFailure
     var retryAt: Instant
+}
+
+extension EndReason {
+    /// Whether an access token that outlives the login may still be handed out.
+    fileprivate var leavesTokensGood: Bool {
+        switch self {
+        case .grantDead, .replyLost, .interactionRequired, .refusedWithoutReason, .refreshTokenExpired,
+            .noRefreshToken:
+            true
+        case .neverLoggedIn, .loggedOut, .sessionTooOld, .identityChanged, .recordUnreadable, .rolledBack,
+            .configurationChanged:
+            false
+        }
+    }
 }

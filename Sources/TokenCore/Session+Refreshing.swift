@@ -173,7 +173,8 @@ extension Session {
     /// First step of an attempt that already stands in the state.
     mutating func begin(_ attempt: Attempt, _ login: Login, at moment: Moment) -> [Effect] {
         guard case .refreshToken = login.renewal else { return send(attempt, login) }
-        return [.reserve(attempt.number, login.snapshot(standing: .loggedIn, at: moment))]
+        let snapshot = snapshot(at: moment) ?? login.snapshot(standing: .loggedIn, at: moment)
+        return [.reserve(attempt.number, snapshot)]
     }
 
     private mutating func send(_ attempt: Attempt, _ login: Login) -> [Effect] {
