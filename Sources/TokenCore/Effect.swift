@@ -16,7 +16,7 @@ package enum Effect: Equatable, Sendable {
     case forget
     /// Revoke at the server; answered by `revocationFinished`.
     case revoke(RevocationRequest)
-    /// Revoke and erase tokens that arrived too late to be used; nobody waits for it.
+    /// Revoke and then erase tokens that arrived too late to be used; nobody waits for it.
     case discard(RevocationRequest)
     /// Answer a request for a token.
     case reply(WaiterID, Reply)

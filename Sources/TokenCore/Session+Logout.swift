@@ -5,11 +5,10 @@ extension Session {
     ///
     /// A refresh in flight can not bring the session back: its answer is late and will be revoked.
     package mutating func logoutRequested(local: Bool, at moment: Moment) -> [Effect] {
-        let interrupted = progress.map { [Effect.finishLogin($0.number, .superseded)] } ?? []
+        let interrupted = interruptLogin()
         let held = heldSecrets
         let leaving = revocable
         let message = "logged out by request"
-        progress = nil
         state = .loggedOut(Ended(reason: .loggedOut, message: message, afterlife: .none))
         storage = StorageHealth()
         let told = interrupted + settleAll(loginRequired, at: moment.now)
@@ -18,6 +17,15 @@ extension Session {
         }
         return told + beginRevoking(leaving, message, at: moment) + erase(held.subtracting(leaving.secrets))
             + [.notify(SessionEvent(.loggedOut))]
+    }
+
+    /// Ends the login under way; tokens it already has are revoked.
+    private mutating func interruptLogin() -> [Effect] {
+        guard let interrupted = progress else { return [] }
+        progress = nil
+        let told = Effect.finishLogin(interrupted.number, .superseded)
+        guard case .committing(_, let login, _) = interrupted else { return [told] }
+        return [told, .discard(Session.revocationRequest(for: login))]
     }
 
     /// Keeps the tombstone and the tokens until the server has been told.

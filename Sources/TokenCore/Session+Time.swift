@@ -7,25 +7,19 @@ extension Session {
     }
 
     private var stateWakeTime: Instant? {
+        guard !isAdopting else { return nil }
         switch state {
-        case .loggedOut(let ended): ended.afterlife.wakeTime
-        case .probing: nil
-        case .ready(let login):
-            isAdopting
-                ? nil
-                : [dueTime(of: login), endTime(of: login)?.at, warningTime(of: login)].compactMap(\.self)
-                    .min()
-        case .refreshing: nil
-        case .retrying(let login, let setback):
-            isAdopting
-                ? nil
-                : [setback.nextTry, endTime(of: login)?.at, warningTime(of: login)].compactMap(\.self).min()
-        case .suspended(let login, let suspension):
-            isAdopting
-                ? nil
-                : [suspension.retryAt, endTime(of: login)?.at, warningTime(of: login)].compactMap(\.self)
-                    .min()
+        case .loggedOut(let ended): return ended.afterlife.wakeTime
+        case .probing, .refreshing: return nil
+        case .ready(let login): return earliest(dueTime(of: login), login)
+        case .retrying(let login, let setback): return earliest(setback.nextTry, login)
+        case .suspended(let login, let suspension): return earliest(suspension.retryAt, login)
         }
+    }
+
+    /// The next planned try, or the login's own end or warning if that comes first.
+    private func earliest(_ planned: Instant?, _ login: Login) -> Instant? {
+        [planned, endTime(of: login)?.at, warningTime(of: login)].compactMap(\.self).min()
     }
 
     /// A moment at or after ``wakeTime`` has come.

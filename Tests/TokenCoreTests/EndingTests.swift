@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+@Suite struct EndingTests {
+    @Test func `a refresh token known to be expired is never sent`() {
+        var script = SessionScript.ready(lifetime: .seconds(600), refreshLifetime: .seconds(100))
+        let effects = script.sleepUntilWake()
+        #expect(!effects.sendsRequest)
+        #expect(script.session.status.reason == .refreshTokenExpired)
+        let (waiter, served) = script.get()
+        #expect(served.reply(to: waiter)?.secret == SessionScript.accessToken)
+    }
+
+    @Test func `the maximum age ends a session and its tokens`() {
+        var script = SessionScript.ready(policy: SessionPolicy(maximumSessionAge: .seconds(100)))
+        #expect(script.sleepUntilWake().notified == [.loginRequired])
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.isLoginRequired == true)
+    }
+
+    @Test func `the coming end is announced once`() {
+        let policy = SessionPolicy(maximumSessionAge: .seconds(400), warnBefore: .seconds(100))
+        var script = SessionScript.ready(lifetime: .seconds(3600), policy: policy)
+        #expect(script.sleepUntilWake().notified == [.expiring])
+        #expect(script.tick().notified.isEmpty)
+        #expect(script.sleepUntilWake().notified == [.loginRequired])
+    }
+
+    @Test func `without a refresh token the session ends with its access token`() {
+        var script = SessionScript.ready(renewal: .impossible)
+        let (early, served) = script.get()
+        #expect(served.reply(to: early)?.secret == SessionScript.accessToken)
+        #expect(script.sleepUntilWake().notified == [.loginRequired])
+        let (late, refused) = script.get()
+        #expect(refused.reply(to: late)?.isLoginRequired == true)
+    }
+
+    @Test func `client credentials need no reservation`() {
+        var script = SessionScript.ready(renewal: .clientCredentials)
+        let effects = script.sleepUntilWake()
+        #expect(effects.contains { if case .refresh = $0 { true } else { false } })
+        #expect(!effects.contains { if case .reserve = $0 { true } else { false } })
+    }
+
+    @Test func `a dead session's refresh token is kept thirty days, then erased`() {
+        var script = SessionScript.ready()
+        let begin = script.sleepUntilWake()
+        _ = script.fail(begin, .interactionRequired)
+        let ended = script.moment.now
+        let effects = script.sleepUntilWake()
+        #expect(script.moment.now - ended == .seconds(30 * 86400))
+        #expect(effects.contains(.erase(SessionScript.refreshToken)))
+        #expect(effects.contains(.forget))
+    }
+
+    @Test func `changed settings end the session without a request`() {
+        var script = SessionScript.ready()
+        let effects = script.session.registrationChanged(at: script.moment)
+        #expect(!effects.sendsRequest)
+        #expect(script.session.status.reason == .configurationChanged)
+    }
+
+    @Test func `logging out revokes first and forgets when the server has answered`() {
+        var script = SessionScript.ready()
+        let effects = script.session.logoutRequested(local: false, at: script.moment)
+        let requests = effects.compactMap { effect -> RevocationRequest? in
+            guard case .revoke(let request) = effect else { return nil }
+            return request
+        }
+        #expect(requests.map(\.refreshToken) == [SessionScript.refreshToken])
+        #expect(!effects.contains(.forget))
+        let (waiter, refused) = script.get()
+        #expect(refused.reply(to: waiter)?.isLoginRequired == true)
+        let done = script.session.revocationFinished(.revoked, jitter: 0, at: script.moment)
+        #expect(done.contains(.forget))
+        #expect(done.last == .finishLogout(.done))
+        #expect(done.contains(.erase(SessionScript.refreshToken)))
+    }
+
+    @Test func `a revocation that fails is repeated for a day`() {
+        var script = SessionScript.ready()
+        _ = script.session.logoutRequested(local: false, at: script.moment)
+        let begin = script.moment.now
+        let failure = RefreshFailure(kind: .busy, message: "503")
+        var effects = script.session.revocationFinished(.failed(failure), jitter: 0, at: script.moment)
+        #expect(effects == [.finishLogout(.notYetRevoked(message: "503"))])
+        var tries = 0
+        while script.session.wakeTime != nil {
+            effects = script.sleepUntilWake()
+            tries += 1
+            effects += script.session.revocationFinished(.failed(failure), jitter: 0, at: script.moment)
+        }
+        #expect(script.moment.now - begin == .seconds(86400))
+        #expect(effects.contains(.forget))
+        #expect(tries > 20)
+    }
+
+    @Test func `a local logout asks no server`() {
+        var script = SessionScript.ready()
+        let effects = script.session.logoutRequested(local: true, at: script.moment)
+        #expect(effects.contains(.forget))
+        #expect(!effects.contains { if case .revoke = $0 { true } else { false } })
+    }
+
+    @Test func `a refresh in flight can not bring a logged out session back`() throws {
+        var script = SessionScript.ready()
+        let due = script.sleepUntilWake()
+        let sent = script.reserve(due)
+        let request = try #require(sent)
+        _ = script.session.logoutRequested(local: true, at: script.moment)
+        let late = script.session.refreshFinished(
+            request.attempt,
+            script.granted(refreshToken: SecretID(rawValue: 501)),
+            jitter: 0,
+            at: script.moment
+        )
+        let discarded = late.compactMap { effect -> SecretID? in
+            guard case .discard(let request) = effect else { return nil }
+            return request.refreshToken
+        }
+        #expect(discarded == [SecretID(rawValue: 501)])
+        #expect(late.count == 1)
+        #expect(script.session.status.state == .loggedOut)
+    }
+}

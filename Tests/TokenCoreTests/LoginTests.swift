@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+@Suite struct LoginTests {
+    private let second = LoginNumber(rawValue: 2)
+
+    private func grant(_ script: SessionScript) -> LoginGrant {
+        LoginGrant(
+            tokens: GrantedTokens(
+                accessToken: SecretID(rawValue: 700),
+                refreshToken: SecretID(rawValue: 701),
+                lifetime: .seconds(600),
+                requestedAt: script.moment.now
+            ),
+            renewal: .refreshToken(SecretID(rawValue: 701)),
+            tokenEndpoint: "https://id.example/token"
+        )
+    }
+
+    @Test func `a login is finished only when it is durable`() {
+        var script = SessionScript()
+        _ = script.session.loginStarted(second, at: script.moment)
+        #expect(script.session.status.state == .loggingIn)
+        let effects = script.session.loginFinished(
+            second,
+            .granted(grant(script)),
+            jitter: 0,
+            at: script.moment
+        )
+        #expect(!effects.contains { if case .finishLogin = $0 { true } else { false } })
+        let done = script.commitAll(effects)
+        #expect(done.notified == [.loggedIn])
+        #expect(done.contains { if case .finishLogin(second, .done) = $0 { true } else { false } })
+        #expect(script.session.status.state == .ready)
+    }
+
+    @Test func `the old login is served while a new one is under way`() {
+        var script = SessionScript.ready()
+        _ = script.session.loginStarted(second, at: script.moment)
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.secret == SessionScript.accessToken)
+        #expect(script.session.status.state == .ready)
+    }
+
+    @Test func `a new login is not overwritten by the old refresh that was in flight`() throws {
+        var script = SessionScript.ready()
+        let due = script.sleepUntilWake()
+        let sent = script.reserve(due)
+        let request = try #require(sent)
+        _ = script.session.loginStarted(second, at: script.moment)
+        let granted = script.session.loginFinished(
+            second,
+            .granted(grant(script)),
+            jitter: 0,
+            at: script.moment
+        )
+        let late = script.session.refreshFinished(
+            request.attempt,
+            script.granted(),
+            jitter: 0,
+            at: script.moment
+        )
+        #expect(!late.contains { if case .commit = $0 { true } else { false } })
+        let done = script.commitAll(granted)
+        #expect(done.contains(.erase(SessionScript.refreshToken)))
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.secret == SecretID(rawValue: 700))
+    }
+
+    @Test func `nothing of the old login is sent while the new one is being made durable`() {
+        var script = SessionScript.ready()
+        _ = script.session.loginStarted(second, at: script.moment)
+        let granted = script.session.loginFinished(
+            second,
+            .granted(grant(script)),
+            jitter: 0,
+            at: script.moment
+        )
+        script.advance(by: .seconds(599.9))
+        let (waiter, waiting) = script.get()
+        #expect(waiting.isEmpty)
+        #expect(!script.tick().sendsRequest)
+        script.advance(by: .seconds(-599.9))
+        #expect(script.commitAll(granted).reply(to: waiter)?.secret == SecretID(rawValue: 700))
+    }
+
+    @Test func `a failed or cancelled login leaves the old one as it was`() {
+        for outcome in [
+            LoginOutcome.cancelled, .failed(RefreshFailure(kind: .interactionRequired, message: "no")),
+        ] {
+            var script = SessionScript.ready()
+            _ = script.session.loginStarted(second, at: script.moment)
+            let effects = script.session.loginFinished(second, outcome, jitter: 0, at: script.moment)
+            #expect(effects.count == 1)
+            #expect(script.session.status.state == .ready)
+        }
+    }
+
+    @Test func `the later of two logins wins, and the earlier one's tokens are revoked`() {
+        var script = SessionScript()
+        let third = LoginNumber(rawValue: 3)
+        _ = script.session.loginStarted(second, at: script.moment)
+        #expect(script.session.loginStarted(third, at: script.moment) == [.finishLogin(second, .superseded)])
+        let late = script.session.loginFinished(second, .granted(grant(script)), jitter: 0, at: script.moment)
+        #expect(late.count == 1)
+        guard case .discard(let request)? = late.first else {
+            Issue.record("tokens of the earlier login were not revoked")
+            return
+        }
+        #expect(request.refreshToken == SecretID(rawValue: 701))
+    }
+}

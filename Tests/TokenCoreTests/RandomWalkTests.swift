@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+/// SplitMix64: small, seedable, the same on every platform.
+private struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// A world that runs a session's effects in random order and checks what must always hold.
+private struct World {
+    var session: Session
+    var moment = Moment(now: .seconds(1_000_000), wallTime: WallTime(secondsSince1970: 1_800_000_000))
+    var generator: SeededGenerator
+    var reserving: [AttemptNumber] = []
+    var inFlight: [AttemptNumber] = []
+    var committing: [CommitNumber] = []
+    var revoking = 0
+    var login: LoginNumber?
+    var unanswered: Set<WaiterID> = []
+    var erased: Set<SecretID> = []
+    var current: AttemptNumber?
+    var nextID: UInt64 = 1
+
+    init(seed: UInt64) {
+        generator = SeededGenerator(state: seed)
+        let policy = SessionPolicy(maximumSessionAge: seed % 3 == 0 ? .seconds(20_000) : nil)
+        session = Session(name: .named("walk"), policy: policy)
+    }
+
+    mutating func fresh() -> UInt64 {
+        nextID += 1
+        return nextID
+    }
+
+    mutating func jitter() -> Double { Double.random(in: 0..<1, using: &generator) }
+
+    mutating func run(_ effects: [Effect]) {
+        for effect in effects {
+            switch effect {
+            case .reserve(let number, let snapshot):
+                check(snapshot.secrets)
+                reserving.append(number)
+                current = number
+            case .refresh(let request):
+                if case .refreshToken(let secret) = request.renewal { check([secret]) }
+                inFlight.append(request.attempt)
+                current = request.attempt
+            case .commit(let number, let snapshot):
+                check(snapshot.secrets)
+                committing.append(number)
+            case .release(_, let snapshot, _): check(snapshot.secrets)
+            case .revoke(let request):
+                check(Set([request.refreshToken, request.accessToken].compactMap(\.self)))
+                revoking += 1
+            case .reply(let waiter, let reply):
+                #expect(unanswered.remove(waiter) != nil, "a waiter was answered twice")
+                if case .token(let token) = reply { check([token.secret]) }
+            case .erase(let secret): erased.insert(secret)
+            case .finishLogin(let number, _): if number == login { login = nil }
+            case .discard, .forget, .finishLogout, .notify: break
+            }
+        }
+    }
+
+    private func check(_ secrets: Set<SecretID>) {
+        #expect(erased.isDisjoint(with: secrets), "an effect mentions an erased secret")
+    }
+
+    mutating func tokens(rotating: Bool) -> GrantedTokens {
+        GrantedTokens(
+            accessToken: SecretID(rawValue: fresh()),
+            refreshToken: rotating ? SecretID(rawValue: fresh()) : nil,
+            lifetime: .seconds([0, 5, 60, 900].randomElement(using: &generator) ?? 60),
+            refreshLifetime: Bool.random(using: &generator) ? .seconds(5000) : nil,
+            requestedAt: moment.now
+        )
+    }
+
+    mutating func step() {
+        switch Int.random(in: 0..<14, using: &generator) {
+        case 0...2: get()
+        case 3: withdraw()
+        case 4: elapse()
+        case 5...6: finishReservation()
+        case 7...8: finishRefresh()
+        case 9...10: finishCommit()
+        case 11: logInOrFinish()
+        case 12: rareEvent()
+        default: force()
+        }
+        checkInvariants()
+    }
+
+    mutating func get() {
+        let waiter = WaiterID(rawValue: fresh())
+        unanswered.insert(waiter)
+        let variant =
+            [TokenVariant.primary, .primary, TokenVariant(scopes: ["a"], audience: nil)]
+            .randomElement(using: &generator) ?? .primary
+        let need = TokenNeed(
+            variant: variant,
+            minimumValidity: [nil, nil, .seconds(30), .seconds(600)].randomElement(using: &generator) ?? nil,
+            deadline: moment.now + .seconds(Int64.random(in: 0...40, using: &generator))
+        )
+        run(session.tokenRequested(by: waiter, need, at: moment))
+    }
+
+    mutating func force() {
+        let waiter = WaiterID(rawValue: fresh())
+        unanswered.insert(waiter)
+        let deadline = moment.now + .seconds(30)
+        run(session.refreshRequested(by: waiter, rejecting: nil, deadline: deadline, at: moment))
+    }
+
+    mutating func withdraw() {
+        guard let waiter = unanswered.min(by: { $0.rawValue < $1.rawValue }) else { return }
+        unanswered.remove(waiter)
+        run(session.requestWithdrawn(by: waiter))
+    }
+
+    mutating func elapse() {
+        let seconds = Int64([0, 1, 5, 40, 700, 4000].randomElement(using: &generator) ?? 1)
+        moment = Moment(now: moment.now + .seconds(seconds), wallTime: moment.wallTime + .seconds(seconds))
+        // Acting can leave the session due again at once (a replay "now"); it must settle, not spin.
+        for _ in 0..<4 {
+            guard let wake = session.wakeTime, wake <= moment.now else { return }
+            run(session.timeReached(moment, jitter: jitter()))
+        }
+        #expect(session.wakeTime.map { $0 > moment.now } ?? true, "wakeTime stays in the past: \(session)")
+    }
+
+    mutating func finishReservation() {
+        guard !reserving.isEmpty else { return }
+        let number = reserving.removeFirst()
+        let failure = jitter() < 0.2 ? StorageFailure(message: "full") : nil
+        run(session.reservationFinished(number, failure, jitter: jitter(), at: moment))
+    }
+
+    mutating func finishRefresh() {
+        guard !inFlight.isEmpty else { return }
+        let number = inFlight.removeFirst()
+        let kind = FailureClass.allCases.randomElement(using: &generator) ?? .busy
+        let failed = RefreshOutcome.failed(RefreshFailure(kind: kind, message: "x"))
+        let outcome = jitter() < 0.5 ? RefreshOutcome.granted(tokens(rotating: jitter() < 0.5)) : failed
+        run(session.refreshFinished(number, outcome, jitter: jitter(), at: moment))
+    }
+
+    mutating func finishCommit() {
+        guard !committing.isEmpty else { return }
+        let number = committing.removeFirst()
+        let bad = CommitOutcome.memoryOnly(StorageFailure(message: "x"))
+        run(session.commitFinished(number, jitter() < 0.8 ? .durable : bad, at: moment))
+    }
+
+    mutating func logInOrFinish() {
+        guard let number = login else {
+            let number = LoginNumber(rawValue: fresh())
+            run(session.loginStarted(number, at: moment))
+            login = number
+            return
+        }
+        let tokens = tokens(rotating: true)
+        let renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible
+        let grant = LoginGrant(tokens: tokens, renewal: renewal, tokenEndpoint: "https://id.example/token")
+        let outcome = jitter() < 0.8 ? LoginOutcome.granted(grant) : .cancelled
+        run(session.loginFinished(number, outcome, jitter: jitter(), at: moment))
+    }
+
+    mutating func rareEvent() {
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0: run(session.logoutRequested(local: Bool.random(using: &generator), at: moment))
+        case 1: run(session.registrationChanged(at: moment))
+        case 2...3: run(session.retryAllowed(at: moment))
+        default:
+            guard revoking > 0 else { return }
+            revoking -= 1
+            let failure = RefreshFailure(kind: .busy, message: "503")
+            let outcome = jitter() < 0.5 ? RevocationOutcome.revoked : .failed(failure)
+            run(session.revocationFinished(outcome, jitter: jitter(), at: moment))
+        }
+    }
+
+    func checkInvariants() {
+        let live = (reserving + inFlight).filter { $0 == session.currentAttempt?.number }
+        #expect(live.count <= 1, "more than one attempt in flight")
+        #expect(Set(session.waiters.order) == unanswered, "a waiter was lost")
+        #expect(erased.isDisjoint(with: session.heldSecrets), "the session holds an erased secret")
+    }
+}
+
+@Suite struct RandomWalkTests {
+    @Test(arguments: 1...60)
+    func `no order of events breaks what always holds`(seed: Int) {
+        var world = World(seed: UInt64(seed))
+        for _ in 0..<600 { world.step() }
+    }
+}

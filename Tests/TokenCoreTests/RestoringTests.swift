@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+@Suite struct RestoringTests {
+    private func restored(_ script: SessionScript, interrupted: Bool = false) throws -> SessionScript {
+        var copy = script
+        let snapshot = try #require(script.session.snapshot(at: script.moment))
+        copy.session = Session(
+            restoring: snapshot,
+            name: script.session.name,
+            policy: script.session.policy,
+            interrupted: interrupted,
+            at: script.moment
+        )
+        return copy
+    }
+
+    @Test func `a restart serves valid tokens at once, without a request`() throws {
+        var script = try restored(SessionScript.ready())
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.secret == SessionScript.accessToken)
+        #expect(!script.tick().sendsRequest)
+        #expect(script.session.status.state == .ready)
+    }
+
+    @Test func `an interrupted refresh is replayed at once and its refusal is an honest end`() throws {
+        var script = try restored(SessionScript.ready(), interrupted: true)
+        #expect(script.session.wakeTime == script.moment.now)
+        let (waiter, served) = script.get()
+        #expect(served.reply(to: waiter)?.secret == SessionScript.accessToken)
+        let replay = script.tick()
+        #expect(replay.sendsRequest)
+        _ = script.fail(replay, .grantDead)
+        #expect(script.session.status.reason == .replyLost)
+    }
+
+    @Test func `a session that ended is still ended, and still serves a token that outlived it`() throws {
+        var script = SessionScript.ready()
+        let due = script.sleepUntilWake()
+        _ = script.fail(due, .interactionRequired)
+        script = try restored(script)
+        #expect(script.session.status.reason == .interactionRequired)
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.secret == SessionScript.accessToken)
+        #expect(!script.sleepUntilWake().sendsRequest)
+    }
+
+    @Test func `a logout the server has not heard of is finished after a restart`() throws {
+        var script = SessionScript.ready()
+        _ = script.session.logoutRequested(local: false, at: script.moment)
+        script = try restored(script)
+        let effects = script.tick()
+        #expect(effects.contains { if case .revoke = $0 { true } else { false } })
+        let (waiter, refused) = script.get()
+        #expect(refused.reply(to: waiter)?.isLoginRequired == true)
+    }
+
+    @Test func `an absurd stored time is due, not a trap`() throws {
+        var script = SessionScript.ready()
+        script.moment = Moment(now: Instant(nanoseconds: .max), wallTime: WallTime(secondsSince1970: .max))
+        script = try restored(script)
+        #expect(script.tick().sendsRequest)
+    }
+
+    @Test func `an unsafe record is written again until it is durable`() {
+        var script = SessionScript.ready()
+        let due = script.sleepUntilWake()
+        guard let request = script.reserve(due) else {
+            Issue.record("nothing was sent")
+            return
+        }
+        let committing = script.session.refreshFinished(
+            request.attempt,
+            script.granted(),
+            jitter: 0,
+            at: script.moment
+        )
+        let broken = CommitOutcome.lifeboat(StorageFailure(message: "Input/output error"))
+        let published = script.commitAll(committing, broken)
+        #expect(published.notified == [.refreshed])
+        #expect(script.session.status.storage == broken)
+        script.advance(by: .seconds(5))
+        let recommit = script.tick()
+        #expect(recommit.contains { if case .commit = $0 { true } else { false } })
+        script.commitAll(recommit)
+        #expect(script.session.status.storage == .durable)
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+
+@testable import TokenCore
+
+/// A session and a clock that only the test moves, with shorthand for the usual events.
+struct SessionScript {
+    static let accessToken = SecretID(rawValue: 1)
+    static let refreshToken = SecretID(rawValue: 2)
+    static let idToken = SecretID(rawValue: 3)
+
+    var session: Session
+    var moment: Moment
+    private var nextWaiter: UInt64 = 100
+    private var nextSecret: UInt64 = 1000
+
+    /// A session that is logged in with an access token of this lifetime and a refresh token.
+    static func ready(
+        lifetime: Duration = .seconds(600),
+        policy: SessionPolicy = SessionPolicy(),
+        renewal: Renewal = .refreshToken(refreshToken),
+        refreshLifetime: Duration? = nil,
+        idToken: SecretID? = nil
+    ) -> SessionScript {
+        var script = SessionScript(policy: policy)
+        let tokens = GrantedTokens(
+            accessToken: accessToken,
+            idToken: idToken,
+            refreshToken: SessionScript.refreshToken,
+            lifetime: lifetime,
+            refreshLifetime: refreshLifetime,
+            requestedAt: script.moment.now
+        )
+        let login = LoginNumber(rawValue: 1)
+        let grant = LoginGrant(tokens: tokens, renewal: renewal, tokenEndpoint: "https://id.example/token")
+        _ = script.session.loginStarted(login, at: script.moment)
+        let effects = script.session.loginFinished(login, .granted(grant), jitter: 0, at: script.moment)
+        script.commitAll(effects)
+        return script
+    }
+
+    init(policy: SessionPolicy = SessionPolicy()) {
+        session = Session(name: .named("work"), policy: policy)
+        moment = Moment(now: .seconds(1_000_000), wallTime: WallTime(secondsSince1970: 1_800_000_000))
+    }
+
+    mutating func advance(by duration: Duration) {
+        moment = Moment(now: moment.now + duration, wallTime: moment.wallTime + duration)
+    }
+
+    mutating func get(
+        _ variant: TokenVariant = .primary,
+        minimum: Duration? = nil,
+        wait: Duration = .seconds(30),
+        idToken: Bool = false
+    ) -> (WaiterID, [Effect]) {
+        nextWaiter += 1
+        let waiter = WaiterID(rawValue: nextWaiter)
+        let need = TokenNeed(
+            variant: variant,
+            minimumValidity: minimum,
+            wantsIDToken: idToken,
+            deadline: moment.now + wait
+        )
+        return (waiter, session.tokenRequested(by: waiter, need, at: moment))
+    }
+
+    mutating func tick(jitter: Double = 0) -> [Effect] {
+        session.timeReached(moment, jitter: jitter)
+    }
+
+    /// Moves the clock to the session's own wake time and lets it act.
+    mutating func sleepUntilWake(jitter: Double = 0) -> [Effect] {
+        guard let wake = session.wakeTime else { return [] }
+        if wake > moment.now { advance(by: wake - moment.now) }
+        return tick(jitter: jitter)
+    }
+
+    func granted(
+        lifetime: Duration = .seconds(600),
+        refreshToken: SecretID? = nil,
+        secret: UInt64 = 500,
+        idToken: SecretID? = nil
+    ) -> RefreshOutcome {
+        .granted(
+            GrantedTokens(
+                accessToken: SecretID(rawValue: secret),
+                idToken: idToken,
+                refreshToken: refreshToken,
+                lifetime: lifetime,
+                requestedAt: moment.now
+            )
+        )
+    }
+
+    /// Lets the disk say yes to the reservation among `effects`; returns what is to be sent.
+    mutating func reserve(_ effects: [Effect]) -> RefreshRequest? {
+        for case .reserve(let number, _) in effects {
+            let next = session.reservationFinished(number, nil, jitter: 0, at: moment)
+            for case .refresh(let request) in next { return request }
+        }
+        for case .refresh(let request) in effects { return request }
+        return nil
+    }
+
+    /// Answers the refresh that `effects` begins and commits what comes of it.
+    mutating func answer(_ effects: [Effect], _ outcome: RefreshOutcome, jitter: Double = 0) -> [Effect] {
+        guard let request = reserve(effects) else { return [] }
+        let next = session.refreshFinished(request.attempt, outcome, jitter: jitter, at: moment)
+        return next + commitAll(next)
+    }
+
+    @discardableResult
+    mutating func commitAll(_ effects: [Effect], _ outcome: CommitOutcome = .durable) -> [Effect] {
+        var all: [Effect] = []
+        for case .commit(let number, _) in effects {
+            all += session.commitFinished(number, outcome, at: moment)
+        }
+        return all
+    }
+
+    mutating func fail(_ effects: [Effect], _ kind: FailureClass, retryAfter: Duration? = nil) -> [Effect] {
+        let failure = RefreshFailure(kind: kind, message: "no luck", retryAfter: retryAfter)
+        return answer(effects, .failed(failure))
+    }
+}
+
+extension [Effect] {
+    /// The answer to `waiter`, if there is exactly one.
+    func reply(to waiter: WaiterID) -> Reply? {
+        let replies = compactMap { effect -> Reply? in
+            guard case .reply(waiter, let reply) = effect else { return nil }
+            return reply
+        }
+        return replies.count == 1 ? replies[0] : nil
+    }
+
+    var servedSecrets: [SecretID] {
+        compactMap { effect in
+            guard case .reply(_, .token(let token)) = effect else { return nil }
+            return token.secret
+        }
+    }
+
+    var sendsRequest: Bool {
+        contains { effect in
+            switch effect {
+            case .reserve, .refresh: true
+            default: false
+            }
+        }
+    }
+
+    var notified: [SessionEvent.Kind] {
+        compactMap { effect in
+            guard case .notify(let event) = effect else { return nil }
+            return event.kind
+        }
+    }
+}
+
+extension Reply {
+    var isLoginRequired: Bool {
+        guard case .failure(.loginRequired) = self else { return false }
+        return true
+    }
+
+    var isTemporary: Bool {
+        guard case .failure(.temporarilyUnavailable) = self else { return false }
+        return true
+    }
+
+    var secret: SecretID? {
+        guard case .token(let token) = self else { return nil }
+        return token.secret
+    }
+}
+
+extension SessionName {
+    /// A name known to be valid.
+    static func named(_ text: String) -> SessionName {
+        guard let name = SessionName(text) else { preconditionFailure("\(text) is no session name") }
+        return name
+    }
+}
