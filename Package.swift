@@ -50,6 +50,11 @@ let package = Package(
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CHardening"),
         .target(name: "StrictJSON", swiftSettings: strict),
+        .target(
+            name: "PositionedTOML",
+            dependencies: [.product(name: "TOMLKit", package: "TOMLKit")],
+            swiftSettings: strict
+        ),
         .target(name: "AgentProtocol", dependencies: ["StrictJSON"], swiftSettings: strict),
         .target(name: "TokenCore", swiftSettings: strict),
         .target(
@@ -135,6 +140,7 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: testing
         ),
+        .testTarget(name: "PositionedTOMLTests", dependencies: ["PositionedTOML"], swiftSettings: testing),
         .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: testing),
         .testTarget(
             name: "AgentProtocolTests",
