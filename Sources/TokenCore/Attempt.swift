@@ -55,6 +55,18 @@ struct Suspension: Equatable, Sendable {
 }
 
 extension EndReason {
+    /// Whether logging in again without a person could help.
+    var allowsSilentLogin: Bool {
+        switch self {
+        case .grantDead, .replyLost, .interactionRequired, .refusedWithoutReason, .refreshTokenExpired,
+            .noRefreshToken, .sessionTooOld:
+            true
+        case .neverLoggedIn, .loggedOut, .identityChanged, .recordUnreadable, .rolledBack,
+            .configurationChanged:
+            false
+        }
+    }
+
     /// Whether an access token that outlives the login may still be handed out.
     fileprivate var leavesTokensGood: Bool {
         switch self {

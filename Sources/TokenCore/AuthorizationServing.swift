@@ -149,12 +149,21 @@ package struct LoginGrant: Equatable, Sendable {
     package var tokenEndpoint: String
     /// `sub` of the validated ID token, when there was one.
     package var subject: String?
+    /// The user name that was typed, when one was.
+    package var account: String?
 
-    package init(tokens: GrantedTokens, renewal: Renewal, tokenEndpoint: String, subject: String? = nil) {
+    package init(
+        tokens: GrantedTokens,
+        renewal: Renewal,
+        tokenEndpoint: String,
+        subject: String? = nil,
+        account: String? = nil
+    ) {
         self.tokens = tokens
         self.renewal = renewal
         self.tokenEndpoint = tokenEndpoint
         self.subject = subject
+        self.account = account
     }
 }
 

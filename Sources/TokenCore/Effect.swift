@@ -26,6 +26,8 @@ package enum Effect: Equatable, Sendable {
     case finishLogout(LogoutResult)
     /// Overwrite a secret in memory.
     case erase(SecretID)
+    /// Log in again without a person, by the first way that works; answered by `silentLoginFinished`.
+    case reauthenticate(LoginNumber, [SilentLogin], account: String?)
     /// Tell subscribers and hooks.
     case notify(SessionEvent)
 }

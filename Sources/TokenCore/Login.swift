@@ -27,6 +27,7 @@ struct Login: Equatable, Sendable {
     var rotation: RotationHabit
     var tokenEndpoint: String
     var subject: String?
+    var account: String?
     var keptMembers: [String: String]
 
     var primary: AccessToken? { tokens[.primary] }
@@ -56,6 +57,7 @@ struct Login: Equatable, Sendable {
         rotation = .unknown(unchanged: 0)
         tokenEndpoint = grant.tokenEndpoint
         subject = grant.subject
+        account = grant.account
         keptMembers = tokens.keptMembers
     }
 
@@ -69,6 +71,7 @@ struct Login: Equatable, Sendable {
         rotation = snapshot.rotation
         tokenEndpoint = snapshot.tokenEndpoint
         subject = snapshot.subject
+        account = snapshot.account
         keptMembers = snapshot.keptMembers
     }
 
@@ -108,6 +111,7 @@ struct Login: Equatable, Sendable {
             rotation: rotation,
             tokenEndpoint: tokenEndpoint,
             subject: subject,
+            account: account,
             keptMembers: keptMembers
         )
     }

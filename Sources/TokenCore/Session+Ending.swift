@@ -14,10 +14,58 @@ extension Session {
             message: message,
             afterlife: .quarantined(login, erasedAt: moment.now + RetrySchedule.quarantine, probeAt: probeAt)
         )
-        state = .loggedOut(ended)
+        guard reason.allowsSilentLogin, !policy.silentLogins.isEmpty, progress == nil else {
+            state = .loggedOut(ended)
+            return recordEnd(ended, login, at: moment) + announce(ended, at: moment)
+        }
+        let number = nextSilentLogin()
+        state = .reauthenticating(ended, number)
         return recordEnd(ended, login, at: moment)
-            + settleAll(loginRequired, at: moment.now)
-            + [.notify(SessionEvent(.loginRequired, reason: reason.rawValue, message: message))]
+            + [.reauthenticate(number, policy.silentLogins, account: login.account)]
+    }
+
+    /// Tells everyone that only a person can help now.
+    private mutating func announce(_ ended: Ended, at moment: Moment) -> [Effect] {
+        let event = SessionEvent(.loginRequired, reason: ended.reason.rawValue, message: ended.message)
+        return settleAll(loginRequired, at: moment.now) + [.notify(event)]
+    }
+
+    /// Every way to log in without a person was tried, or one of them worked.
+    package mutating func silentLoginFinished(
+        _ number: LoginNumber,
+        _ outcome: LoginOutcome,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        guard case .reauthenticating(var ended, number) = state else { return discard(outcome) }
+        switch outcome {
+        case .granted(let grant):
+            return accept(grant, number, jitter: jitter, at: moment)
+        case .failed(let failure):
+            history.failed(failure, at: moment)
+            ended.message += "; logging in again failed: \(failure.message)"
+            state = .loggedOut(ended)
+            return announce(ended, at: moment)
+        case .cancelled:
+            state = .loggedOut(ended)
+            return announce(ended, at: moment)
+        }
+    }
+
+    /// A person logs in by hand: whatever the silent login brings is late.
+    mutating func abandonSilentLogin(at moment: Moment) -> [Effect] {
+        guard case .reauthenticating(let ended, _) = state else { return [] }
+        state = .loggedOut(ended)
+        return settleAll(loginRequired, at: moment.now)
+    }
+
+    /// The network is back or the machine woke up: what could not be sent is worth a try `delay` from now.
+    package mutating func networkReturned(delay: Duration, at moment: Moment) -> [Effect] {
+        guard case .retrying(let login, var setback) = state, setback.yieldsToRequests else { return [] }
+        setback.nextTry = min(setback.nextTry, moment.now + delay)
+        setback.failures = 0
+        state = .retrying(login, setback)
+        return []
     }
 
     private mutating func recordEnd(_ ended: Ended, _ login: Login, at moment: Moment) -> [Effect] {

@@ -17,7 +17,7 @@ extension Session {
         case .probing(let ended, var login, let attempt):
             login.use = use(after: failure.kind, of: attempt)
             return probeFailed(failure, ended, login, jitter: jitter, at: moment)
-        case .loggedOut, .ready, .retrying, .suspended:
+        case .loggedOut, .reauthenticating, .ready, .retrying, .suspended:
             return []
         }
     }

@@ -5,7 +5,7 @@ extension Session {
     package mutating func loginStarted(_ number: LoginNumber, at moment: Moment) -> [Effect] {
         let superseded = progress.map { [Effect.finishLogin($0.number, .superseded)] } ?? []
         progress = .conversing(number)
-        return superseded
+        return superseded + abandonSilentLogin(at: moment)
     }
 
     /// A login ended; its tokens become the session's when they are durable.
@@ -18,17 +18,26 @@ extension Session {
         guard progress == .conversing(number) else { return discard(outcome) }
         progress = nil
         switch outcome {
-        case .granted(let grant):
-            let login = Login(grant, jitter: jitter)
-            let commit = nextCommit()
-            progress = .committing(number, login, commit)
-            abandonAttempt()
-            return [.commit(commit, login.snapshot(standing: .loggedIn, at: moment))]
+        case .granted(let grant): return accept(grant, number, jitter: jitter, at: moment)
         case .failed(let failure):
             return [.finishLogin(number, .failed(failure))]
         case .cancelled:
             return [.finishLogin(number, .cancelled)]
         }
+    }
+
+    /// Makes a granted login durable; it becomes the session's when that is done.
+    mutating func accept(
+        _ grant: LoginGrant,
+        _ number: LoginNumber,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        let login = Login(grant, jitter: jitter)
+        let commit = nextCommit()
+        progress = .committing(number, login, commit)
+        abandonAttempt()
+        return [.commit(commit, login.snapshot(standing: .loggedIn, at: moment))]
     }
 
     /// The new login's record is as safe as it could be made: it replaces whatever was there.
@@ -59,12 +68,12 @@ extension Session {
             state = .ready(renewed)
         case .probing(let ended, _, _):
             state = .loggedOut(ended)
-        case .loggedOut, .ready, .retrying, .suspended:
+        case .loggedOut, .reauthenticating, .ready, .retrying, .suspended:
             break
         }
     }
 
-    private func discard(_ outcome: LoginOutcome) -> [Effect] {
+    func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }
         return [
             .discard(
@@ -81,7 +90,7 @@ extension Session {
     var heldSecrets: Set<SecretID> {
         var held: Set<SecretID> = []
         switch state {
-        case .loggedOut(let ended): held = ended.afterlife.secrets
+        case .loggedOut(let ended), .reauthenticating(let ended, _): held = ended.afterlife.secrets
         case .probing(let ended, let login, let attempt):
             held = ended.afterlife.secrets.union(login.secrets).union(attempt.secrets)
         case .ready(let login), .retrying(let login, _), .suspended(let login, _): held = login.secrets

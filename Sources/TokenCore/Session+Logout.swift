@@ -79,7 +79,7 @@ extension Session {
         case .refreshing(let login, let attempt):
             if case .committing(_, let renewed, _) = attempt.phase { renewed } else { login }
         case .probing(_, let login, _): login
-        case .loggedOut(let ended): ended.afterlife.revocable
+        case .loggedOut(let ended), .reauthenticating(let ended, _): ended.afterlife.revocable
         }
     }
 

@@ -6,7 +6,7 @@ extension Session {
         get {
             switch state {
             case .refreshing(_, let attempt), .probing(_, _, let attempt): attempt
-            case .loggedOut, .ready, .retrying, .suspended: nil
+            case .loggedOut, .reauthenticating, .ready, .retrying, .suspended: nil
             }
         }
         set {
@@ -14,7 +14,7 @@ extension Session {
             switch state {
             case .refreshing(let login, _): state = .refreshing(login, newValue)
             case .probing(let ended, let login, _): state = .probing(ended, login, newValue)
-            case .loggedOut, .ready, .retrying, .suspended: break
+            case .loggedOut, .reauthenticating, .ready, .retrying, .suspended: break
             }
         }
     }
@@ -24,7 +24,7 @@ extension Session {
         get {
             switch state {
             case .refreshing(let login, _), .probing(_, let login, _): login
-            case .loggedOut, .ready, .retrying, .suspended: nil
+            case .loggedOut, .reauthenticating, .ready, .retrying, .suspended: nil
             }
         }
         set {
@@ -32,7 +32,7 @@ extension Session {
             switch state {
             case .refreshing(_, let attempt): state = .refreshing(newValue, attempt)
             case .probing(let ended, _, let attempt): state = .probing(ended, newValue, attempt)
-            case .loggedOut, .ready, .retrying, .suspended: break
+            case .loggedOut, .reauthenticating, .ready, .retrying, .suspended: break
             }
         }
     }
@@ -121,7 +121,7 @@ extension Session {
         case .ready(let login): return start(variant, login, setback: nil, at: moment)
         case .retrying(let login, let setback) where setback.yieldsToRequests && mayHurry(at: moment.now):
             return start(variant, login, setback: setback, at: moment)
-        case .retrying, .refreshing, .suspended, .loggedOut, .probing: return []
+        case .retrying, .refreshing, .suspended, .loggedOut, .probing, .reauthenticating: return []
         }
     }
 

@@ -83,7 +83,7 @@ extension Session {
                 return login.snapshot(standing: .loggedIn, at: moment)
             }
             return renewed.snapshot(standing: .loggedIn, at: moment)
-        case .loggedOut(let ended), .probing(let ended, _, _):
+        case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
             return ended.snapshot(at: moment)
         }
     }

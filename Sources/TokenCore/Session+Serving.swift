@@ -54,13 +54,13 @@ extension Session {
         case .ready(let login): return start(.primary, login, setback: nil, at: moment)
         case .retrying(let login, let setback): return start(.primary, login, setback: setback, at: moment)
         case .suspended(let login, _): return start(.primary, login, setback: nil, at: moment)
-        case .refreshing, .probing, .loggedOut: return []
+        case .refreshing, .probing, .loggedOut, .reauthenticating: return []
         }
     }
 
     /// Why `need` can not be met now or by waiting; `nil`: it waits.
     private func immediateFailure(for need: TokenNeed, at now: Instant) -> ServingFailure? {
-        guard let login else { return loginRequired }
+        guard let login else { return isReauthenticating ? nil : loginRequired }
         if let refusal = login.refusals[need.variant], refusal.until > now {
             return .misconfigured(message: refusal.message)
         }
@@ -76,6 +76,10 @@ extension Session {
             return .validityUnattainable(lifetime: token.lifetime)
         }
         return nil
+    }
+
+    private var isReauthenticating: Bool {
+        if case .reauthenticating = state { true } else { false }
     }
 
     /// A token that meets `need`.
@@ -154,7 +158,7 @@ extension Session {
 
     var loginRequired: ServingFailure {
         switch state {
-        case .loggedOut(let ended), .probing(let ended, _, _):
+        case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
             .loginRequired(ended.reason, message: ended.message)
         case .ready, .refreshing, .retrying, .suspended:
             .loginRequired(.noRefreshToken, message: "the issuer gave no refresh token")
@@ -171,7 +175,7 @@ extension Session {
         case .retrying(_, let setback): setback.latest.message
         case .refreshing(_, let attempt):
             attempt.setback?.latest.message ?? "the authorization server has not answered yet"
-        case .loggedOut, .probing, .ready, .suspended: "the login has not finished yet"
+        case .loggedOut, .probing, .reauthenticating, .ready, .suspended: "the login has not finished yet"
         }
     }
 }

@@ -10,7 +10,7 @@ extension Session {
         guard !isAdopting else { return nil }
         switch state {
         case .loggedOut(let ended): return ended.afterlife.wakeTime
-        case .probing, .refreshing: return nil
+        case .probing, .reauthenticating, .refreshing: return nil
         case .ready(let login): return earliest(dueTime(of: login), login)
         case .retrying(let login, let setback): return earliest(setback.nextTry, login)
         case .suspended(let login, let suspension): return earliest(suspension.retryAt, login)
@@ -41,7 +41,7 @@ extension Session {
             effects += start(waiters.nextVariant ?? .primary, login, setback: setback, at: moment)
         case .suspended(let login, let suspension) where suspension.retryAt <= moment.now:
             effects += start(.primary, login, setback: nil, at: moment)
-        case .retrying, .suspended, .refreshing, .probing: break
+        case .retrying, .suspended, .refreshing, .probing, .reauthenticating: break
         }
         return effects
     }

@@ -16,6 +16,9 @@ package struct Session: Sendable {
         /// Logged out for callers, while one request checks whether the server meant it.
         /// Next: `ready` if it works, else `loggedOut`.
         case probing(Ended, Login, Attempt)
+        /// Over, and logged in again without a person if that can be done; callers wait for it.
+        /// Next: `ready` when it worked, else `loggedOut`.
+        case reauthenticating(Ended, LoginNumber)
         /// Serving, next refresh planned. Next: `refreshing` when due or asked for, `loggedOut` at the end.
         case ready(Login)
         /// One request in flight; the present token is served while it is good.
@@ -52,6 +55,7 @@ package struct Session: Sendable {
     var warnedFor: Instant?
     private var attempts: UInt64 = 0
     private var commits: UInt64 = 0
+    private var silentLogins: UInt64 = 0
 
     /// A session nobody has logged in to yet.
     package init(name: SessionName, policy: SessionPolicy) {
@@ -65,7 +69,7 @@ package struct Session: Sendable {
     /// The login that is kept alive, or `nil` when there is none.
     var login: Login? {
         switch state {
-        case .loggedOut, .probing: nil
+        case .loggedOut, .probing, .reauthenticating: nil
         case .ready(let login), .refreshing(let login, _), .retrying(let login, _), .suspended(let login, _):
             login
         }
@@ -74,7 +78,7 @@ package struct Session: Sendable {
     /// The login whose tokens may be served: the live one, or one that ended with a token still good.
     var servable: Login? {
         switch state {
-        case .loggedOut(let ended), .probing(let ended, _, _): ended.login
+        case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _): ended.login
         case .ready, .refreshing, .retrying, .suspended: login
         }
     }
@@ -82,6 +86,12 @@ package struct Session: Sendable {
     mutating func nextAttempt() -> AttemptNumber {
         attempts += 1
         return AttemptNumber(rawValue: attempts)
+    }
+
+    /// Numbers from the top down, so that they never meet those the agent gives to people's logins.
+    mutating func nextSilentLogin() -> LoginNumber {
+        silentLogins += 1
+        return LoginNumber(rawValue: .max - silentLogins)
     }
 
     mutating func nextCommit() -> CommitNumber {

@@ -12,18 +12,29 @@ package struct SessionPolicy: Equatable, Sendable {
     package var maximumSessionAge: Duration?
     /// Say so when the refresh token's expiry or the maximum age comes this near.
     package var warnBefore: Duration?
+    /// What to try before a person is asked to log in again.
+    package var silentLogins: [SilentLogin]
 
     package init(
         refreshBefore: Duration = .seconds(300),
         minimumValidity: Duration = .seconds(30),
         getTimeout: Duration = .seconds(30),
         maximumSessionAge: Duration? = nil,
-        warnBefore: Duration? = nil
+        warnBefore: Duration? = nil,
+        silentLogins: [SilentLogin] = []
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
         self.getTimeout = getTimeout
         self.maximumSessionAge = maximumSessionAge
         self.warnBefore = warnBefore
+        self.silentLogins = silentLogins
     }
+}
+
+/// A way to log in again without a person, spelled as in the configuration's `reauth` list.
+package enum SilentLogin: String, CaseIterable, Sendable {
+    /// The standard output of `reauth_command` is the password or assertion.
+    case command
+    case clientCredentials = "client_credentials"
 }

@@ -20,6 +20,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// Where the refresh token may be sent (``LoginGrant/tokenEndpoint``).
     package var tokenEndpoint: String
     package var subject: String?
+    /// The user name of the login, as typed; for the next one.
+    package var account: String?
     package var keptMembers: [String: String]
 
     package init(
@@ -32,6 +34,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         rotation: RotationHabit = .unknown(unchanged: 0),
         tokenEndpoint: String,
         subject: String? = nil,
+        account: String? = nil,
         keptMembers: [String: String] = [:]
     ) {
         self.standing = standing
@@ -43,6 +46,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.rotation = rotation
         self.tokenEndpoint = tokenEndpoint
         self.subject = subject
+        self.account = account
         self.keptMembers = keptMembers
     }
 

@@ -25,6 +25,7 @@ package struct SessionStatus: Equatable, Sendable {
     package var loggedInAt: Instant?
     package var rotation: RotationHabit?
     package var subject: String?
+    package var account: String?
     package var keptMembers: [String: String]
     package var storage: CommitOutcome
     package var waiters: Int
@@ -49,6 +50,7 @@ extension Session {
             loggedInAt: shown?.loggedInAt,
             rotation: shown?.rotation,
             subject: shown?.subject,
+            account: shown?.account,
             keptMembers: shown?.keptMembers ?? [:],
             storage: storage.outcome,
             waiters: waiters.byID.count,
@@ -59,7 +61,7 @@ extension Session {
 
     private var ended: Ended? {
         switch state {
-        case .loggedOut(let ended), .probing(let ended, _, _): ended
+        case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _): ended
         case .ready, .refreshing, .retrying, .suspended: nil
         }
     }
@@ -67,6 +69,7 @@ extension Session {
     private var shownState: SessionStatus.State {
         switch state {
         case .loggedOut, .probing: progress == nil ? .loggedOut : .loggingIn
+        case .reauthenticating: .loggingIn
         case .ready: .ready
         case .refreshing: .refreshing
         case .retrying: .retrying
@@ -81,7 +84,7 @@ extension Session {
             return RefreshSchedule.dueTime(for: primary, policy: policy)
         case .retrying(_, let setback): return setback.nextTry
         case .suspended(_, let suspension): return suspension.retryAt
-        case .loggedOut, .probing, .refreshing: return nil
+        case .loggedOut, .probing, .reauthenticating, .refreshing: return nil
         }
     }
 
@@ -89,7 +92,7 @@ extension Session {
         switch state {
         case .loggedOut, .probing: "tokenctl login \(name)"
         case .suspended: "fix the configuration, then tokenctl refresh \(name)"
-        case .ready, .refreshing, .retrying: nil
+        case .ready, .refreshing, .retrying, .reauthenticating: nil
         }
     }
 }

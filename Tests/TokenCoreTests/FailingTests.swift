@@ -188,4 +188,25 @@ import Testing
         }
         #expect(requests <= 10)
     }
+
+    @Test func `when the network is back what could not be sent is sent at once`() {
+        var script = SessionScript.ready()
+        for _ in 0..<6 {
+            let due = script.sleepUntilWake()
+            _ = script.fail(due, .unreachable)
+        }
+        _ = script.session.networkReturned(delay: .seconds(1), at: script.moment)
+        #expect(script.session.wakeTime == script.moment.now + .seconds(1))
+        let retry = script.sleepUntilWake()
+        #expect(script.answer(retry, script.granted()).notified == [.refreshed])
+    }
+
+    @Test func `the network coming back does not hurry a server that asked for patience`() {
+        var script = SessionScript.ready()
+        let due = script.sleepUntilWake()
+        _ = script.fail(due, .busy, retryAfter: .seconds(120))
+        let planned = script.session.wakeTime
+        _ = script.session.networkReturned(delay: .seconds(1), at: script.moment)
+        #expect(script.session.wakeTime == planned)
+    }
 }

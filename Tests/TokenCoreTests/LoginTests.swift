@@ -112,4 +112,62 @@ import Testing
         }
         #expect(request.refreshToken == SecretID(rawValue: 701))
     }
+
+    private func ended(_ policy: SessionPolicy) -> (SessionScript, LoginNumber?, [Effect]) {
+        var script = SessionScript.ready(policy: policy)
+        let due = script.sleepUntilWake()
+        let effects = script.fail(due, .interactionRequired)
+        for case .reauthenticate(let number, _, _) in effects { return (script, number, effects) }
+        return (script, nil, effects)
+    }
+
+    @Test func `a silent login is tried before anybody is told, and callers wait for it`() throws {
+        var (script, number, effects) = ended(SessionPolicy(silentLogins: [.command]))
+        let silent = try #require(number)
+        #expect(effects.notified.isEmpty)
+        script.advance(by: .seconds(600))
+        let (waiter, waiting) = script.get()
+        #expect(waiting.isEmpty)
+        effects = script.session.silentLoginFinished(
+            silent,
+            .granted(grant(script)),
+            jitter: 0,
+            at: script.moment
+        )
+        let done = script.commitAll(effects)
+        #expect(done.reply(to: waiter)?.secret == SecretID(rawValue: 700))
+        #expect(done.notified == [.loggedIn])
+    }
+
+    @Test func `when every silent login fails the person is told once, with both reasons`() throws {
+        var (script, number, _) = ended(SessionPolicy(silentLogins: [.command, .clientCredentials]))
+        let silent = try #require(number)
+        script.advance(by: .seconds(600))
+        let (waiter, _) = script.get()
+        let failure = RefreshFailure(kind: .interactionRequired, message: "the password was refused")
+        let effects = script.session.silentLoginFinished(
+            silent,
+            .failed(failure),
+            jitter: 0,
+            at: script.moment
+        )
+        #expect(effects.notified == [.loginRequired])
+        #expect(effects.reply(to: waiter)?.isLoginRequired == true)
+        #expect(script.session.status.reason == .interactionRequired)
+        #expect(script.session.status.message == "no luck; logging in again failed: the password was refused")
+    }
+
+    @Test func `a person's login makes the silent one late`() throws {
+        var (script, number, _) = ended(SessionPolicy(silentLogins: [.command]))
+        let silent = try #require(number)
+        _ = script.session.loginStarted(second, at: script.moment)
+        let late = script.session.silentLoginFinished(
+            silent,
+            .granted(grant(script)),
+            jitter: 0,
+            at: script.moment
+        )
+        #expect(late.contains { if case .discard = $0 { true } else { false } })
+        #expect(script.session.status.state == .loggingIn)
+    }
 }

@@ -27,6 +27,7 @@ private struct World {
     var committing: [CommitNumber] = []
     var revoking = 0
     var login: LoginNumber?
+    var silentLogins: [LoginNumber] = []
     var unanswered: Set<WaiterID> = []
     var erased: Set<SecretID> = []
     var current: AttemptNumber?
@@ -34,7 +35,10 @@ private struct World {
 
     init(seed: UInt64) {
         generator = SeededGenerator(state: seed)
-        let policy = SessionPolicy(maximumSessionAge: seed % 3 == 0 ? .seconds(20_000) : nil)
+        let policy = SessionPolicy(
+            maximumSessionAge: seed % 3 == 0 ? .seconds(20_000) : nil,
+            silentLogins: seed % 2 == 0 ? [.command] : []
+        )
         session = Session(name: .named("walk"), policy: policy)
     }
 
@@ -68,6 +72,7 @@ private struct World {
                 if case .token(let token) = reply { check([token.secret]) }
             case .erase(let secret): erased.insert(secret)
             case .finishLogin(let number, _): if number == login { login = nil }
+            case .reauthenticate(let number, _, _): silentLogins.append(number)
             case .discard, .forget, .finishLogout, .notify: break
             }
         }
@@ -170,18 +175,29 @@ private struct World {
             login = number
             return
         }
+        run(session.loginFinished(number, loginOutcome(), jitter: jitter(), at: moment))
+    }
+
+    mutating func finishSilentLogin() {
+        guard !silentLogins.isEmpty else { return }
+        let number = silentLogins.removeFirst()
+        run(session.silentLoginFinished(number, loginOutcome(), jitter: jitter(), at: moment))
+    }
+
+    mutating func loginOutcome() -> LoginOutcome {
         let tokens = tokens(rotating: true)
         let renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible
         let grant = LoginGrant(tokens: tokens, renewal: renewal, tokenEndpoint: "https://id.example/token")
-        let outcome = jitter() < 0.8 ? LoginOutcome.granted(grant) : .cancelled
-        run(session.loginFinished(number, outcome, jitter: jitter(), at: moment))
+        return jitter() < 0.8 ? .granted(grant) : .cancelled
     }
 
     mutating func rareEvent() {
         switch Int.random(in: 0..<8, using: &generator) {
         case 0: run(session.logoutRequested(local: Bool.random(using: &generator), at: moment))
         case 1: run(session.registrationChanged(at: moment))
-        case 2...3: run(session.retryAllowed(at: moment))
+        case 2: run(session.retryAllowed(at: moment))
+        case 3: run(session.networkReturned(delay: .seconds(1), at: moment))
+        case 4: finishSilentLogin()
         default:
             guard revoking > 0 else { return }
             revoking -= 1
