@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// A connected Unix stream socket whose server runs as this user.
+struct AgentSocket: ~Copyable {
+    private let descriptor: Int32
+
+    /// Connects to `path` and checks who listens there.
+    ///
+    /// A full backlog, or a peer that does not read, keeps us waiting for `timeout` at most.
+    init(path: String, timeout: Duration) throws(ConnectionFailure) {
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { throw .system("socket", errno: errno) }
+        let failure = AgentSocket.connect(descriptor, to: path, timeout: timeout)
+        if let failure { throw failure }
+    }
+
+    deinit { close(descriptor) }
+
+    private static func connect(
+        _ descriptor: Int32,
+        to path: String,
+        timeout: Duration
+    ) -> ConnectionFailure? {
+        guard path.utf8.count <= AgentPaths.longestSocketPath else { return .pathTooLong(socket: path) }
+        var limit = timeval(tv_sec: Int(timeout.components.seconds), tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size) == 0 else {
+            return .system("setsockopt", errno: errno)
+        }
+        var address = sockaddr_un(path: path)
+        let result = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else { return .unreachable(socket: path, errno: errno) }
+        return foreignServer(descriptor, path)
+    }
+
+    /// The failure if the server is not of this user: anyone can listen where a directory is open.
+    private static func foreignServer(_ descriptor: Int32, _ path: String) -> ConnectionFailure? {
+        // struct ucred { pid_t pid; uid_t uid; gid_t gid; } is hidden behind _GNU_SOURCE.
+        var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, .max, .max)
+        var size = socklen_t(MemoryLayout.size(ofValue: credentials))
+        guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else {
+            return .system("getsockopt", errno: errno)
+        }
+        return credentials.uid == geteuid() ? nil : .foreignServer(socket: path, uid: credentials.uid)
+    }
+
+    /// Sends all of `bytes`.
+    borrowing func send(_ bytes: RawSpan) throws(ConnectionFailure) {
+        var sent = 0
+        while sent < bytes.byteCount {
+            let count = unsafe bytes.extracting(sent...).withUnsafeBytes {
+                unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if count >= 0 {
+                sent += count
+            } else if errno == EAGAIN || errno == EWOULDBLOCK {
+                throw .timedOut
+            } else if errno != EINTR {
+                throw .closed
+            }
+        }
+    }
+
+    /// Reads what is there into `decoder`, waiting for the first byte; false at the end of the connection.
+    borrowing func receive(
+        into decoder: inout ResponseDecoder,
+        by deadline: Deadline
+    ) throws(ConnectionFailure) -> Bool {
+        try waitForBytes(by: deadline)
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) {
+            buffer throws(ConnectionFailure) in
+            var count = 0
+            repeat {
+                count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            } while count < 0 && errno == EINTR
+            guard count >= 0 else { throw .closed }
+            unsafe decoder.append(buffer[..<count])
+            return count > 0
+        }
+    }
+
+    private borrowing func waitForBytes(by deadline: Deadline) throws(ConnectionFailure) {
+        while true {
+            let timeout = deadline.pollTimeout
+            guard timeout >= 0 else { return }
+            var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            switch unsafe poll(&wanted, 1, timeout) {
+            case 1...: return
+            case 0: throw .timedOut
+            default: guard errno == EINTR else { throw .system("poll", errno: errno) }
+            }
+        }
+    }
+}
+
+extension sockaddr_un {
+    /// The address of a path already known to fit.
+    fileprivate init(path: String) {
+        self.init()
+        sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// What goes wrong between a client and the agent before there is an answer to read.
+enum ConnectionFailure: Error, Equatable {
+    /// Nothing answers at the socket.
+    case unreachable(socket: String, errno: Int32)
+    /// The server at the socket runs as another user, who could be anybody.
+    case foreignServer(socket: String, uid: UInt32)
+    /// The path does not fit into a socket address.
+    case pathTooLong(socket: String)
+    /// The answer did not come in time.
+    case timedOut
+    /// The agent ended, or ended the connection, before the answer was complete.
+    case closed
+    /// The bytes are not an answer of an agent.
+    case malformed(String)
+    /// A system call failed.
+    case system(String, errno: Int32)
+}
+
+extension AgentError {
+    init(_ failure: ConnectionFailure) {
+        switch failure {
+        case .unreachable(let socket, let errno):
+            self.init(
+                .noAgent,
+                "no agent answers at \(socket): \(systemMessage(errno))",
+                remedy: "start it with: tokenagent"
+            )
+        case .foreignServer(let socket, let uid):
+            self.init(.denied, "the server at \(socket) belongs to another user, uid \(uid)")
+        case .pathTooLong(let socket):
+            self.init(
+                .misconfigured,
+                "the socket path is \(socket.utf8.count) bytes long, at most \(AgentPaths.longestSocketPath) fit: "
+                    + socket,
+                remedy: "set TOKENAGENT_SOCK to a shorter path"
+            )
+        case .timedOut:
+            self.init(.temporarilyUnavailable, "the agent did not answer in time")
+        case .closed:
+            self.init(.noAgent, "the agent ended the connection before it had answered")
+        case .malformed(let reason):
+            self.init(.internal, "the agent's answer is not understood: \(reason)")
+        case .system(let call, let errno):
+            self.init(.internal, "\(call): \(systemMessage(errno))")
+        }
+    }
+}
+
+/// The system's sentence for an error number.
+package func systemMessage(_ error: Int32) -> String {
+    guard let text = unsafe strerror(error) else { return "error \(error)" }
+    return unsafe String(cString: text)
+}

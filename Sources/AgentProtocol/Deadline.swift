@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// An instant on the boot clock by which something must have happened, or never.
+struct Deadline {
+    /// Nanoseconds since boot; nil means no deadline.
+    private let instant: Int64?
+
+    static let none = Deadline(after: nil)
+
+    init(after timeout: Duration?) {
+        instant = timeout.map { Deadline.now &+ max($0, .zero).nanoseconds }
+    }
+
+    /// What poll(2) takes: milliseconds rounded up, 0 when it has passed, -1 for no deadline.
+    var pollTimeout: Int32 {
+        guard let instant else { return -1 }
+        let left = max(0, instant - Deadline.now)
+        return Int32(clamping: (left + 999_999) / 1_000_000)
+    }
+
+    private static var now: Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, at most about 31 years.
+    fileprivate var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return min(seconds, 1_000_000_000) * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

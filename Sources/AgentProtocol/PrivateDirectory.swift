@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// A directory that only its owner can enter.
+public enum PrivateDirectory {
+    /// Creates `path` with mode 0700 if it is missing, its parents too, then checks it.
+    ///
+    /// - Parameter path: absolute.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the directory belongs to someone else, is open
+    ///   to others, is a symbolic link or not a directory; with `internal` if the system refuses to create it.
+    public static func prepare(_ path: String) throws(AgentError) {
+        try createParents(of: path)
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
+            throw AgentError(.internal, "\(path) can not be created: \(systemMessage(errno))")
+        }
+        try check(path)
+    }
+
+    /// Checks that `path` is a directory of this user that nobody else can enter.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured`, naming what is wrong and the command to fix it.
+    public static func check(_ path: String) throws(AgentError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else {
+            throw AgentError(.misconfigured, "\(path): \(systemMessage(errno))")
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw AgentError(.misconfigured, "\(path) is not a directory")
+        }
+        guard status.st_uid == geteuid() else {
+            throw AgentError(.misconfigured, "\(path) belongs to another user, uid \(status.st_uid)")
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            throw AgentError(
+                .misconfigured,
+                "\(path) is open to other users",
+                remedy: "close it with: chmod 700 \(path)"
+            )
+        }
+    }
+
+    private static func createParents(of path: String) throws(AgentError) {
+        guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
+        let parent = String(path[..<slash])
+        var status = stat()
+        if unsafe stat(parent, &status) == 0 { return }
+        try createParents(of: parent)
+        guard unsafe mkdir(parent, 0o700) == 0 || errno == EEXIST else {
+            throw AgentError(.internal, "\(parent) can not be created: \(systemMessage(errno))")
+        }
+    }
+}

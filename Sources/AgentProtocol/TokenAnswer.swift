@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+
+/// A token as the agent hands it out.
+public struct TokenAnswer: Equatable, Sendable {
+    /// The session it belongs to.
+    public var session: String
+    /// The access token, or the ID token if that was asked for.
+    public var value: String
+    /// How to present it, usually `Bearer` (RFC 6749 §7.1).
+    public var type: String
+    /// When it expires: seconds since 1970, UTC.
+    public var expiresAt: Int64
+    /// Seconds of life left when it was handed out.
+    public var expiresIn: Int64
+    /// The granted scopes.
+    public var scopes: [String]
+    /// The issuer it came from, if the agent says.
+    public var issuer: String?
+
+    /// Reads the answer's JSON.
+    init(parsing body: [UInt8]) throws(AgentError) {
+        guard let object = try? JSONValue(parsing: body).object,
+            let value = object["access_token"]?.string ?? object["id_token"]?.string,
+            let expiresAt = object["expires_at"]?.integer
+        else { throw AgentError(.malformed("no token in it")) }
+        self.value = value
+        self.expiresAt = expiresAt
+        session = object["session"]?.string ?? ""
+        type = object["token_type"]?.string ?? "Bearer"
+        expiresIn = object["expires_in"]?.integer ?? 0
+        issuer = object["issuer"]?.string
+        let scope = object["scope"]
+        scopes =
+            scope?.array?.compactMap(\.string)
+            ?? scope?.string?.split(separator: " ").map(String.init) ?? []
+    }
+}
+
+extension AgentConnection {
+    /// Asks for a token of a session, waiting for a refresh if the present one is too old.
+    ///
+    /// - Parameters:
+    ///   - session: the name the configuration gives it.
+    ///   - minimumValidity: least life the token must have left. Default: what the agent's configuration says.
+    ///   - timeout: longest wait for a refresh. Default: what the agent's configuration says.
+    ///   - scopes: scopes of the token, if others than the session's.
+    ///   - audience: audience of the token, if another than the session's.
+    /// - Returns: a token with at least that much life left.
+    /// - Throws: ``AgentError``: `loginRequired` and a remedy when the session is over.
+    public mutating func token(
+        of session: String,
+        minimumValidity: Duration? = nil,
+        timeout: Duration? = nil,
+        scopes: [String] = [],
+        audience: String? = nil
+    ) throws(AgentError) -> TokenAnswer {
+        let demand = TokenDemand(
+            session: session,
+            minimumValidity: minimumValidity,
+            timeout: timeout,
+            scopes: scopes,
+            audience: audience
+        )
+        let answer = try exchange(demand.request(plainText: false), timeout: demand.patience)
+        return try TokenAnswer(parsing: answer.body)
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+/// Which token is asked for, and how good it must be.
+package struct TokenDemand: Equatable, Sendable {
+    package var session: String
+    /// Least life left; nil leaves it to the agent's configuration.
+    package var minimumValidity: Duration?
+    /// Longest wait for a refresh; nil leaves it to the agent's configuration, zero means not to wait.
+    package var timeout: Duration?
+    package var scopes: [String]
+    package var audience: String?
+    package var wantsIDToken: Bool
+
+    package init(
+        session: String,
+        minimumValidity: Duration? = nil,
+        timeout: Duration? = nil,
+        scopes: [String] = [],
+        audience: String? = nil,
+        wantsIDToken: Bool = false
+    ) {
+        self.session = session
+        self.minimumValidity = minimumValidity
+        self.timeout = timeout
+        self.scopes = scopes
+        self.audience = audience
+        self.wantsIDToken = wantsIDToken
+    }
+
+    /// How long a client waits for the agent's answer: a little longer than the agent itself would.
+    package var patience: Duration { (timeout ?? .seconds(300)) + .seconds(5) }
+
+    /// The request for it.
+    package func request(plainText: Bool) -> AgentRequest {
+        var query: [(name: String, value: String)] = []
+        if let minimumValidity { query.append(("min_valid", minimumValidity.wholeSeconds)) }
+        if let timeout { query.append(("timeout", timeout.wholeSeconds)) }
+        if scopes.isEmpty == false { query.append(("scope", scopes.joined(separator: " "))) }
+        if let audience { query.append(("audience", audience)) }
+        if wantsIDToken { query.append(("kind", "id")) }
+        return AgentRequest(.get, "sessions", session, "token", query: query, wantsPlainText: plainText)
+    }
+}
+
+extension Duration {
+    /// Seconds, rounded up.
+    fileprivate var wholeSeconds: String {
+        let (seconds, attoseconds) = components
+        return String(attoseconds > 0 ? seconds + 1 : seconds)
+    }
+}
