@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Puts one answer on the wire, whole or broken as its disturbance wants it.
+struct AnswerDelivery: Sendable {
+    static let tlsName = "tls"
+
+    let channel: any Channel
+    /// The client, or HTTP/1.0, wants the connection closed after the answer.
+    let isClosing: Bool
+    /// The answer to HEAD.
+    let omitsBody: Bool
+
+    /// Runs `step` on the connection's event loop, now or later.
+    func after(_ delay: Duration, _ step: @escaping @Sendable () -> Void) {
+        guard delay > .zero else { return channel.eventLoop.execute(step) }
+        channel.eventLoop.scheduleTask(in: TimeAmount(delay), step)
+    }
+
+    func send(_ reply: IssuerReply, _ ending: Disturbance.Ending) {
+        let bytes = reply.serialized(closing: isClosing || ending != .complete, omittingBody: omitsBody)
+        switch ending {
+        case .complete:
+            write(bytes[...]) { if isClosing { channel.close(promise: nil) } }
+        case .hang:
+            break
+        case .finish(let count):
+            write(bytes.prefix(count)) { channel.close(promise: nil) }
+        case .reset(let count):
+            write(bytes.prefix(count)) { reset() }
+        case .drip(let pace):
+            drip(bytes[...], pace: max(pace, 1))
+        }
+    }
+
+    private func write(_ bytes: ArraySlice<UInt8>, then next: @escaping @Sendable () -> Void) {
+        guard !bytes.isEmpty else { return next() }
+        channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { _ in next() }
+    }
+
+    private func drip(_ bytes: ArraySlice<UInt8>, pace: Int) {
+        guard channel.isActive, !bytes.isEmpty else { return channel.close(promise: nil) }
+        write(bytes.prefix(1)) {
+            after(.seconds(1) / pace) { drip(bytes.dropFirst(), pace: pace) }
+        }
+    }
+
+    /// Closes with RST in place of FIN, past the TLS layer, which would say goodbye.
+    private func reset() {
+        let lingering = (channel as? any SocketOptionProvider)?
+            .setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        let ready = lingering ?? channel.eventLoop.makeSucceededVoidFuture()
+        ready.whenComplete { _ in
+            let tls = try? channel.pipeline.syncOperations.context(name: AnswerDelivery.tlsName)
+            guard let tls else { return channel.close(promise: nil) }
+            tls.close(promise: nil)
+        }
+    }
+}

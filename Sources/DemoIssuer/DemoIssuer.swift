@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+/// A small OAuth 2.0 and OpenID Connect authorization server for demonstrations and tests.
+///
+/// It listens on 127.0.0.1 only, approves every login, and can be told to fail in every way a network and a
+/// server can. Nothing it issues is worth protecting.
+package final class DemoIssuer: Sendable {
+    package struct Options: Sendable {
+        /// 0: any free port.
+        package var port = 0
+        package var settings = IssuerSettings()
+        package var registry = IssuerRegistry()
+        package var algorithm = SigningKey.Algorithm.es256
+        /// `nil`: plain HTTP.
+        package var tls: TLSIdentity?
+        /// The newest protocol version offered, to play an outdated server.
+        package var maximumTLSVersion: TLSVersion?
+
+        package init() {}
+    }
+
+    private struct Listening {
+        var listener: (any Channel)?
+        var connections: [ObjectIdentifier: any Channel] = [:]
+        var accepted = 0
+    }
+
+    private struct RequestWaiter {
+        var id: Int
+        var path: String
+        var count: Int
+        var continuation: CheckedContinuation<Bool, Never>
+    }
+
+    package let port: Int
+    private let state: Mutex<IssuerState>
+    private let listening = Mutex(Listening())
+    private let heldAnswers = Mutex<[@Sendable () -> Void]>([])
+    private let waiters = Mutex<[RequestWaiter]>([])
+    private let waiterNumbers = Atomic(0)
+    private let eventLoop: any EventLoop
+    private let sslContext: NIOSSLContext?
+
+    private init(options: Options) async throws {
+        let key = try SigningKey(options.algorithm)
+        var state = IssuerState(settings: options.settings, registry: options.registry, signingKey: key)
+        eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        sslContext = try options.tls?.serverContext(maximumVersion: options.maximumTLSVersion)
+        // The port must be known before the first answer can name it.
+        let reservation = try await ServerBootstrap(group: eventLoop)
+            .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
+            .bind(host: "127.0.0.1", port: options.port).get()
+        port = reservation.localAddress?.port ?? options.port
+        try await reservation.close()
+        state.issuer = "\(sslContext == nil ? "http" : "https")://127.0.0.1:\(port)"
+        self.state = Mutex(state)
+    }
+
+    deinit {
+        let channels = listening.withLock { Array($0.connections.values) + [$0.listener].compactMap(\.self) }
+        for channel in channels { channel.close(promise: nil) }
+    }
+
+    /// Starts listening.
+    package static func start(_ options: Options = Options()) async throws -> DemoIssuer {
+        let issuer = try await DemoIssuer(options: options)
+        try await issuer.listen()
+        return issuer
+    }
+
+    /// The issuer identifier, an address without a path.
+    package var issuer: String { withState { $0.issuer } }
+
+    /// Reads or changes what the issuer knows and does.
+    func withState<Result: Sendable>(_ body: (inout IssuerState) -> Result) -> Result {
+        state.withLock { body(&$0) }
+    }
+
+    // MARK: Listening
+
+    /// Begins to accept connections, at first or again after ``stopListening()``, always on the same port.
+    package func listen() async throws {
+        let channel = try await ServerBootstrap(group: eventLoop)
+            .serverChannelOption(ChannelOptions.backlog, value: 1024)
+            .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(ChannelOptions.socketOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { [weak self] in self?.prepare($0) ?? $0.close() }
+            .bind(host: "127.0.0.1", port: port).get()
+        listening.withLock { $0.listener = channel }
+    }
+
+    /// Refuses connections and drops the open ones, as a server that went away; what was granted stays.
+    package func stopListening() async {
+        let channels = listening.withLock { listening in
+            defer { listening.listener = nil }
+            return Array(listening.connections.values) + [listening.listener].compactMap(\.self)
+        }
+        for channel in channels { try? await channel.close() }
+    }
+
+    /// How many connections were accepted so far.
+    package var acceptedConnections: Int { listening.withLock(\.accepted) }
+
+    private func prepare(_ channel: any Channel) -> EventLoopFuture<Void> {
+        let number = listening.withLock { listening in
+            listening.accepted += 1
+            listening.connections[ObjectIdentifier(channel)] = channel
+            return listening.accepted
+        }
+        channel.closeFuture.whenComplete { [weak self] _ in
+            self?.listening.withLock { $0.connections[ObjectIdentifier(channel)] = nil }
+        }
+        return channel.eventLoop.makeCompletedFuture {
+            let pipeline = channel.pipeline.syncOperations
+            if let sslContext {
+                try pipeline.addHandler(
+                    NIOSSLServerHandler(context: sslContext),
+                    name: AnswerDelivery.tlsName
+                )
+            }
+            try pipeline.addHandler(
+                ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes))
+            )
+            try pipeline.addHandler(ConnectionHandler(issuer: self, connection: number))
+        }
+    }
+
+    // MARK: Requests
+
+    /// Logs `request`, wakes who waits for it, and says what is to go wrong with its answer.
+    func receive(_ request: inout IssuerRequest) -> Disturbance {
+        let (disturbance, delay) = withState { ($0.receive(&request), $0.settings.delay) }
+        wakeWaiters()
+        var result = disturbance
+        result.delay += delay
+        return result
+    }
+
+    /// Holds `send` until ``release()``.
+    func hold(_ send: @escaping @Sendable () -> Void) {
+        heldAnswers.withLock { $0.append(send) }
+    }
+
+    /// Lets every held answer go.
+    package func release() {
+        eventLoop.execute {
+            let held = self.heldAnswers.withLock { held in
+                defer { held = [] }
+                return held
+            }
+            for send in held { send() }
+        }
+    }
+
+    /// Waits until `count` requests to `path` have arrived; `false` when that took longer than `limit`.
+    package func hasReceived(_ count: Int, to path: String, within limit: Duration) async -> Bool {
+        let id = waiterNumbers.add(1, ordering: .relaxed).newValue
+        let timer = eventLoop.scheduleTask(in: TimeAmount(limit)) { [weak self] in
+            for waiter in self?.takeWaiters(where: { $0.id == id }) ?? [] {
+                waiter.continuation.resume(returning: false)
+            }
+        }
+        defer { timer.cancel() }
+        return await withCheckedContinuation { continuation in
+            waiters.withLock {
+                $0.append(RequestWaiter(id: id, path: path, count: count, continuation: continuation))
+            }
+            wakeWaiters()
+        }
+    }
+
+    private func wakeWaiters() {
+        let log = withState(\.log)
+        let ready = takeWaiters { waiter in log.count { $0.path == waiter.path } >= waiter.count }
+        for waiter in ready { waiter.continuation.resume(returning: true) }
+    }
+
+    private func takeWaiters(where matches: (RequestWaiter) -> Bool) -> [RequestWaiter] {
+        waiters.withLock { waiters in
+            let taken = waiters.filter(matches)
+            waiters.removeAll(where: matches)
+            return taken
+        }
+    }
+}

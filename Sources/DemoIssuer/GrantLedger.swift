@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+/// What the issuer has granted: codes, device codes, tokens, and which of them are dead.
+struct GrantLedger: Sendable {
+    /// What one login allows.
+    struct Authorization: Equatable, Sendable {
+        var client: String
+        /// `nil`: the client itself (`client_credentials`).
+        var user: String?
+        var scope: [String]
+        var audience: String?
+        var nonce: String?
+        /// All tokens of one login belong to one family and die together.
+        var family: Int
+    }
+
+    struct Code: Sendable {
+        var authorization: Authorization
+        var redirectURI: String
+        var challenge: String?
+        var isUsed = false
+    }
+
+    struct RefreshToken: Sendable {
+        var authorization: Authorization
+        var firstUsedAt: Duration?
+        var expiresAt: Duration?
+    }
+
+    struct IssuedToken: Sendable {
+        var authorization: Authorization
+        var expiresAt: Duration
+    }
+
+    var codes: [String: Code] = [:]
+    var devices: [String: DeviceGrant] = [:]
+    var refreshTokens: [String: RefreshToken] = [:]
+    var accessTokens: [String: IssuedToken] = [:]
+    var deadFamilies: Set<Int> = []
+    private var families = 0
+
+    mutating func newFamily() -> Int {
+        families += 1
+        return families
+    }
+
+    /// Everything of a user, or of everybody.
+    mutating func kill(user: String?) {
+        for token in refreshTokens.values where user == nil || token.authorization.user == user {
+            deadFamilies.insert(token.authorization.family)
+        }
+    }
+
+    /// Whether `token` would be accepted by a refresh at `now`.
+    func isAlive(_ token: String, rotation: IssuerSettings.Rotation, now: Duration) -> Bool {
+        guard let entry = refreshTokens[token], !deadFamilies.contains(entry.authorization.family),
+            entry.expiresAt.map({ now < $0 }) ?? true
+        else { return false }
+        return !isSpent(entry, rotation: rotation, now: now)
+    }
+
+    /// Whether `entry` was used and may not be used again.
+    func isSpent(_ entry: RefreshToken, rotation: IssuerSettings.Rotation, now: Duration) -> Bool {
+        guard let firstUsedAt = entry.firstUsedAt else { return false }
+        switch rotation {
+        case .none: return false
+        case .strict: return true
+        case .grace(let grace): return now - firstUsedAt > grace
+        }
+    }
+
+    /// The living access token of this text.
+    func access(_ token: String, now: Duration) -> IssuedToken? {
+        guard let entry = accessTokens[token], now < entry.expiresAt,
+            !deadFamilies.contains(entry.authorization.family)
+        else { return nil }
+        return entry
+    }
+}
+
+/// One device login (RFC 8628).
+struct DeviceGrant: Sendable {
+    enum Decision: Equatable, Sendable {
+        case pending
+        case approved(user: String)
+        case denied
+        case used
+    }
+
+    var userCode: String
+    var client: String
+    var scope: [String]
+    var audience: String?
+    var nonce: String?
+    var decision = Decision.pending
+    var interval: Duration
+    var lastPoll: Duration?
+    var expiresAt: Duration
+}

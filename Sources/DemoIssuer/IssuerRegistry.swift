@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+/// A client registration.
+package struct RegisteredClient: Equatable, Sendable {
+    package var id: String
+    /// `nil`: a public client.
+    package var secret: String?
+
+    package init(id: String, secret: String? = nil) {
+        self.id = id
+        self.secret = secret
+    }
+}
+
+/// A person who may log in.
+package struct RegisteredUser: Equatable, Sendable {
+    package var name: String
+    package var password: String
+
+    package init(name: String, password: String) {
+        self.name = name
+        self.password = password
+    }
+}
+
+/// Who may ask for tokens.
+package struct IssuerRegistry: Sendable {
+    package var clients = [
+        RegisteredClient(id: "demo-public"),
+        RegisteredClient(id: "demo-confidential", secret: "demo-secret-7f3a"),
+        RegisteredClient(id: "demo-other"),
+    ]
+    package var users = [
+        RegisteredUser(name: "alice", password: "alice-password"),
+        RegisteredUser(name: "bob", password: "bob-password"),
+    ]
+
+    package init() {}
+
+    func client(_ id: String) -> RegisteredClient? {
+        clients.first { $0.id == id }
+    }
+
+    func user(_ name: String) -> RegisteredUser? {
+        users.first { $0.name == name }
+    }
+
+    /// The client that sent a request: `client_secret_basic`, `client_secret_post` or `none` (RFC 6749 §2.3).
+    func authenticate(_ request: IssuerRequest) -> RegisteredClient? {
+        let (id, secret) = IssuerRegistry.credentials(request)
+        guard let id, let client = client(id), client.secret == secret else { return nil }
+        return client
+    }
+
+    private static func credentials(_ request: IssuerRequest) -> (id: String?, secret: String?) {
+        guard let header = request.header("authorization"), header.hasPrefix("Basic ") else {
+            return (request.form["client_id"], request.form["client_secret"])
+        }
+        let decoded = Base64.decode(header.dropFirst("Basic ".count)) ?? []
+        let halves = decoded.split(
+            separator: UInt8(ascii: ":"),
+            maxSplits: 1,
+            omittingEmptySubsequences: false
+        )
+        guard halves.count == 2 else { return (nil, nil) }
+        return (PercentCoding.decode(halves[0]), PercentCoding.decode(halves[1]))
+    }
+}

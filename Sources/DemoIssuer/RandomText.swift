@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+
+/// Text no one can guess.
+enum RandomText {
+    /// 192 random bits behind `prefix`.
+    static func token(_ prefix: String) -> String {
+        "\(prefix)-\(Base64.encodeForURL((0..<24).map { _ in UInt8.random(in: 0...255) }))"
+    }
+
+    /// Eight letters in two groups, none of them easily mistaken (RFC 8628 §6.1).
+    static func userCode() -> String {
+        let letters = Array("BCDFGHJKLMNPQRSTVWXZ")
+        func group() -> String { String((0..<4).map { _ in letters.randomElement() ?? "B" }) }
+        return "\(group())-\(group())"
+    }
+}

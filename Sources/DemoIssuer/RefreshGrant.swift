@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+extension IssuerState {
+    /// The refresh grant (RFC 6749 §6) under the rotation of the moment.
+    mutating func refresh(_ form: FormFields, client: RegisteredClient) throws -> IssuerReply {
+        guard let text = form["refresh_token"], var entry = grants.refreshTokens[text],
+            entry.authorization.client == client.id
+        else { throw OAuthRefusal(code: "invalid_grant", description: "unknown refresh token") }
+        guard !grants.isSpent(entry, rotation: settings.rotation, now: now) else {
+            // Somebody has a stolen copy: nobody keeps anything (RFC 9700 §4.14.2).
+            grants.deadFamilies.insert(entry.authorization.family)
+            throw OAuthRefusal(code: "invalid_grant", description: "refresh token used twice")
+        }
+        guard grants.isAlive(text, rotation: settings.rotation, now: now) else {
+            throw OAuthRefusal(code: "invalid_grant", description: "refresh token revoked or expired")
+        }
+        let granted = try narrowed(entry.authorization, form)
+        if entry.firstUsedAt == nil { entry.firstUsedAt = now }
+        grants.refreshTokens[text] = entry
+        return try tokens(
+            granted,
+            refreshToken: successor(of: text, entry.authorization),
+            withIDToken: settings.refreshBringsIDToken
+        )
+    }
+
+    private mutating func successor(
+        of text: String,
+        _ authorization: GrantLedger.Authorization
+    ) -> String? {
+        switch settings.rotation {
+        case .none: settings.repeatsRefreshToken ? text : nil
+        case .strict, .grace: newRefreshToken(authorization)
+        }
+    }
+
+    /// The scope and audience this one access token is asked for.
+    private func narrowed(
+        _ authorization: GrantLedger.Authorization,
+        _ form: FormFields
+    ) throws(OAuthRefusal) -> GrantLedger.Authorization {
+        var narrowed = authorization
+        if let scope = form["scope"] {
+            let asked = scope.split(separator: " ").map(String.init)
+            guard asked.allSatisfy(authorization.scope.contains) else {
+                throw OAuthRefusal(code: "invalid_scope")
+            }
+            narrowed.scope = asked
+        }
+        if let audience = form["resource"] ?? form["audience"] {
+            guard !settings.refusedAudiences.contains(audience) else {
+                throw OAuthRefusal(code: "invalid_target")
+            }
+            narrowed.audience = audience
+        }
+        return narrowed
+    }
+}

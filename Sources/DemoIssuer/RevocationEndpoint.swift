@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+
+extension IssuerState {
+    /// The revocation endpoint (RFC 7009 §2): an unknown token is no error.
+    mutating func revoke(_ request: IssuerRequest) throws -> IssuerReply {
+        guard let client = registry.authenticate(request) else {
+            throw OAuthRefusal(code: "invalid_client", status: 401)
+        }
+        let token = request.form["token"] ?? ""
+        if let entry = grants.refreshTokens[token], entry.authorization.client == client.id {
+            grants.deadFamilies.insert(entry.authorization.family)
+        }
+        if grants.accessTokens[token]?.authorization.client == client.id {
+            grants.accessTokens[token] = nil
+        }
+        return IssuerReply(status: 200)
+    }
+
+    /// The introspection endpoint (RFC 7662 §2); tells about a refresh token without using it.
+    func introspect(_ request: IssuerRequest) throws -> IssuerReply {
+        let token = request.form["token"] ?? ""
+        if let entry = grants.access(token, now: now) { return describe(entry.authorization) }
+        guard grants.isAlive(token, rotation: settings.rotation, now: now),
+            let entry = grants.refreshTokens[token]
+        else { return .json(["active": false]) }
+        return describe(entry.authorization)
+    }
+
+    private func describe(_ authorization: GrantLedger.Authorization) -> IssuerReply {
+        .json([
+            "active": true,
+            "client_id": .string(authorization.client),
+            "sub": .string(authorization.user ?? authorization.client),
+            "scope": .string(authorization.scope.joined(separator: " ")),
+        ])
+    }
+
+    /// RP-initiated logout; `id_token_hint` is not looked into: every login of the person of `user` ends.
+    mutating func endSession(_ request: IssuerRequest) -> IssuerReply {
+        grants.kill(user: request.query["user"])
+        guard let next = request.query["post_logout_redirect_uri"] else {
+            return .html("<p>You are logged out.</p>")
+        }
+        let state = request.query["state"].map { "?" + FormFields([("state", $0)]).encoded } ?? ""
+        return .redirect(to: next + state)
+    }
+}

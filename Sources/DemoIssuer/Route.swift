@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+/// One row of the issuer's table: which requests it answers, and how.
+///
+/// Tests add rows of their own, to play back ends this issuer does not know.
+package struct Route: Sendable {
+    typealias Handler = @Sendable (IssuerRequest, inout IssuerState) throws -> IssuerReply
+
+    /// `nil`: any method.
+    let method: String?
+    let path: String
+    let handler: Handler
+
+    init(_ method: String?, _ path: String, handler: @escaping Handler) {
+        self.method = method
+        self.path = path
+        self.handler = handler
+    }
+
+    /// A row that needs nothing of the issuer's state.
+    package init(
+        _ method: String?,
+        _ path: String,
+        answer: @escaping @Sendable (IssuerRequest) -> IssuerReply
+    ) {
+        self.init(method, path) { request, _ in answer(request) }
+    }
+
+    func matches(_ request: IssuerRequest) -> Bool {
+        path == request.path && (method == nil || method == request.method)
+    }
+
+    /// The rows every issuer begins with.
+    static let standard: [Route] = [
+        Route("GET", "/.well-known/openid-configuration") { _, state in try state.discovery() },
+        Route("GET", "/.well-known/oauth-authorization-server") { _, state in try state.discovery() },
+        Route("GET", "/jwks") { _, state in try state.keySet() },
+        Route("GET", "/authorize") { request, state in try state.authorize(request) },
+        Route("POST", "/token") { request, state in try state.token(request) },
+        Route("POST", "/device_authorization") { request, state in try state.startDevice(request) },
+        Route("GET", "/device") { _, _ in .html("<p>POST user_code and user to approve.</p>") },
+        Route("POST", "/device") { request, state in try state.decideDevice(request.form) },
+        Route("POST", "/revoke") { request, state in try state.revoke(request) },
+        Route("POST", "/introspect") { request, state in try state.introspect(request) },
+        Route(nil, "/userinfo") { request, state in state.userinfo(request) },
+        Route(nil, "/resource") { request, state in state.resource(request) },
+        Route("GET", "/end_session") { request, state in state.endSession(request) },
+    ]
+}
+
+/// A refusal in OAuth's words (RFC 6749 §5.2).
+struct OAuthRefusal: Error {
+    var code: String
+    var status = 400
+    var description: String?
+
+    var reply: IssuerReply { .failure(code, status: status, description: description) }
+}

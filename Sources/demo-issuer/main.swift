@@ -1,3 +1,0 @@
-import DemoIssuer
-
-print("x")
