@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The real agent and its real client in a world of their own.
+///
+/// Home, configuration, state and runtime directory lie in one temporary directory; nothing of the person who
+/// runs the tests is read or written.
+package final class AgentUnderTest: Sendable {
+    package let home: TemporaryDirectory
+    package let environment: [String: String]
+    private let running = Mutex<Program?>(nil)
+    private let ended = Mutex<[Program]>([])
+
+    /// Lays out the directories and writes `configuration`; starts nothing.
+    package init(configuration: String = "", in parent: String? = nil) throws {
+        home = try TemporaryDirectory(in: parent)
+        for name in ["run", "config", "config/tokenagent", "state"] { try home.makeDirectory(name) }
+        let browser = try home.write(Self.browserScript, to: "browser", mode: 0o700)
+        environment = [
+            "HOME": home.path,
+            "PATH": "\(BuiltPrograms.directory):/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "LANG": "C.UTF-8",
+            "XDG_CONFIG_HOME": home.path("config"),
+            "XDG_STATE_HOME": home.path("state"),
+            "XDG_RUNTIME_DIR": home.path("run"),
+            "TOKENAGENT_AUTOSTART": "0",
+            "BROWSER": browser,
+        ]
+        try configure(configuration)
+    }
+
+    deinit {
+        // A background agent is not a child of ours: it is told to stop by the name it left.
+        if running.withLock({ $0 }) == nil, File.exists(socketPath) {
+            _ = try? Program([BuiltPrograms.agent, "-k"], environment: environment).blockingFinish()
+        }
+    }
+
+    /// A browser without a person: fetches the address and follows its redirects.
+    private static let browserScript = """
+        #!/bin/sh
+        exec curl --silent --location --insecure --max-time 20 --output /dev/null "$1"
+
+        """
+
+    package var configurationPath: String { home.path("config/tokenagent/config.toml") }
+    package var statePath: String { home.path("state/tokenagent") }
+    package var socketPath: String { home.path("run/tokenagent/agent.sock") }
+    package var socket: AgentSocket { AgentSocket(path: socketPath) }
+
+    /// Replaces the configuration file.
+    package func configure(_ text: String) throws {
+        try home.write(text, to: "config/tokenagent/config.toml")
+    }
+
+    // MARK: The agent
+
+    /// Starts the agent in the foreground and waits until its socket answers.
+    package func start(
+        _ arguments: String...,
+        extraEnvironment: [String: String] = [:],
+        wrapper: [String] = []
+    ) async throws {
+        let command = wrapper + [BuiltPrograms.agent, "--foreground"] + arguments
+        let program = try Program(command, environment: merged(extraEnvironment))
+        running.withLock { $0 = program }
+        let isReady = try await Polling.until {
+            if program.exitStatus != nil { return true }
+            return (try? await socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
+        }
+        guard isReady, program.exitStatus == nil else {
+            throw StuckProgram(
+                name: command.joined(separator: " "),
+                output: program.standardOutput,
+                error: program.standardError
+            )
+        }
+    }
+
+    /// The foreground agent, if one runs.
+    package var agent: Program? { running.withLock { $0 } }
+
+    /// What the foreground agents logged so far.
+    package var log: String {
+        let earlier = ended.withLock { $0.map(\.standardError).joined() }
+        return earlier + (agent?.standardError ?? "")
+    }
+
+    /// `kill -9`, and waits until it is gone.
+    package func kill() async throws {
+        try await end(SIGKILL)
+    }
+
+    /// Sends `number` and waits for the end; returns the exit status.
+    @discardableResult
+    package func end(_ number: Int32 = SIGTERM, within limit: Duration = .seconds(25)) async throws -> Int32 {
+        guard let program = running.withLock({ $0 }) else { return -1 }
+        program.signal(number)
+        let status = try await program.finish(within: limit).status
+        running.withLock { $0 = nil }
+        ended.withLock { $0.append(program) }
+        return status
+    }
+
+    // MARK: The client
+
+    /// Runs `tokenctl` to its end.
+    package func tokenctl(
+        _ arguments: String...,
+        input: String = "",
+        extraEnvironment: [String: String] = [:],
+        within limit: Duration = .seconds(60)
+    ) async throws -> ProgramResult {
+        try await tokenctl(arguments, input: input, extraEnvironment: extraEnvironment, within: limit)
+    }
+
+    /// Runs `tokenctl` to its end.
+    package func tokenctl(
+        _ arguments: [String],
+        input: String = "",
+        extraEnvironment: [String: String] = [:],
+        within limit: Duration = .seconds(60)
+    ) async throws -> ProgramResult {
+        try await startTokenctl(arguments, input: input, extraEnvironment: extraEnvironment)
+            .finish(within: limit)
+    }
+
+    /// Starts `tokenctl` and leaves it running.
+    package func startTokenctl(
+        _ arguments: [String],
+        input: String = "",
+        extraEnvironment: [String: String] = [:]
+    ) throws -> Program {
+        try Program([BuiltPrograms.client] + arguments, environment: merged(extraEnvironment), input: input)
+    }
+
+    /// Runs a line of shell in this agent's environment.
+    package func shell(_ script: String, within limit: Duration = .seconds(60)) async throws -> ProgramResult
+    {
+        try await Program.run(["/bin/sh", "-c", script], environment: environment, within: limit)
+    }
+
+    /// The status of one session as the socket tells it.
+    package func status(_ session: String) async throws -> JSONObject {
+        try await socket.request("GET", "/v1/sessions/\(session)").json ?? JSONObject()
+    }
+
+    /// Waits until the session's state is `state`.
+    package func reaches(
+        _ state: String,
+        _ session: String,
+        within limit: Duration = .seconds(20)
+    ) async throws
+        -> Bool
+    {
+        try await Polling.until(within: limit) { try await status(session)["state"]?.string == state }
+    }
+
+    private func merged(_ extra: [String: String]) -> [String: String] {
+        environment.merging(extra) { _, new in new }
+    }
+}
+
+extension Program {
+    /// Waits without suspending, for `deinit`s.
+    fileprivate func blockingFinish() {
+        for _ in 0..<2500 where exitStatus == nil { usleep(2000) }
+    }
+}

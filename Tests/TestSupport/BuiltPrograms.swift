@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The programs of this package as this build made them: they lie beside the test bundle.
+package enum BuiltPrograms {
+    package static let directory: String = {
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        let own = String(decoding: buffer.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return own.split(separator: "/").dropLast().map { "/\($0)" }.joined()
+    }()
+
+    package static var agent: String { "\(directory)/tokenagent" }
+    package static var client: String { "\(directory)/tokenctl" }
+    package static var issuer: String { "\(directory)/demo-issuer" }
+
+    /// The root of the checkout.
+    package static var checkout: String {
+        #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TokenCore
+
+/// Authorization servers played by the test, call by call.
+///
+/// Every call waits until the test takes it with a `next…` method and answers it, so a test always knows what
+/// is in flight; a call nobody takes never ends.
+package final class FakeServing: AuthorizationServing {
+    /// One call that waits for the test's answer.
+    package struct Call<Request: Sendable, Outcome: Sendable>: Sendable {
+        package let session: SessionName
+        package let request: Request
+        fileprivate let continuation: CheckedContinuation<Outcome, Never>
+
+        /// Ends the call; exactly once.
+        package func answer(_ outcome: Outcome) {
+            continuation.resume(returning: outcome)
+        }
+    }
+
+    package typealias Refresh = Call<RefreshRequest, RefreshOutcome>
+    package typealias LogIn = Call<(LoginRequest, any LoginConversing), LoginOutcome>
+    package typealias Revocation = Call<RevocationRequest, RevocationOutcome>
+
+    private let refreshes = CallQueue<Refresh>()
+    private let logIns = CallQueue<LogIn>()
+    private let revocations = CallQueue<Revocation>()
+
+    package init() {}
+
+    /// Waits for the next refresh.
+    package func nextRefresh() async -> Refresh { await refreshes.next() }
+
+    /// Waits for the next login.
+    package func nextLogIn() async -> LogIn { await logIns.next() }
+
+    /// Waits for the next revocation.
+    package func nextRevocation() async -> Revocation { await revocations.next() }
+
+    /// Refreshes so far, taken or not.
+    package var refreshCount: Int { refreshes.count }
+    /// Logins so far, taken or not.
+    package var logInCount: Int { logIns.count }
+    /// Revocations so far, taken or not.
+    package var revocationCount: Int { revocations.count }
+
+    package func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome {
+        await withCheckedContinuation { continuation in
+            refreshes.add(Call(session: session, request: request, continuation: continuation))
+        }
+    }
+
+    package func logIn(
+        _ session: SessionName,
+        _ request: LoginRequest,
+        conversation: any LoginConversing
+    ) async -> LoginOutcome {
+        await withCheckedContinuation { continuation in
+            logIns.add(Call(session: session, request: (request, conversation), continuation: continuation))
+        }
+    }
+
+    package func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome {
+        await withCheckedContinuation { continuation in
+            revocations.add(Call(session: session, request: tokens, continuation: continuation))
+        }
+    }
+}
+
+/// Hands calls to whoever waits for one, in order.
+private final class CallQueue<Call: Sendable>: Sendable {
+    private struct State {
+        var count = 0
+        var calls: [Call] = []
+        var takers: [CheckedContinuation<Call, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    var count: Int { state.withLock(\.count) }
+
+    func add(_ call: Call) {
+        let taker = state.withLock { state -> CheckedContinuation<Call, Never>? in
+            state.count += 1
+            guard state.takers.isEmpty else { return state.takers.removeFirst() }
+            state.calls.append(call)
+            return nil
+        }
+        taker?.resume(returning: call)
+    }
+
+    func next() async -> Call {
+        await withCheckedContinuation { continuation in
+            let call = state.withLock { state -> Call? in
+                guard state.calls.isEmpty else { return state.calls.removeFirst() }
+                state.takers.append(continuation)
+                return nil
+            }
+            if let call { continuation.resume(returning: call) }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TokenCore
+
+/// A disk in memory that writes down every call and can be told to refuse.
+package final class FakeStore: SessionStoring {
+    /// One call, as it came.
+    package enum Call: Equatable, Sendable {
+        case reserve(SessionName, AttemptNumber, SessionSnapshot)
+        case commit(SessionName, SessionSnapshot)
+        case release(SessionName, SessionSnapshot, answered: Bool)
+        case forget(SessionName)
+        /// A call that breaks the port's contract: a reservation while one is open, a release of none.
+        case impossible(String)
+    }
+
+    private struct State {
+        var calls: [Call] = []
+        var records: [SessionName: SessionSnapshot] = [:]
+        var reserved: Set<SessionName> = []
+        var reserveFailure: StorageFailure?
+        var commitOutcome = CommitOutcome.durable
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var calls: [Call] { state.withLock(\.calls) }
+
+    /// What is on the disk.
+    package var records: [SessionName: SessionSnapshot] { state.withLock(\.records) }
+
+    /// Calls that break the contract; a test ends with `#expect(store.impossibleCalls.isEmpty)`.
+    package var impossibleCalls: [Call] {
+        calls.filter {
+            if case .impossible = $0 { true } else { false }
+        }
+    }
+
+    /// Refuses reservations until set to `nil`.
+    package func refuseReservations(_ failure: StorageFailure?) {
+        state.withLock { $0.reserveFailure = failure }
+    }
+
+    /// How commits end from now on.
+    package func endCommits(_ outcome: CommitOutcome) {
+        state.withLock { $0.commitOutcome = outcome }
+    }
+
+    package func reserve(
+        _ session: SessionName,
+        _ attempt: AttemptNumber,
+        _ snapshot: SessionSnapshot
+    ) throws(StorageFailure) {
+        try state.withLock { state throws(StorageFailure) in
+            state.calls.append(.reserve(session, attempt, snapshot))
+            if let failure = state.reserveFailure { throw failure }
+            if !state.reserved.insert(session).inserted {
+                state.calls.append(.impossible("second reservation of \(session)"))
+            }
+        }
+    }
+
+    package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+        state.withLock { state in
+            state.calls.append(.commit(session, snapshot))
+            state.reserved.remove(session)
+            if case .memoryOnly = state.commitOutcome { return state.commitOutcome }
+            state.records[session] = snapshot
+            return state.commitOutcome
+        }
+    }
+
+    package func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
+        state.withLock { state in
+            state.calls.append(.release(session, snapshot, answered: answered))
+            if state.reserved.remove(session) == nil {
+                state.calls.append(.impossible("release of \(session) without reservation"))
+            }
+        }
+    }
+
+    package func forget(_ session: SessionName) throws(StorageFailure) {
+        state.withLock { state in
+            state.calls.append(.forget(session))
+            state.records[session] = nil
+            state.reserved.remove(session)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Files as tests look at them.
+package enum File {
+    /// The whole content, or `nil` if it can not be read.
+    package static func bytes(_ path: String) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var content: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &chunk, chunk.count)
+            guard count >= 0 else { return nil }
+            guard count > 0 else { return content }
+            content += chunk[..<count]
+        }
+    }
+
+    /// ``bytes(_:)`` as text.
+    package static func text(_ path: String) -> String? {
+        bytes(path).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Creates or replaces the file `path`.
+    package static func write(_ text: String, to path: String, mode: mode_t = 0o600) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        guard descriptor >= 0 else { throw SystemFailure("open \(path)") }
+        defer { close(descriptor) }
+        fchmod(descriptor, mode)
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw SystemFailure("write \(path)") }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Permission bits, or `nil` if there is nothing.
+    package static func mode(_ path: String) -> mode_t? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+    }
+
+    package static func exists(_ path: String) -> Bool { mode(path) != nil }
+
+    /// The names in a directory, sorted; none if it can not be read.
+    package static func names(in path: String) -> [String] {
+        guard let stream = opendir(path) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Removes `path` and everything below it, following no link.
+    package static func removeTree(_ path: String) {
+        guard unlink(path) != 0 else { return }
+        for name in names(in: path) { removeTree("\(path)/\(name)") }
+        rmdir(path)
+    }
+}
+
+/// `write(2)`, whose name `File.write` hides.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(descriptor, bytes, count)
+}

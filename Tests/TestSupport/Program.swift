@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What a finished program left.
+package struct ProgramResult: Equatable, Sendable {
+    /// Exit status, or 128 + signal number.
+    package var status: Int32
+    package var standardOutput: String
+    package var standardError: String
+
+    /// Standard output without the final newline.
+    package var line: String {
+        standardOutput.hasSuffix("\n") ? String(standardOutput.dropLast()) : standardOutput
+    }
+}
+
+/// A program this process started; killed when the last reference goes.
+package final class Program: Sendable {
+    package let pid: pid_t
+    private let name: String
+    private let outputs: TemporaryDirectory
+    private let waitStatus = Mutex<Int32?>(nil)
+
+    /// Starts `command` with exactly `environment`, `input` on its standard input, and no other descriptors.
+    package init(
+        _ command: [String],
+        environment: [String: String],
+        input: String = "",
+        directory: String? = nil
+    ) throws {
+        name = command.joined(separator: " ")
+        outputs = try TemporaryDirectory()
+        try outputs.write(input, to: "in")
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        let appending = O_WRONLY | O_CREAT | O_APPEND
+        posix_spawn_file_actions_addopen(&actions, 0, outputs.path("in"), O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, outputs.path("out"), appending, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, outputs.path("err"), appending, 0o600)
+        for descriptor in Program.inheritableDescriptors {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
+        let placement = directory.map { ["/usr/bin/env", "-C", $0] } ?? []
+        pid = try Program.spawn(placement + command, environment, &actions)
+    }
+
+    /// What this process would leak into a child by mistake.
+    private static var inheritableDescriptors: [Int32] {
+        File.names(in: "/proc/self/fd").compactMap { Int32($0) }.filter { descriptor in
+            let flags = fcntl(descriptor, F_GETFD)
+            return descriptor > 2 && flags >= 0 && flags & FD_CLOEXEC == 0
+        }
+    }
+
+    private static func spawn(
+        _ command: [String],
+        _ environment: [String: String],
+        _ actions: inout posix_spawn_file_actions_t
+    ) throws -> pid_t {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // The test runner may ignore or block signals; the program must not inherit that.
+        var none = sigset_t()
+        var all = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        let arguments = command.map { strdup($0) } + [nil]
+        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for text in arguments + variables { free(text) } }
+        var pid: pid_t = 0
+        let code = posix_spawnp(&pid, command[0], &actions, &attributes, arguments, variables)
+        guard code == 0 else { throw SystemFailure("start \(command[0])", code: code) }
+        return pid
+    }
+
+    deinit {
+        guard exitStatus == nil else { return }
+        kill(pid, SIGKILL)
+        waitpid(pid, nil, 0)
+    }
+
+    package var standardOutput: String { File.text(outputs.path("out")) ?? "" }
+    package var standardError: String { File.text(outputs.path("err")) ?? "" }
+
+    /// Exit status, or 128 + signal number; `nil` while it runs.
+    package var exitStatus: Int32? {
+        waitStatus.withLock { status in
+            if status == nil {
+                var raw: Int32 = 0
+                if waitpid(pid, &raw, WNOHANG) == pid {
+                    status = raw & 0x7F == 0 ? raw >> 8 & 0xFF : 128 + raw & 0x7F
+                }
+            }
+            return status
+        }
+    }
+
+    /// Sends a signal, unless the program has ended.
+    package func signal(_ number: Int32) {
+        waitStatus.withLock { status in
+            guard status == nil else { return }
+            kill(pid, number)
+        }
+    }
+
+    /// Waits for the end; kills the program and throws when that takes longer than `limit`.
+    @discardableResult
+    package func finish(within limit: Duration = .seconds(60)) async throws -> ProgramResult {
+        let status = try await Polling.value(within: limit) { exitStatus }
+        guard let status else {
+            signal(SIGKILL)
+            throw StuckProgram(name: name, output: standardOutput, error: standardError)
+        }
+        return ProgramResult(status: status, standardOutput: standardOutput, standardError: standardError)
+    }
+
+    /// Waits until a line of standard output contains `text`, and returns that line.
+    package func outputLine(
+        containing text: String,
+        within limit: Duration = .seconds(20)
+    ) async throws
+        -> String
+    {
+        let line = try await Polling.value(within: limit) {
+            standardOutput.split(separator: "\n").first { $0.contains(text) }.map(String.init)
+        }
+        guard let line else { throw StuckProgram(name: name, output: standardOutput, error: standardError) }
+        return line
+    }
+
+    /// Runs `command` to its end.
+    package static func run(
+        _ command: [String],
+        environment: [String: String],
+        input: String = "",
+        directory: String? = nil,
+        within limit: Duration = .seconds(60)
+    ) async throws -> ProgramResult {
+        try await Program(command, environment: environment, input: input, directory: directory)
+            .finish(within: limit)
+    }
+}
+
+/// A program that did not do in time what the test waits for.
+package struct StuckProgram: Error, CustomStringConvertible {
+    package var name: String
+    package var output: String
+    package var error: String
+
+    package var description: String {
+        "\(name) is stuck; it printed «\(output.suffix(2000))» and, as error, «\(error.suffix(2000))»"
+    }
+}

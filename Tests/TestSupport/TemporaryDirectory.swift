@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A private directory (0700) that is removed with everything in it when the last reference goes.
+package final class TemporaryDirectory: Sendable {
+    package let path: String
+
+    /// Makes one under `parent`, by default `$TMPDIR` or `/tmp`.
+    package init(in parent: String? = nil) throws {
+        let base = parent ?? getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(base)/tokenagent-test-XXXXXX".utf8CString)
+        let made = template.withUnsafeMutableBufferPointer { buffer in
+            buffer.baseAddress.map { mkdtemp($0) != nil } ?? false
+        }
+        guard made else { throw SystemFailure("mkdtemp in \(base)") }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        File.removeTree(path)
+    }
+
+    /// The path of `name` in here.
+    package func path(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Makes the directory `name` (0700) and returns its path.
+    @discardableResult
+    package func makeDirectory(_ name: String) throws -> String {
+        guard mkdir(path(name), 0o700) == 0 || errno == EEXIST else { throw SystemFailure("mkdir \(name)") }
+        return path(name)
+    }
+
+    /// Writes `text` to the file `name` and returns its path.
+    @discardableResult
+    package func write(_ text: String, to name: String, mode: mode_t = 0o600) throws -> String {
+        try File.write(text, to: path(name), mode: mode)
+        return path(name)
+    }
+
+    /// The names in the directory `name`, sorted.
+    package func names(in name: String = ".") -> [String] { File.names(in: path(name)) }
+}
