@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+#
+# `make demo` and `make test` are all a newcomer needs. Both use one debug build, so the second is quick.
+
+SWIFT   ?= swift
+PREFIX  ?= /usr/local
+DESTDIR ?=
+INSTALL ?= install
+
+# A target that imports a sibling it does not declare fails the build.
+SWIFT_FLAGS = --explicit-target-dependency-import-check error
+
+RELEASE  = .build/release
+DEBUG    = .build/debug
+MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-protocol.7
+UNITS    = tokenagent.service tokenagent.socket
+DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
+
+bindir  = $(PREFIX)/bin
+mandir  = $(PREFIX)/share/man
+docdir  = $(PREFIX)/share/doc/tokenagent
+unitdir = $(PREFIX)/lib/systemd/user
+bashdir = $(PREFIX)/share/bash-completion/completions
+zshdir  = $(PREFIX)/share/zsh/site-functions
+fishdir = $(PREFIX)/share/fish/vendor_completions.d
+
+.PHONY: help demo test test-full build check-linkage lint bench install uninstall clean
+
+help:
+	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
+	@echo 'make test        every test (debug build, shared with the demo)'
+	@echo 'make test-full   the tests again under the thread sanitizer, then the release linkage check'
+	@echo 'make build       release binaries in $(RELEASE)'
+	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=]'
+	@echo 'make uninstall   removes what install put there'
+	@echo 'make lint        format, imports, sizes, man pages, scripts'
+	@echo 'make bench       our figures beside ssh-agent, oidc-agent and gpg-agent (release build)'
+	@echo 'make clean       removes build products, keeps downloaded dependencies'
+	@echo
+	@echo 'Missing packages are installed first (apt-get or brew), and every installation is announced.'
+
+demo:
+	@Scripts/install-dependencies build curl
+	$(SWIFT) build $(SWIFT_FLAGS)
+	Scripts/demo
+
+test:
+	@Scripts/install-dependencies build curl strace python3
+	$(SWIFT) test $(SWIFT_FLAGS)
+	Scripts/check-docs $(DEBUG)
+
+test-full: test build
+	$(SWIFT) test $(SWIFT_FLAGS) --sanitize=thread --scratch-path .build/thread-sanitizer --skip EndToEndTests
+	Scripts/check-linkage $(RELEASE)
+
+build:
+	@Scripts/install-dependencies build
+	$(SWIFT) build -c release $(SWIFT_FLAGS)
+
+check-linkage: build
+	Scripts/check-linkage $(RELEASE)
+
+lint:
+	@Scripts/install-dependencies swift mandoc groff python3
+	Scripts/lint
+
+bench: build
+	@Scripts/install-dependencies python3 cc strace ssh-agent oidc-agent gpg-agent
+	Scripts/bench $(RELEASE)
+
+# Never builds: `make build && sudo make install` must not leave files of root in the tree.
+install:
+	@test -x $(RELEASE)/tokenagent -a -x $(RELEASE)/tokenctl || \
+	    { echo 'make install: nothing is built yet; run "make build" first' >&2; exit 1; }
+	$(INSTALL) -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(mandir)/man1' \
+	    '$(DESTDIR)$(mandir)/man5' '$(DESTDIR)$(mandir)/man7' \
+	    '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
+	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
+	for page in $(MANPAGES); do \
+	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
+	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
+	$(RELEASE)/tokenctl completions bash > '$(DESTDIR)$(bashdir)/tokenctl'
+	$(RELEASE)/tokenctl completions zsh > '$(DESTDIR)$(zshdir)/_tokenctl'
+	$(RELEASE)/tokenctl completions fish > '$(DESTDIR)$(fishdir)/tokenctl.fish'
+	if [ "$$(uname)" = Linux ]; then \
+	    $(INSTALL) -d '$(DESTDIR)$(unitdir)' && for unit in $(UNITS); do \
+	        sed 's,/usr/bin/,$(bindir)/,' "packaging/systemd/$$unit" > '$(DESTDIR)$(unitdir)'"/$$unit" || exit 1; \
+	    done && $(INSTALL) -m 644 packaging/systemd/strict.conf '$(DESTDIR)$(docdir)'; fi
+
+uninstall:
+	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' \
+	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
+	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
+	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
+	for document in LICENSE strict.conf $(notdir $(DOCUMENTS)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
+	-rmdir '$(DESTDIR)$(docdir)'
+
+clean:
+	$(SWIFT) package clean
+	rm -rf .build/thread-sanitizer
