@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+
+/// How fast one issuer is asked, however many sessions it has.
+///
+/// At most four requests at a time and five per second with bursts of ten, so that a machine that wakes up with
+/// two hundred sessions due is no attack. When failures come from more than one session the issuer itself is
+/// down: then one session at a time asks, and after the first success the others follow over half a minute,
+/// those that need it first at the front. A `Retry-After` holds for the issuer, not for the session.
+package struct IssuerPacing: Equatable, Sendable {
+    package static let concurrency = 4
+    package static let burst = 10.0
+    package static let ratePerSecond = 5.0
+    /// Failures in a row, from at least two sessions, after which the issuer counts as down.
+    package static let failuresUntilDown = 3
+    /// Over how long the waiting sessions are let go after an outage.
+    package static let recovery = Duration.seconds(30)
+
+    private struct Waiting: Equatable {
+        var session: SessionName
+        var isDemanded: Bool
+        var neededBy: Instant
+    }
+
+    private var waiting: [Waiting] = []
+    private var running: Set<SessionName> = []
+    private var tokens = IssuerPacing.burst
+    private var filledAt: Instant
+    private var failures = 0
+    private var failingSessions: Set<SessionName> = []
+    private var notBefore: Instant?
+    private var recoveringUntil: Instant?
+
+    package init(at now: Instant) {
+        filledAt = now
+    }
+
+    private var isDown: Bool {
+        failures >= IssuerPacing.failuresUntilDown && failingSessions.count >= 2
+    }
+
+    /// A session wants to send.
+    ///
+    /// - Parameters:
+    ///   - session: who.
+    ///   - isDemanded: somebody waits for it; those go first.
+    ///   - neededBy: when its token ends; the soonest go first.
+    package mutating func requested(by session: SessionName, isDemanded: Bool, neededBy: Instant) {
+        waiting.removeAll { $0.session == session }
+        waiting.append(Waiting(session: session, isDemanded: isDemanded, neededBy: neededBy))
+    }
+
+    /// A session no longer wants to send.
+    package mutating func withdrawn(by session: SessionName) {
+        waiting.removeAll { $0.session == session }
+        running.remove(session)
+    }
+
+    /// A session's request ended.
+    ///
+    /// - Parameters:
+    ///   - session: whose.
+    ///   - failure: `nil` when the issuer answered as it should, be it with a refusal.
+    ///   - now: when.
+    package mutating func finished(_ session: SessionName, _ failure: RefreshFailure?, at now: Instant) {
+        running.remove(session)
+        guard let failure else {
+            if isDown { recoveringUntil = now + IssuerPacing.recovery }
+            failures = 0
+            failingSessions = []
+            notBefore = nil
+            return
+        }
+        failures += 1
+        failingSessions.insert(session)
+        recoveringUntil = nil
+        guard let retryAfter = failure.retryAfter else { return }
+        notBefore = max(notBefore ?? now, now + retryAfter)
+    }
+
+    /// The sessions that may send now, in order; each counts as running from here on.
+    package mutating func admit(at now: Instant) -> [SessionName] {
+        refill(at: now)
+        if let notBefore, notBefore > now { return [] }
+        var admitted: [SessionName] = []
+        waiting.sort(by: IssuerPacing.isMoreUrgent)
+        while !waiting.isEmpty, running.count < limit(at: now), tokens >= 1 {
+            let next = waiting.removeFirst()
+            tokens -= 1
+            running.insert(next.session)
+            admitted.append(next.session)
+        }
+        return admitted
+    }
+
+    /// When ``admit(at:)`` may have something new although nothing was finished.
+    package func wakeTime(at now: Instant) -> Instant? {
+        guard !waiting.isEmpty else { return nil }
+        if let notBefore, notBefore > now { return notBefore }
+        guard running.count < limit(at: now), tokens < 1 else { return nil }
+        return now + .seconds(1) * ((1 - tokens) / rate(at: now))
+    }
+
+    private func limit(at now: Instant) -> Int { isDown ? 1 : IssuerPacing.concurrency }
+
+    private func rate(at now: Instant) -> Double {
+        guard let recoveringUntil, recoveringUntil > now else { return IssuerPacing.ratePerSecond }
+        let spread = Double(waiting.count) / Double(IssuerPacing.recovery.wholeSeconds)
+        return min(IssuerPacing.ratePerSecond, max(spread, 0.5))
+    }
+
+    private mutating func refill(at now: Instant) {
+        let elapsed = Double((now - filledAt).saturatedNanoseconds) / 1e9
+        let recovering = recoveringUntil.map { $0 > now } ?? false
+        // While recovering there is no burst: the point is to come back gently.
+        let most = recovering ? 1 : IssuerPacing.burst
+        tokens = min(most, tokens + max(0, elapsed) * rate(at: now))
+        filledAt = max(filledAt, now)
+    }
+
+    private static func isMoreUrgent(_ left: Waiting, _ right: Waiting) -> Bool {
+        guard left.isDemanded == right.isDemanded else { return left.isDemanded }
+        return left.neededBy < right.neededBy
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+@Suite struct IssuerPacingTests {
+    private let start = Instant.seconds(1000)
+    private let down = RefreshFailure(kind: .unreachable, message: "refused")
+
+    private func session(_ number: Int) -> SessionName { .named("s\(number)") }
+
+    @Test func `two hundred sessions due at once ask four at a time and are done within a minute`() {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<200 {
+            pacing.requested(
+                by: session(number),
+                isDemanded: false,
+                neededBy: start + .seconds(Int64(number))
+            )
+        }
+        var now = start
+        var done = 0
+        var mostInOneSecond = 0
+        while done < 200 {
+            var inThisSecond = 0
+            for _ in 0..<20 {
+                let admitted = pacing.admit(at: now)
+                #expect(admitted.count <= IssuerPacing.concurrency)
+                for name in admitted { pacing.finished(name, nil, at: now) }
+                inThisSecond += admitted.count
+                now = now + .milliseconds(50)
+            }
+            done += inThisSecond
+            mostInOneSecond = max(mostInOneSecond, inThisSecond)
+            guard now - start < .seconds(60) else { break }
+        }
+        #expect(done == 200)
+        #expect(mostInOneSecond <= 15)
+    }
+
+    @Test func `those somebody waits for go first, then those that end soonest`() {
+        var pacing = IssuerPacing(at: start)
+        pacing.requested(by: session(1), isDemanded: false, neededBy: start + .seconds(50))
+        pacing.requested(by: session(2), isDemanded: false, neededBy: start + .seconds(10))
+        pacing.requested(by: session(3), isDemanded: true, neededBy: start + .seconds(99))
+        #expect(pacing.admit(at: start) == [session(3), session(2), session(1)])
+    }
+
+    @Test func `one failing session does not slow the others, failures of several do`() {
+        var pacing = IssuerPacing(at: start)
+        for _ in 0..<5 { pacing.finished(session(1), down, at: start) }
+        for number in 2...4 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
+        #expect(pacing.admit(at: start).count == 3)
+        pacing.finished(session(2), down, at: start)
+        pacing.finished(session(3), down, at: start)
+        pacing.finished(session(4), down, at: start)
+        for number in 2...4 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
+        #expect(pacing.admit(at: start).count == 1)
+        #expect(pacing.admit(at: start + .seconds(60)).isEmpty)
+    }
+
+    @Test func `after an outage the others follow over half a minute`() {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<60 {
+            if number < 3 { pacing.finished(session(number), down, at: start) }
+            pacing.requested(by: session(number), isDemanded: false, neededBy: start)
+        }
+        let probe = pacing.admit(at: start)
+        #expect(probe.count == 1)
+        pacing.finished(probe[0], nil, at: start)
+        var now = start
+        var admitted = 0
+        var admittedInFirstTenSeconds = 0
+        while admitted < 59, now - start < .seconds(90) {
+            now = now + .milliseconds(100)
+            let next = pacing.admit(at: now)
+            for name in next { pacing.finished(name, nil, at: now) }
+            admitted += next.count
+            if now - start <= .seconds(10) { admittedInFirstTenSeconds = admitted }
+        }
+        #expect(admitted == 59)
+        #expect(admittedInFirstTenSeconds <= 25)
+        #expect(now - start >= .seconds(20))
+        #expect(now - start <= .seconds(60))
+    }
+
+    @Test func `Retry-After holds for the whole issuer`() {
+        var pacing = IssuerPacing(at: start)
+        let busy = RefreshFailure(kind: .busy, message: "429", retryAfter: .seconds(30))
+        pacing.finished(session(1), busy, at: start)
+        pacing.requested(by: session(2), isDemanded: true, neededBy: start)
+        #expect(pacing.admit(at: start + .seconds(29)).isEmpty)
+        #expect(pacing.wakeTime(at: start) == start + .seconds(30))
+        #expect(pacing.admit(at: start + .seconds(30)) == [session(2)])
+    }
+
+    @Test func `a session that withdraws frees its place`() {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<5 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
+        #expect(pacing.admit(at: start).count == 4)
+        pacing.withdrawn(by: session(0))
+        #expect(pacing.admit(at: start).count == 1)
+    }
+}
