@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import SealedStore
+import Synchronization
+import TokenCore
+
+/// The authorization servers of all configured sessions.
+package final class AuthorizationServers: AuthorizationServing {
+    private struct Entry {
+        var profile: ServerProfile
+        var server: any AuthorizationServer
+    }
+
+    private let tools: ServerTools
+    private let transport: HTTPTransport?
+    private let entries: Mutex<[SessionName: Entry]>
+
+    /// Serves `profiles`, which have been validated.
+    ///
+    /// - Parameters:
+    ///   - profiles: one per session.
+    ///   - vault: where tokens are sealed and secrets opened.
+    ///   - timekeeper: the clocks.
+    ///   - commands: runs `client_secret_command`.
+    ///   - eventLoopGroup: its first loop carries all connections; never shut down from here.
+    ///   - sleep: waits between device polls; boot-time clock by default.
+    package convenience init(
+        profiles: [SessionName: ServerProfile],
+        vault: Vault,
+        timekeeper: any Timekeeper,
+        commands: any CommandRunning,
+        eventLoopGroup: any EventLoopGroup,
+        sleep: @escaping Sleeping = { try await Task.sleep(for: $0, clock: .continuous) }
+    ) {
+        let eventLoop = eventLoopGroup.next()
+        let transport = HTTPTransport(eventLoop: eventLoop)
+        let tools = ServerTools(
+            vault: vault,
+            timekeeper: timekeeper,
+            commands: commands,
+            exchange: transport,
+            eventLoop: eventLoop,
+            sleep: sleep
+        )
+        self.init(profiles: profiles, tools: tools, transport: transport)
+    }
+
+    init(profiles: [SessionName: ServerProfile], tools: ServerTools, transport: HTTPTransport? = nil) {
+        self.tools = tools
+        self.transport = transport
+        entries = Mutex([:])
+        replaceProfiles(profiles)
+    }
+
+    /// Takes over a reloaded configuration; servers whose profile did not change keep what they have learned.
+    package func replaceProfiles(_ profiles: [SessionName: ServerProfile]) {
+        entries.withLock { entries in
+            let old = entries
+            entries = [:]
+            for (name, profile) in profiles {
+                if let kept = old[name], kept.profile == profile {
+                    entries[name] = kept
+                } else {
+                    entries[name] = Entry(profile: profile, server: makeServer(profile))
+                }
+            }
+        }
+    }
+
+    /// Closes what is open; call once, when no request will follow.
+    package func shutDown() async {
+        await transport?.shutDown()
+    }
+
+    package func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome {
+        guard let server = server(for: session) else { return .failed(.unknown(session)) }
+        return await server.refresh(request)
+    }
+
+    package func logIn(
+        _ session: SessionName,
+        _ request: LoginRequest,
+        conversation: any LoginConversing
+    ) async -> LoginOutcome {
+        guard let server = server(for: session) else { return .failed(.unknown(session)) }
+        return await server.logIn(request, conversation: conversation)
+    }
+
+    package func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome {
+        guard let server = server(for: session) else { return .refused(.unknown(session)) }
+        return await server.revoke(tokens)
+    }
+
+    private func server(for session: SessionName) -> (any AuthorizationServer)? {
+        entries.withLock { $0[session]?.server }
+    }
+
+    private func makeServer(_ profile: ServerProfile) -> any AuthorizationServer {
+        switch profile.kind {
+        case .oidc, .oauth2: StandardServer(profile: profile, tools: tools)
+        }
+    }
+}
+
+extension RefreshFailure {
+    fileprivate static func unknown(_ session: SessionName) -> RefreshFailure {
+        RefreshFailure(kind: .misconfigured, message: "the configuration has no session \(session)")
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import Synchronization
+import TokenCore
+
+/// One authorization request and the response it waits for (RFC 6749 §4.1, RFC 7636, RFC 9207).
+///
+/// Its `state` is accepted once; whoever does not know it can neither finish nor spoil the login.
+final class AuthorizationTransaction: Sendable {
+    /// A response that carried our `state`.
+    enum Response: Equatable, Sendable {
+        case code(String)
+        case refused(RefreshFailure)
+    }
+
+    let redirectURI: String
+    /// 43 characters, 256 bits (RFC 7636 §4.1).
+    let verifier: String
+    let nonce: String
+    private let state: String
+    private let issuer: String?
+    private let namesIssuer: Bool
+    private let isAnswered = Mutex(false)
+
+    /// Longest code we carry: real ones are below 4 KiB.
+    private static let codeLimit = 6_144
+
+    /// - Parameters:
+    ///   - redirectURI: where the response comes to.
+    ///   - issuer: the authorization server's name, if it has one.
+    ///   - namesIssuer: the server announces `iss` in its responses, so one without it is not its own.
+    init(redirectURI: String, issuer: String?, namesIssuer: Bool) {
+        self.redirectURI = redirectURI
+        self.issuer = issuer
+        self.namesIssuer = namesIssuer
+        verifier = AuthorizationTransaction.random()
+        state = AuthorizationTransaction.random()
+        nonce = AuthorizationTransaction.random()
+    }
+
+    /// The address the person's browser opens.
+    func address(at endpoint: EndpointURL, profile: ServerProfile) -> String {
+        var parameters = [
+            ("response_type", "code"), ("client_id", profile.clientID), ("redirect_uri", redirectURI),
+            ("state", state), ("code_challenge", challenge), ("code_challenge_method", "S256"),
+        ]
+        if !profile.scopes.isEmpty { parameters.append(("scope", profile.scopes.joined(separator: " "))) }
+        if profile.scopes.contains("openid") { parameters.append(("nonce", nonce)) }
+        if let audience = profile.audience { parameters.append(("audience", audience)) }
+        for resource in profile.resources { parameters.append(("resource", resource)) }
+        let query = parameters.map { "\($0)=\(FormEncoding.queryEncoded($1))" }.joined(separator: "&")
+        // A query the endpoint brought along is kept (RFC 6749 §3.1).
+        return endpoint.description + (endpoint.query == nil ? "?" : "&") + query
+    }
+
+    /// BASE64URL(SHA256(verifier)).
+    var challenge: String {
+        Base64.urlEncoded(SHA256.hash(data: Array(verifier.utf8)))
+    }
+
+    /// The response in `query` if it is ours, the first time; `nil` for everything else.
+    func accept(_ query: some StringProtocol) -> Response? {
+        guard let parameters = FormEncoding.decode(query) else { return nil }
+        guard let given = AuthorizationTransaction.single("state", in: parameters), isOurs(given) else {
+            return nil
+        }
+        let isFirst = isAnswered.withLock { isAnswered in
+            defer { isAnswered = true }
+            return !isAnswered
+        }
+        return isFirst ? judge(parameters) : nil
+    }
+
+    private func judge(_ parameters: [(name: String, value: String)]) -> Response {
+        for name in ["code", "error", "iss"] where parameters.count(where: { $0.name == name }) > 1 {
+            return .malformed
+        }
+        // Before anything else is believed, errors included (RFC 9207 §2.4); compared as strings.
+        let named = AuthorizationTransaction.single("iss", in: parameters)
+        if let issuer, named.map({ $0 != issuer }) ?? namesIssuer { return .mixedUp }
+        if let code = AuthorizationTransaction.single("error", in: parameters) {
+            let description = AuthorizationTransaction.single("error_description", in: parameters)
+            return .refused(.refusal(OAuthError(code: code, description: description)))
+        }
+        guard let code = AuthorizationTransaction.single("code", in: parameters), !code.isEmpty,
+            code.utf8.count <= AuthorizationTransaction.codeLimit,
+            code.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else { return .malformed }
+        return .code(code)
+    }
+
+    /// Looks at every byte, wherever the first difference is.
+    private func isOurs(_ candidate: String) -> Bool {
+        let ours = Array(state.utf8)
+        let theirs = Array(candidate.utf8)
+        guard ours.count == theirs.count else { return false }
+        return zip(ours, theirs).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+
+    private static func single(_ name: String, in parameters: [(name: String, value: String)]) -> String? {
+        let values = parameters.filter { $0.name == name }
+        return values.count == 1 ? values[0].value : nil
+    }
+
+    /// 256 bits from the system.
+    private static func random() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return Base64.urlEncoded((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+}
+
+extension AuthorizationTransaction.Response {
+    static let malformed = Self.refused(
+        RefreshFailure(kind: .misbehaved, message: "the authorization response makes no sense: log in again")
+    )
+    static let mixedUp = Self.refused(
+        RefreshFailure(
+            kind: .misbehaved,
+            code: "issuer_mismatch",
+            message: "the authorization response came from another issuer: log in again"
+        )
+    )
+}
+
+extension RefreshFailure {
+    /// An error the authorization endpoint sent back through the browser (RFC 6749 §4.1.2.1).
+    fileprivate static func refusal(_ error: OAuthError) -> RefreshFailure {
+        let answer = RefusedAnswer(status: 400, error: error)
+        var failure = FailureClassification.classify(answer, from: "")
+        failure.message = ServerText.cleaned("the server refused the login: \(error.text)")
+        return failure
+    }
+}
+
+extension FormEncoding {
+    /// As ``encoded(_:)``, with `%20` for a blank: right in a query whoever reads it.
+    static func queryEncoded(_ text: String) -> String {
+        encoded(text).split(separator: "+", omittingEmptySubsequences: false).joined(separator: "%20")
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// The browser flow: authorization code with PKCE, response by loopback redirect or pasted (RFC 8252).
+extension StandardLogin {
+    /// How long a person may take with the browser.
+    static let patience: Duration = .seconds(300)
+    /// How often a wrong address may be pasted.
+    private static let pastes = 3
+
+    func logInByBrowser() async throws(LoginStop) -> LoginGrant {
+        let url = try authorizationEndpoint()
+        let (transaction, response) =
+            request.pastesRedirect
+            ? try await pastedResponse(from: url) : try await listenedResponse(from: url)
+        switch response {
+        case .refused(let failure): throw .failed(failure)
+        case .code(let code): return try await redeem(code, transaction)
+        }
+    }
+
+    /// Refuses servers with which the flow would be less than it has to be (RFC 9700 §2.1.1).
+    private func authorizationEndpoint() throws(LoginStop) -> EndpointURL {
+        guard let url = metadata.authorization else {
+            throw misconfigured("the server has no authorization_endpoint")
+        }
+        if let types = metadata.responseTypes, !types.contains("code") {
+            throw misconfigured("the server does not offer the authorization code flow")
+        }
+        if let methods = metadata.challengeMethods, !methods.contains("S256") {
+            throw misconfigured("the server does not offer PKCE with S256")
+        }
+        return url
+    }
+
+    /// The code is sent once: a lost answer means a new login, not another try (RFC 6749 §4.1.2).
+    private func redeem(
+        _ code: String,
+        _ transaction: AuthorizationTransaction
+    ) async throws(LoginStop) -> LoginGrant {
+        let form = FormBody([
+            ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", transaction.redirectURI),
+            ("code_verifier", transaction.verifier),
+        ])
+        for resource in profile.resources { form.add("resource", resource) }
+        return try await exchange(form, nonce: asksForOpenID ? transaction.nonce : nil)
+    }
+
+    private func transaction(port: Int) -> AuthorizationTransaction {
+        AuthorizationTransaction(
+            redirectURI: "http://127.0.0.1:\(port)\(CallbackRequest.path)",
+            issuer: metadata.issuer,
+            namesIssuer: metadata.namesIssuer
+        )
+    }
+
+    private func listenedResponse(
+        from url: EndpointURL
+    ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
+        let listener: LoopbackListener
+        do throws(RefreshFailure) {
+            listener = try await LoopbackListener.open(port: profile.redirectPort, on: tools.eventLoop)
+        } catch {
+            throw .failed(error)
+        }
+        let transaction = transaction(port: listener.port)
+        await conversation.tell(.openURL(transaction.address(at: url, profile: profile)))
+        let response = await wait(on: listener, for: transaction)
+        await listener.close()
+        return (transaction, try response.get())
+    }
+
+    private func wait(
+        on listener: LoopbackListener,
+        for transaction: AuthorizationTransaction
+    ) async -> Result<AuthorizationTransaction.Response, LoginStop> {
+        await withTaskGroup(of: Result<AuthorizationTransaction.Response, LoginStop>.self) { group in
+            group.addTask {
+                do {
+                    return .success(try await listener.response(to: transaction))
+                } catch {
+                    return .failure(.cancelled)
+                }
+            }
+            group.addTask { [sleep = tools.sleep] in
+                do {
+                    try await sleep(StandardLogin.patience)
+                    return .failure(.failed(.loginNotFinished))
+                } catch {
+                    return .failure(.cancelled)
+                }
+            }
+            let first = await group.next() ?? .failure(.cancelled)
+            group.cancelAll()
+            return first
+        }
+    }
+
+    /// The browser is on another machine: the person brings the address it ended at.
+    private func pastedResponse(
+        from url: EndpointURL
+    ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
+        let anyPort = Int.random(in: 49_152...65_535)
+        let transaction = transaction(port: profile.redirectPort == 0 ? anyPort : profile.redirectPort)
+        await conversation.tell(.openURL(transaction.address(at: url, profile: profile)))
+        for _ in 0..<StandardLogin.pastes {
+            let prompt = "Address the browser ended at (\(transaction.redirectURI)?...)"
+            let answer = try await ask(.redirectAddress, prompt, isSecret: false)
+            defer { tools.vault.erase(answer) }
+            let pasted = try text(of: answer)
+            if let query = transaction.query(ofPasted: pasted), let response = transaction.accept(query) {
+                return (transaction, response)
+            }
+        }
+        let message = "the pasted address does not belong to this login"
+        throw .failed(RefreshFailure(kind: .interactionRequired, message: message))
+    }
+}
+
+extension AuthorizationTransaction {
+    /// The query of a pasted address that begins with the redirect URI; blanks around it are forgiven.
+    func query(ofPasted text: String) -> Substring? {
+        let blanks: Set<Character> = [" ", "\t", "\r", "\n"]
+        let start = text.drop { blanks.contains($0) }
+        let line = start.prefix { !blanks.contains($0) }
+        guard line.hasPrefix(redirectURI + "?") else { return nil }
+        return line.dropFirst(redirectURI.count + 1).prefix { $0 != "#" }
+    }
+}
+
+extension RefreshFailure {
+    fileprivate static let loginNotFinished = RefreshFailure(
+        kind: .interactionRequired,
+        message: "the login was not finished in the browser within 5 minutes"
+    )
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import NIOSSL
+
+/// The SHA-256 of a SubjectPublicKeyInfo, written `sha256/BASE64` (as `curl --pinnedpubkey`, RFC 7469 §2.4).
+struct CertificatePin: Equatable, Sendable {
+    /// 32 bytes.
+    let digest: [UInt8]
+
+    init?(_ text: String) {
+        guard text.hasPrefix("sha256/"), let digest = Base64.decoded(String(text.dropFirst(7))),
+            digest.count == 32
+        else { return nil }
+        self.digest = digest
+    }
+
+    /// The pin of the key in `certificate`.
+    init(of certificate: NIOSSLCertificate) throws {
+        digest = Array(SHA256.hash(data: try certificate.extractPublicKey().toSPKIBytes()))
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// Who the client is, put into a request in exactly one way (RFC 6749 §2.3).
+struct ClientAuthentication: Sendable {
+    var clientID: String
+    /// `nil`: a public client, which only names itself.
+    var secret: SecretID?
+    var usesBasic: Bool
+
+    /// Chooses the way.
+    ///
+    /// Servers must support Basic (RFC 6749 §2.3.1), so it is first unless metadata lists only the other.
+    init(clientID: String, secret: SecretID?, method: ClientAuthenticationMethod, listed: [String]?) {
+        self.clientID = clientID
+        self.secret = secret
+        usesBasic =
+            switch method {
+            case .basic: true
+            case .post: false
+            case .automatic:
+                listed.map { $0.contains("client_secret_basic") || !$0.contains("client_secret_post") }
+                    ?? true
+            }
+    }
+
+    /// Adds the credentials to `request`, whose form is still being built.
+    func authenticate(
+        _ form: FormBody,
+        _ headers: inout [(name: String, value: String)],
+        vault: Vault
+    ) throws(RefreshFailure) {
+        guard let secret else { return form.add("client_id", clientID) }
+        do {
+            if usesBasic {
+                let value = try unsafe vault.open(secret) { unsafe basic($0) }
+                headers.append(("authorization", value))
+            } else {
+                form.add("client_id", clientID)
+                try unsafe vault.open(secret) { unsafe form.add("client_secret", secret: $0) }
+            }
+        } catch {
+            throw .locked
+        }
+    }
+
+    /// Both halves are form-encoded before they are joined, so that `:` and UTF-8 survive.
+    private func basic(_ secret: UnsafeRawBufferPointer) -> String {
+        var pair = Array(FormEncoding.encoded(clientID).utf8)
+        defer { Wiping.wipe(&pair) }
+        pair.reserveCapacity(pair.count + 1 + 3 * secret.count)
+        pair.append(UInt8(ascii: ":"))
+        for index in 0..<secret.count { FormEncoding.encode(unsafe secret[index]) { pair.append($0) } }
+        return "Basic " + Base64.encoded(pair)
+    }
+}

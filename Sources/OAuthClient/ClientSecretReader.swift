@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// Fetches the client secret, running its command once and keeping the result sealed.
+actor ClientSecretReader {
+    private let source: ClientSecretSource
+    private let vault: Vault
+    private let commands: any CommandRunning
+    private var kept: SecretID?
+
+    /// A password manager may ask the person for a finger.
+    private static let commandTimeLimit: Duration = .seconds(30)
+
+    init(source: ClientSecretSource, vault: Vault, commands: any CommandRunning) {
+        self.source = source
+        self.vault = vault
+        self.commands = commands
+    }
+
+    /// The sealed secret, or `nil` for a public client.
+    /// - Throws: `misconfigured` with what to fix, `busy` while the vault is locked.
+    func read() async throws(RefreshFailure) -> SecretID? {
+        switch source {
+        case .none: return nil
+        case .sealed(let secret): return secret
+        case .file(let path): return try keep(try readFile(path), from: "client_secret_file \(path)")
+        case .command(let command):
+            if let kept, vault.kind(of: kept) != nil { return kept }
+            return try keep(try await run(command), from: "client_secret_command \(command[0])")
+        }
+    }
+
+    /// Drops what was kept: the server refused it.
+    func forget() {
+        if let kept { vault.erase(kept) }
+        kept = nil
+    }
+
+    private func readFile(_ path: String) throws(RefreshFailure) -> [UInt8] {
+        do throws(SmallFile.Failure) {
+            return try SmallFile.read(path)
+        } catch {
+            throw RefreshFailure(
+                kind: .misconfigured,
+                message: "client_secret_file \(path): \(error.message)"
+            )
+        }
+    }
+
+    private func run(_ command: [String]) async throws(RefreshFailure) -> [UInt8] {
+        let result: CommandResult
+        do throws(CommandFailure) {
+            let limit = ClientSecretReader.commandTimeLimit
+            result = try await commands.run(command, environment: [:], timeLimit: limit)
+        } catch {
+            throw RefreshFailure(kind: .misconfigured, message: "client_secret_command: \(error.message)")
+        }
+        guard result.status == 0 else {
+            let message = "client_secret_command \(command[0]): exit status \(result.status)"
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+        return result.standardOutput
+    }
+
+    private func keep(_ output: [UInt8], from origin: String) throws(RefreshFailure) -> SecretID {
+        var bytes = output
+        defer { Wiping.wipe(&bytes) }
+        var count = bytes.count
+        if count > 0, bytes[count - 1] == UInt8(ascii: "\n") { count -= 1 }
+        if count > 0, bytes[count - 1] == UInt8(ascii: "\r") { count -= 1 }
+        guard count > 0 else { throw RefreshFailure(kind: .misconfigured, message: "\(origin): is empty") }
+        forget()
+        let secret = try vault.sealing(bytes[..<count], as: .clientSecret)
+        kept = secret
+        return secret
+    }
+}
+
+extension Vault {
+    /// Seals a copy of `bytes`; a locked vault is a passing failure.
+    func sealing(_ bytes: ArraySlice<UInt8>, as kind: SecretKind) throws(RefreshFailure) -> SecretID {
+        do {
+            return try unsafe bytes.withUnsafeBytes { unsafe try seal($0, as: kind) }
+        } catch {
+            throw .locked
+        }
+    }
+
+    func sealing(_ text: String, as kind: SecretKind) throws(RefreshFailure) -> SecretID {
+        var text = text
+        do {
+            return try text.withUTF8 { bytes in unsafe try seal(UnsafeRawBufferPointer(bytes), as: kind) }
+        } catch {
+            throw .locked
+        }
+    }
+
+    /// The secret as a string, for the few uses that can not do without one.
+    func text(of secret: SecretID) throws(RefreshFailure) -> String {
+        do {
+            return try unsafe open(secret) { unsafe String(decoding: $0, as: UTF8.self) }
+        } catch {
+            throw .locked
+        }
+    }
+}
+
+extension RefreshFailure {
+    /// The vault gives nothing out: unlock it and try again.
+    static let locked = RefreshFailure(kind: .busy, message: "the secret store is locked")
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOSSL
+import Synchronization
+
+/// Looks at each new connection after TLS and before the request; a refused one never carries a byte of it.
+final class ConnectionGate: Sendable {
+    private let pins: [CertificatePin]
+    private let publicAddressOnly: Bool
+    private let internalAddressSeen = Atomic(false)
+
+    init(pins: [String], publicAddressOnly: Bool) {
+        self.pins = pins.compactMap { CertificatePin($0) }
+        self.publicAddressOnly = publicAddressOnly
+    }
+
+    /// A connection that came by led into a private network.
+    var sawInternalAddress: Bool { internalAddressSeen.load(ordering: .relaxed) }
+
+    /// Fails, and closes the connection, when it leads to the wrong place.
+    func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
+        let verdict = checkAddress(channel).flatMap { self.checkPins(channel) }
+        // Closed one turn later: the pool must have heard of the refusal first.
+        verdict.whenFailure { _ in channel.eventLoop.execute { channel.close(promise: nil) } }
+        return verdict
+    }
+
+    private func checkAddress(_ channel: any Channel) -> EventLoopFuture<Void> {
+        let isInternal = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }?.isInternal ?? true
+        if isInternal { internalAddressSeen.store(true, ordering: .relaxed) }
+        guard isInternal, publicAddressOnly else { return channel.eventLoop.makeSucceededVoidFuture() }
+        return channel.eventLoop.makeFailedFuture(
+            TransportFailure.insecure("the server's metadata leads into a private network")
+        )
+    }
+
+    private func checkPins(_ channel: any Channel) -> EventLoopFuture<Void> {
+        guard !pins.isEmpty else { return channel.eventLoop.makeSucceededVoidFuture() }
+        return channel.nioSSL_peerCertificate().flatMapThrowing { [pins] certificate in
+            guard let certificate, pins.contains(try CertificatePin(of: certificate)) else {
+                throw TransportFailure.insecure("the server's key matches no pin")
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// The device flow: the person uses another device, we wait (RFC 8628).
+extension StandardLogin {
+    func logInByDevice() async throws(LoginStop) -> LoginGrant {
+        guard let url = metadata.deviceAuthorization else {
+            throw misconfigured("the server has no device_authorization_endpoint")
+        }
+        let grant = try await requestDeviceCode(at: url)
+        await conversation.tell(
+            .userCode(
+                code: grant.userCode,
+                verificationURI: grant.verificationURI,
+                complete: grant.completeURI,
+                expiresIn: grant.expiresIn
+            )
+        )
+        return try await poll(grant)
+    }
+
+    private func requestDeviceCode(at url: EndpointURL) async throws(LoginStop) -> DeviceGrant {
+        let form = FormBody()
+        addScope(to: form)
+        profile.addAudience(to: form)
+        var request = HTTPRequest(url: url, form: form, trust: profile.trust)
+        request.publicAddressOnly = metadata.publicAddressOnly(url)
+        request.headers = [("accept", "application/json")]
+        do throws(RefreshFailure) {
+            try authentication.authenticate(form, &request.headers, vault: tools.vault)
+            let requestedAt = tools.timekeeper.now
+            let reply = try await tools.send(request)
+            guard reply.status == 200, let object = reply.jsonObject, OAuthError(object) == nil else {
+                let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
+                throw FailureClassification.classify(answer, from: url.hostAndPort)
+            }
+            guard let grant = DeviceGrant(object, requestedAt: requestedAt) else {
+                throw RefreshFailure(
+                    kind: .misbehaved,
+                    message: "\(url.hostAndPort): not a device code answer"
+                )
+            }
+            return grant
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// Asks for the tokens, never sooner than the server allows and never after the code expired.
+    private func poll(_ grant: DeviceGrant) async throws(LoginStop) -> LoginGrant {
+        var interval = grant.interval
+        while true {
+            guard tools.timekeeper.now + interval < grant.expiresAt else { throw .failed(.deviceCodeExpired) }
+            try await pause(interval)
+            guard tools.timekeeper.now < grant.expiresAt else { throw .failed(.deviceCodeExpired) }
+            let form = FormBody([
+                ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+                ("device_code", grant.deviceCode),
+            ])
+            do throws(LoginStop) {
+                return try await exchange(form)
+            } catch {
+                if case .failed(let failure) = error, failure.code == "expired_token" {
+                    throw .failed(.deviceCodeExpired)
+                }
+                guard case .failed(let failure) = error,
+                    let slower = grant.nextInterval(interval, after: failure)
+                else { throw error }
+                interval = slower
+            }
+        }
+    }
+}
+
+/// The answer of the device authorization endpoint (RFC 8628 §3.2).
+struct DeviceGrant: Sendable {
+    var deviceCode: String
+    /// Printable.
+    var userCode: String
+    var verificationURI: String
+    var completeURI: String?
+    var expiresIn: Duration
+    var expiresAt: Instant
+    var interval: Duration
+
+    /// RFC 8628 §3.2: 5 seconds when the server does not say.
+    static let defaultInterval: Duration = .seconds(5)
+    /// RFC 8628 §3.5: `slow_down` adds 5 seconds, for this and all later requests.
+    static let slowDown: Duration = .seconds(5)
+    static let longestInterval: Duration = .seconds(300)
+
+    init?(_ object: JSONObject, requestedAt: Instant) {
+        guard let deviceCode = object["device_code"]?.string, !deviceCode.isEmpty,
+            let userCode = object["user_code"]?.string, (1...64).contains(userCode.utf8.count),
+            userCode.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
+            let uri = (object["verification_uri"] ?? object["verification_url"])?.string,
+            (try? EndpointURL(uri)) != nil
+        else { return nil }
+        self.deviceCode = deviceCode
+        self.userCode = userCode
+        verificationURI = uri
+        // An address a person is to open must be one; a bad shortcut is no reason to fail.
+        completeURI = object["verification_uri_complete"]?.string.flatMap {
+            (try? EndpointURL($0)) == nil ? nil : $0
+        }
+        expiresIn = min(LifetimeMember.read(object["expires_in"]) ?? .seconds(600), .seconds(86_400))
+        expiresAt = requestedAt + expiresIn
+        let asked = LifetimeMember.read(object["interval"]) ?? DeviceGrant.defaultInterval
+        interval = min(max(asked, .seconds(1)), DeviceGrant.longestInterval)
+    }
+
+    /// The pause before the next poll, or `nil` when polling is over (RFC 8628 §3.5).
+    func nextInterval(_ interval: Duration, after failure: RefreshFailure) -> Duration? {
+        switch (failure.code, failure.kind) {
+        case ("authorization_pending", _): interval
+        case ("slow_down", _): interval + DeviceGrant.slowDown
+        case (nil, .unreachable), (nil, .ambiguous), (nil, .busy), ("server_error", _),
+            ("temporarily_unavailable", _):
+            // A server in trouble is asked less and less often, as the RFC recommends for time-outs.
+            min(max(interval * 2, failure.retryAfter ?? .zero), max(interval, DeviceGrant.longestInterval))
+        default: nil
+        }
+    }
+}
+
+extension RefreshFailure {
+    fileprivate static let deviceCodeExpired = RefreshFailure(
+        kind: .interactionRequired,
+        code: "expired_token",
+        message: "the code was not entered in time: log in again"
+    )
+}
+
+extension ServerTools {
+    /// Sends, with transport failures in the session's words.
+    func send(_ request: HTTPRequest) async throws(RefreshFailure) -> HTTPReply {
+        do throws(TransportFailure) {
+            return try await exchange.send(request)
+        } catch {
+            throw error.refreshFailure(at: request.url)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// The metadata of one issuer, fetched when first needed and kept for a while.
+actor Discovery {
+    /// Servers change their endpoints rarely; 404 at one of them asks for a fresh look anyway.
+    static let lifetime: Duration = .seconds(24 * 3_600)
+
+    private let profile: ServerProfile
+    private let tools: ServerTools
+    private var known: (metadata: ServerMetadata, at: Instant)?
+    private var inFlight: Task<Result<ServerMetadata, RefreshFailure>, Never>?
+
+    init(profile: ServerProfile, tools: ServerTools) {
+        self.profile = profile
+        self.tools = tools
+    }
+
+    /// The metadata, at most ``lifetime`` old; older is better than none while the server is away.
+    /// - Throws: why there is none.
+    func metadata() async throws(RefreshFailure) -> ServerMetadata {
+        if let known, tools.timekeeper.now - known.at < Discovery.lifetime { return known.metadata }
+        do throws(RefreshFailure) {
+            return try await refetched()
+        } catch {
+            guard let known, error.kind != .insecure else { throw error }
+            return known.metadata
+        }
+    }
+
+    /// The metadata as the server publishes it now; a bad document changes nothing that is known.
+    func refetched() async throws(RefreshFailure) -> ServerMetadata {
+        if let inFlight { return try await inFlight.value.get() }
+        let task = Task { [profile, tools] in await Discovery.fetch(profile, tools) }
+        inFlight = task
+        let result = await task.value
+        inFlight = nil
+        let metadata = try result.get()
+        known = (metadata, tools.timekeeper.now)
+        return metadata
+    }
+
+    private static func fetch(
+        _ profile: ServerProfile,
+        _ tools: ServerTools
+    ) async -> Result<ServerMetadata, RefreshFailure> {
+        switch profile.kind {
+        case .oauth2(let endpoints):
+            Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
+                .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
+        case .oidc(let issuer):
+            await MetadataFetch(issuer: issuer, trust: profile.trust, tools: tools).run()
+        }
+    }
+}
+
+/// One look at both documents of an issuer.
+private struct MetadataFetch {
+    var issuer: String
+    var trust: ServerTrust
+    var tools: ServerTools
+
+    /// The OpenID document first; the OAuth one fills what is missing, or stands alone.
+    func run() async -> Result<ServerMetadata, RefreshFailure> {
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(issuer)
+        } catch {
+            return .failure(RefreshFailure(kind: .misconfigured, message: "issuer \(error)"))
+        }
+        let openID = await document(WellKnownURL.openID(url))
+        guard case .success(var metadata) = openID else {
+            guard case .failure(let failure) = openID, failure.kind == .misconfigured else { return openID }
+            let other = await document(WellKnownURL.authorizationServer(url))
+            if case .success = other { return other }
+            return openID
+        }
+        if metadata.deviceAuthorization == nil || metadata.revocation == nil,
+            case .success(let other) = await document(WellKnownURL.authorizationServer(url)),
+            other.token == metadata.token
+        {
+            metadata.fill(from: other)
+        }
+        return .success(metadata)
+    }
+
+    private func document(_ address: String) async -> Result<ServerMetadata, RefreshFailure> {
+        do throws(RefreshFailure) {
+            return .success(try await fetch(address))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func fetch(_ address: String) async throws(RefreshFailure) -> ServerMetadata {
+        let (object, reply, url) = try await JSONFetch.get(address, trust: trust, tools: tools)
+        do throws(ServerMetadata.Problem) {
+            return try ServerMetadata(object, issuer: issuer, isInternal: reply.isInternal)
+        } catch {
+            let message = ServerText.cleaned("\(url.description): \(error.message)")
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+    }
+}
+
+/// Fetches public JSON documents.
+enum JSONFetch {
+    /// The object at `address`.
+    /// - Throws: `misconfigured` when the server answers with something else for good (404, no JSON).
+    static func get(
+        _ address: String,
+        trust: ServerTrust,
+        publicAddressOnly: Bool = false,
+        tools: ServerTools
+    ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(address)
+        } catch {
+            throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned("\(address) \(error)"))
+        }
+        var request = HTTPRequest(url: url, trust: trust, publicAddressOnly: publicAddressOnly)
+        request.headers = [("accept", "application/json")]
+        let reply: HTTPReply
+        do throws(TransportFailure) {
+            reply = try await tools.exchange.send(request)
+        } catch {
+            throw error.refreshFailure(at: url)
+        }
+        guard reply.status == 200, let object = reply.jsonObject else { throw refusal(of: reply, url, tools) }
+        return (object, reply, url)
+    }
+
+    private static func refusal(
+        of reply: HTTPReply,
+        _ url: EndpointURL,
+        _ tools: ServerTools
+    ) -> RefreshFailure {
+        let answer = reply.refused(object: nil, at: tools.timekeeper.wallTime)
+        let isMissing = [400, 401, 404, 405, 410].contains(reply.status) && !answer.isHTML
+        let words = reply.status == 200 ? "the answer is not a JSON object" : "answered \(reply.status)"
+        return RefreshFailure(
+            kind: isMissing || (reply.status == 200 && !answer.isHTML) ? .misconfigured : .busy,
+            message: ServerText.cleaned("\(url.description): \(words)"),
+            retryAfter: answer.retryAfter
+        )
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+/// An absolute `https` or `http` URL that is safe to send secrets to, as far as its text can tell.
+///
+/// ASCII without blanks, no user information, no fragment (RFC 6749 §3.1–3.2); a query is kept. Plain `http`
+/// is accepted only for a literal loopback address.
+package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
+    /// As written.
+    package let description: String
+    package let isTLS: Bool
+    /// Lower case; an IPv6 address without its brackets.
+    package let host: String
+    package let port: Int
+    /// Begins with `/`, or is empty.
+    package let path: String
+    /// Without the `?`.
+    package let query: String?
+
+    package init(_ text: String) throws(EndpointProblem) {
+        guard !text.isEmpty,
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) })
+        else { throw .notAURL }
+        guard let separator = text.firstRange(of: "://") else { throw .notAURL }
+        let scheme = text[..<separator.lowerBound].lowercased()
+        guard scheme == "https" || scheme == "http" else { throw .wrongScheme }
+        guard !text.contains("#") else { throw .hasFragment }
+        let rest = text[separator.upperBound...]
+        let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        let authority = rest[..<authorityEnd]
+        guard !authority.contains("@") else { throw .hasUserInformation }
+        let tail = rest[authorityEnd...]
+        let queryStart = tail.firstIndex(of: "?")
+        description = text
+        isTLS = scheme == "https"
+        (host, port) = try EndpointURL.split(authority, defaultPort: isTLS ? 443 : 80)
+        path = String(tail[..<(queryStart ?? tail.endIndex)])
+        query = queryStart.map { String(tail[tail.index(after: $0)...]) }
+        guard isTLS || IPAddress(host)?.isLoopback == true else { throw .notSecure }
+    }
+
+    /// Scheme, host and port: what has to stay the same for a server to count as the same.
+    package var origin: String {
+        "\(isTLS ? "https" : "http")://\(hostAndPort)"
+    }
+
+    /// For messages.
+    package var hostAndPort: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == (isTLS ? 443 : 80) ? name : "\(name):\(port)"
+    }
+
+    private static func split(
+        _ authority: Substring,
+        defaultPort: Int
+    ) throws(EndpointProblem) -> (String, Int) {
+        let host: Substring
+        let portText: Substring
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { throw .notAURL }
+            host = authority[authority.index(after: authority.startIndex)..<end]
+            portText = authority[authority.index(after: end)...]
+            guard host.contains(":"), IPAddress(String(host)) != nil else { throw .notAURL }
+        } else {
+            let end = authority.firstIndex(of: ":") ?? authority.endIndex
+            host = authority[..<end]
+            portText = authority[end...]
+            guard !host.isEmpty, host.utf8.allSatisfy(\.isHostNameByte) else { throw .notAURL }
+        }
+        guard !portText.isEmpty else { return (host.lowercased(), defaultPort) }
+        guard portText.hasPrefix(":"), portText.dropFirst().utf8.allSatisfy(\.isASCIIDigit),
+            let port = Int(portText.dropFirst()), (1...65_535).contains(port)
+        else { throw .notAURL }
+        return (host.lowercased(), port)
+    }
+}
+
+/// Why a URL is not used as an endpoint.
+package enum EndpointProblem: Error, Equatable, Sendable, CustomStringConvertible {
+    case notAURL
+    case wrongScheme
+    case notSecure
+    case hasUserInformation
+    case hasFragment
+
+    package var description: String {
+        switch self {
+        case .notAURL: "is not an absolute URL"
+        case .wrongScheme: "must begin with https://"
+        case .notSecure: "must begin with https:// (plain http is for literal loopback addresses only)"
+        case .hasUserInformation: "must not contain a user name or password"
+        case .hasFragment: "must not contain a fragment (#)"
+        }
+    }
+}
+
+extension UInt8 {
+    var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    var isASCIILetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
+
+    fileprivate var isHostNameByte: Bool {
+        isASCIIDigit || isASCIILetter
+            || [UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_")].contains(self)
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// An answer of the token endpoint that brought no token, reduced to what decides its meaning.
+struct RefusedAnswer: Equatable, Sendable {
+    var status: Int
+    var error: OAuthError?
+    /// The body is a web page: a portal or a proxy speaks, not the token endpoint.
+    var isHTML = false
+    /// The answer demands HTTP Basic credentials (`WWW-Authenticate: Basic`).
+    var wantsBasic = false
+    /// Already clamped.
+    var retryAfter: Duration?
+}
+
+/// Decides what a failed token request means for the session.
+enum FailureClassification {
+    /// Least wait after an answer that a proxy or portal may have written.
+    static let proxyPause: Duration = .seconds(60)
+    /// Least wait after an answer that says the endpoint is not there.
+    static let missingEndpointPause: Duration = .seconds(300)
+
+    /// Sorts an answer; only what the token endpoint itself says in JSON can end a session.
+    ///
+    /// - Parameters:
+    ///   - answer: of any status; a 2xx without `error` means that no token could be read from it.
+    ///   - server: host and port, for the message.
+    static func classify(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
+        guard let error = answer.error, let kind = meaning(of: error, status: answer.status) else {
+            return classifyStatus(answer, from: server)
+        }
+        return RefreshFailure(
+            kind: kind,
+            code: error.code,
+            message: ServerText.cleaned("\(server) answered \(answer.status) \(error.text)"),
+            retryAfter: answer.retryAfter
+        )
+    }
+
+    /// `nil`: the status decides, whatever the JSON says.
+    private static func meaning(of error: OAuthError, status: Int) -> FailureClass? {
+        // RFC 6749 §4.1.2.1 and RFC 8628 §3.5 codes that ask for patience hold at any status.
+        if ["temporarily_unavailable", "server_error", "slow_down", "internal_failure"].contains(error.code) {
+            return .busy
+        }
+        guard (200..<300).contains(status) || (400..<500).contains(status),
+            ![407, 408, 425, 429].contains(status)
+        else { return nil }
+        switch error.code {
+        case "invalid_grant", "invalid_token":
+            // `invalid_token` with 401 is INDIGO IAM's word for a dead refresh token.
+            return needsPerson(error) ? .interactionRequired : .grantDead
+        case "interaction_required", "login_required", "consent_required", "account_selection_required",
+            "mfa_required", "access_denied":
+            return .interactionRequired
+        case "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_dpop_proof",
+            "use_dpop_nonce":
+            // We send no proofs, so a server that demands them can not be satisfied by trying again.
+            return .misconfigured
+        case "invalid_scope", "invalid_target": return .variantRefused
+        case "invalid_request": return .unexplained
+        default: return .busy
+        }
+    }
+
+    /// Policies that a new login, not a new token, satisfies.
+    private static func needsPerson(_ error: OAuthError) -> Bool {
+        let hints = [
+            "interaction_required", "login_required", "consent_required", "mfa", "invalid_rapt",
+            "basic_action",
+            "additional_action", "message_only", "token_expired_policy",
+        ]
+        return error.detail.map { detail in hints.contains { detail.contains($0) } } ?? false
+    }
+
+    private static func classifyStatus(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
+        let (kind, words, pause) = reading(of: answer)
+        let said = answer.error.map { " \($0.text)" } ?? ""
+        return RefreshFailure(
+            kind: kind,
+            code: answer.error?.code,
+            message: ServerText.cleaned("\(server) answered \(answer.status)\(said): \(words)"),
+            retryAfter: pause.map { max($0, answer.retryAfter ?? .zero) } ?? answer.retryAfter
+        )
+    }
+
+    /// Class, explanation, and the least pause for a status without usable OAuth JSON.
+    private static func reading(of answer: RefusedAnswer) -> (FailureClass, String, Duration?) {
+        switch answer.status {
+        case 200..<300: (.misbehaved, "not a token answer", nil)
+        case 300..<400: (.misbehaved, "redirects are not followed", nil)
+        case 401 where answer.wantsBasic: (.misconfigured, "it wants other client credentials", nil)
+        case 400, 401:
+            answer.isHTML
+                ? (.busy, "a web page, perhaps a proxy's", proxyPause)
+                : (.unexplained, "no reason given", nil)
+        case 403: (.busy, "refused without reason, perhaps by a proxy", proxyPause)
+        case 404, 405, 410: (.busy, "no token endpoint there", missingEndpointPause)
+        case 407, 511: (.busy, "the network wants a login of its own", nil)
+        case 413, 431: (.misconfigured, "the request is too large for the server", nil)
+        case 502, 504, 520..<530: (.ambiguous, "a gateway lost the answer", nil)
+        case 500..<600: (.busy, "the server has trouble", nil)
+        default: (.busy, "not served now", nil)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Sends one HTTP request and brings its answer; the seam between protocol and network.
+protocol HTTPExchanging: Sendable {
+    /// Sends `request` once, over a connection of its own.
+    func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply
+}
+
+/// One request to an authorization server.
+struct HTTPRequest: Sendable {
+    /// GET without a form, POST with one.
+    var url: EndpointURL
+    /// Names in lower case.
+    var headers: [(name: String, value: String)] = []
+    var form: FormBody?
+    var trust: ServerTrust
+    /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
+    /// configuration, named the host.
+    var publicAddressOnly = false
+}
+
+/// One complete answer.
+struct HTTPReply: Equatable, Sendable {
+    var status: Int
+    /// Names in lower case, in the server's order.
+    var headers: [Header] = []
+    /// At most ``HTTPLimits/body`` bytes.
+    var body: [UInt8] = []
+    /// The server was reached at an address of a private network.
+    var isInternal = false
+
+    struct Header: Equatable, Sendable {
+        var name: String
+        var value: String
+    }
+
+    /// The first value of the header `name`, which is given in lower case.
+    func header(_ name: String) -> String? {
+        headers.first { $0.name == name }?.value
+    }
+}
+
+/// Limits of one exchange.
+enum HTTPLimits {
+    /// Bytes of a body: the largest token answers seen in the field are below 100 KiB.
+    static let body = 1 << 20
+    /// Bytes of all headers together, and of one.
+    static let headers = 64 << 10
+    /// Header lines.
+    static let headerCount = 128
+    /// Name resolution, TCP and TLS together.
+    static let connect: Duration = .seconds(5)
+    /// From the call to the last byte of the answer.
+    static let total: Duration = .seconds(30)
+}
+
+/// Why there is no complete answer; each case says whether the server can have seen the request.
+enum TransportFailure: Error, Equatable, Sendable {
+    /// Nothing was sent: no address, no connection, no TLS handshake in time.
+    case unreachable(String)
+    /// Nothing was sent: the server is not the one we trust.
+    case insecure(String)
+    /// The request was sent, wholly or in part; the answer did not arrive or not to its end.
+    case ambiguous(String)
+    /// The answer arrived and is larger than any we accept.
+    case oversized(String)
+    /// Nothing was sent: our own settings do not work.
+    case misconfigured(String)
+
+    /// What the failure means for a session.
+    func refreshFailure(at url: EndpointURL) -> RefreshFailure {
+        let (kind, message): (FailureClass, String) =
+            switch self {
+            case .unreachable(let message): (.unreachable, message)
+            case .insecure(let message): (.insecure, message)
+            case .ambiguous(let message): (.ambiguous, message)
+            case .oversized(let message): (.misbehaved, message)
+            case .misconfigured(let message): (.misconfigured, message)
+            }
+        return RefreshFailure(kind: kind, message: ServerText.cleaned("\(url.hostAndPort): \(message)"))
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+/// The network: HTTP/1.1 over a fresh connection per request, nothing followed, nothing unpacked.
+///
+/// A pooled connection that died during suspend would make every refresh after it ambiguous, so none is kept.
+/// Proxy variables of the environment are not read.
+final class HTTPTransport: HTTPExchanging {
+    /// Connections with the same settings share a client, hence one TLS context.
+    private struct ClientKey: Hashable {
+        var credentials: TLSCredentials
+        var publicAddressOnly: Bool
+    }
+
+    private let eventLoop: any EventLoop
+    private let totalLimit: Duration
+    private let clients: Mutex<[ClientKey: HTTPClient]> = Mutex([:])
+
+    init(eventLoop: any EventLoop, totalLimit: Duration = HTTPLimits.total) {
+        self.eventLoop = eventLoop
+        self.totalLimit = totalLimit
+    }
+
+    deinit {
+        for client in clients.withLock({ $0.values }) { client.shutdown { _ in } }
+    }
+
+    func shutDown() async {
+        let open = clients.withLock { clients in
+            defer { clients = [:] }
+            return Array(clients.values)
+        }
+        for client in open { try? await client.shutdown() }
+    }
+
+    func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+        let credentials = try TLSCredentials(request.trust)
+        let gate = ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
+        guard request.form == nil else {
+            let key = ClientKey(credentials: credentials, publicAddressOnly: request.publicAddressOnly)
+            return try await exchange(request, over: client(key, gate: gate)).get()
+        }
+        // A plain fetch is rare and wants to know where the server was reached: a client of its own.
+        let client = makeClient(credentials, gate: gate)
+        var result = await exchange(request, over: client)
+        try? await client.shutdown()
+        if case .success(var reply) = result {
+            reply.isInternal = gate.sawInternalAddress
+            result = .success(reply)
+        }
+        return try result.get()
+    }
+
+    private func exchange(
+        _ request: HTTPRequest,
+        over client: HTTPClient
+    ) async -> Result<HTTPReply, TransportFailure> {
+        let body = request.form.map { OutgoingBody($0) }
+        let work = Task { try await HTTPTransport.perform(request, body: body, over: client) }
+        let alarm = eventLoop.scheduleTask(in: .nanoseconds(totalLimit.nanoseconds)) { work.cancel() }
+        let result = await withTaskCancellationHandler {
+            await work.result
+        } onCancel: {
+            work.cancel()
+        }
+        alarm.cancel()
+        if let body { try? await eventLoop.submit { body.wipe() }.get() }
+        return result.mapError { TransportFailure(explaining: $0, wasSent: body?.wasSent ?? false) }
+    }
+
+    private static func perform(
+        _ request: HTTPRequest,
+        body: OutgoingBody?,
+        over client: HTTPClient
+    ) async throws -> HTTPReply {
+        var outgoing = HTTPClientRequest(url: request.url.description)
+        outgoing.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+        outgoing.headers.add(name: "accept-encoding", value: "identity")
+        outgoing.headers.add(name: "connection", value: "close")
+        if let body {
+            outgoing.method = .POST
+            outgoing.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
+            outgoing.body = .stream(body, length: .known(Int64(body.count)))
+        }
+        // The caller's alarm cancels this task; the client's own deadline only covers the head.
+        let incoming = try await client.execute(outgoing, deadline: .distantFuture)
+        return try await collect(incoming)
+    }
+
+    private static func collect(_ incoming: HTTPClientResponse) async throws -> HTTPReply {
+        let headerBytes = incoming.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        guard headerBytes <= HTTPLimits.headers, incoming.headers.count <= HTTPLimits.headerCount else {
+            throw TransportFailure.oversized("the answer's header is too large")
+        }
+        var reply = HTTPReply(status: Int(incoming.status.code))
+        reply.headers = incoming.headers.map { HTTPReply.Header(name: $0.name.lowercased(), value: $0.value) }
+        for try await chunk in incoming.body {
+            guard reply.body.count + chunk.readableBytes <= HTTPLimits.body else {
+                throw TransportFailure.oversized("the answer is larger than 1 MiB")
+            }
+            reply.body.append(contentsOf: chunk.readableBytesView)
+        }
+        return reply
+    }
+
+    private func client(_ key: ClientKey, gate: ConnectionGate) -> HTTPClient {
+        clients.withLock { clients in
+            if let client = clients[key] { return client }
+            let client = makeClient(key.credentials, gate: gate)
+            clients[key] = client
+            return client
+        }
+    }
+
+    private func makeClient(_ credentials: TLSCredentials, gate: ConnectionGate) -> HTTPClient {
+        var pool = HTTPClient.Configuration.ConnectionPool(
+            idleTimeout: .zero,
+            concurrentHTTP1ConnectionsPerHostSoftLimit: 256
+        )
+        pool.retryConnectionEstablishment = false
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: credentials.configuration,
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: .nanoseconds(HTTPLimits.connect.nanoseconds)),
+            connectionPool: pool,
+            decompression: .disabled,
+            http1_1ConnectionDebugInitializer: { gate.admit($0) }
+        )
+        configuration.httpVersion = .http1Only
+        configuration.maximumUsesPerConnection = 1
+        return HTTPClient(eventLoopGroupProvider: .shared(eventLoop), configuration: configuration)
+    }
+}
+
+extension TransportFailure {
+    /// Sorts an error of the HTTP library; unknown ones are ambiguous as soon as the body may be out.
+    fileprivate init(explaining error: any Error, wasSent: Bool) {
+        if let failure = error as? TransportFailure {
+            self = failure
+        } else if let error = error as? HTTPParserError, error == .headerOverflow {
+            self = .oversized("the answer's header is too large")
+        } else if wasSent {
+            self = .ambiguous(TransportFailure.describeLoss(error))
+        } else {
+            self.init(unsent: error)
+        }
+    }
+
+    private init(unsent error: any Error) {
+        switch error {
+        case let error as NIOSSLError: self.init(handshake: error)
+        case is NIOSSLExtraError: self = .insecure("the certificate is for another host name")
+        case let error as NIOConnectionError: self = .unreachable(error.reason)
+        case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
+            self = .unreachable("no connection within 5 seconds")
+        case _ where TransportFailure.isTimeout(error): self = .unreachable("no answer in time")
+        default: self = .unreachable("the connection failed (\(error))")
+        }
+    }
+
+    private static func describeLoss(_ error: any Error) -> String {
+        isTimeout(error)
+            ? "the request was sent, no answer came in time"
+            : "the request was sent, the connection broke before the answer was complete"
+    }
+
+    /// The alarm of ``HTTPTransport`` went off, or the caller gave up.
+    private static func isTimeout(_ error: any Error) -> Bool {
+        error is CancellationError || (error as? HTTPClientError) == .cancelled
+    }
+}

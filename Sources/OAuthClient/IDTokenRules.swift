@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import StrictJSON
+import TokenCore
+
+/// What an ID token must say (OIDC Core §3.1.3.7, §12.2); pure, signature aside.
+struct IDTokenRules: Sendable {
+    /// Clocks of servers and laptops differ by this much without anybody noticing.
+    static let skew: Duration = .seconds(120)
+
+    var issuer: String
+    var clientID: String
+    /// The nonce of our authorization request, which must come back.
+    var nonce: String?
+    /// Algorithms accepted in the header.
+    var algorithms: Set<SignatureAlgorithm>
+
+    /// Why an ID token is not believed.
+    enum Problem: Error, Equatable {
+        case malformed
+        case algorithm
+        case criticalHeader
+        case issuer
+        case audience
+        case authorizedParty
+        case expired
+        case issuedInFuture
+        case notYetValid
+        case nonce
+        case subject
+        case accessTokenHash
+        case signature
+        /// The ID token of a refresh is of somebody or something else.
+        case changed(String)
+
+        var message: String {
+            switch self {
+            case .malformed: "the ID token is malformed"
+            case .algorithm: "the ID token's signature algorithm is not accepted"
+            case .criticalHeader: "the ID token demands an extension we do not know"
+            case .issuer: "the ID token is of another issuer"
+            case .audience: "the ID token is for another client"
+            case .authorizedParty: "the ID token was issued to another party"
+            case .expired: "the ID token has expired: is this computer's clock right?"
+            case .issuedInFuture: "the ID token was issued in the future: is this computer's clock right?"
+            case .notYetValid: "the ID token is not valid yet: is this computer's clock right?"
+            case .nonce: "the ID token does not belong to this login"
+            case .subject: "the ID token names no subject"
+            case .accessTokenHash: "the ID token does not belong to the access token"
+            case .signature: "the ID token's signature is not the issuer's"
+            case .changed(let claim): "the ID token of the refresh has another \(claim) than the login's"
+            }
+        }
+
+        /// The clocks disagree, nobody is lying.
+        var isAboutTime: Bool {
+            switch self {
+            case .expired, .issuedInFuture, .notYetValid: true
+            case .malformed, .algorithm, .criticalHeader, .issuer, .audience, .authorizedParty, .nonce,
+                .subject,
+                .accessTokenHash, .signature, .changed:
+                false
+            }
+        }
+    }
+
+    /// The algorithm of `token`, if it is one we accept.
+    func algorithm(of token: JWTParts) throws(Problem) -> SignatureAlgorithm {
+        guard token.header["crit"] == nil else { throw .criticalHeader }
+        guard let name = token.header["alg"]?.string, let algorithm = SignatureAlgorithm(rawValue: name),
+            algorithms.contains(algorithm)
+        else { throw .algorithm }
+        return algorithm
+    }
+
+    /// Checks every claim but the clock ones.
+    func checkBinding(_ token: JWTParts, accessToken: String) throws(Problem) {
+        let claims = token.claims
+        guard claims["iss"]?.string == issuer else { throw .issuer }
+        // Only our own client is a trusted audience.
+        guard let audiences = claims.audiences, audiences.contains(clientID) else { throw .audience }
+        let party = claims["azp"]
+        if party != nil, party?.string != clientID { throw .authorizedParty }
+        guard audiences.count == 1 || party?.string == clientID else { throw .audience }
+        guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else {
+            throw .subject
+        }
+        if let nonce, claims["nonce"]?.string != nonce { throw .nonce }
+        try checkHash(claims["at_hash"], of: accessToken, algorithm: try algorithm(of: token))
+    }
+
+    /// Checks `exp`, `iat` and `nbf`.
+    func checkTimes(_ token: JWTParts, at now: WallTime) throws(Problem) {
+        guard let expiry = token.claims.seconds("exp"), let issued = token.claims.seconds("iat") else {
+            throw .malformed
+        }
+        let late = now + IDTokenRules.skew
+        guard WallTime(secondsSince1970: expiry) + IDTokenRules.skew > now else { throw .expired }
+        guard WallTime(secondsSince1970: issued) <= late else { throw .issuedInFuture }
+        guard let start = token.claims["nbf"] else { return }
+        guard start.double != nil, let start = token.claims.seconds("nbf") else { throw .malformed }
+        guard WallTime(secondsSince1970: start) <= late else { throw .notYetValid }
+    }
+
+    /// OIDC Core §12.2: the new token is about the same person at the same place.
+    static func checkSame(_ token: JWTParts, as original: JWTParts) throws(Problem) {
+        guard token.claims["iss"] == original.claims["iss"] else { throw .changed("issuer") }
+        guard token.claims["sub"] == original.claims["sub"] else { throw .changed("subject") }
+        guard let audiences = token.claims.audiences, let before = original.claims.audiences,
+            Set(audiences) == Set(before)
+        else { throw .changed("audience") }
+        if let nonce = token.claims["nonce"], nonce != original.claims["nonce"] { throw .changed("nonce") }
+    }
+
+    /// OIDC Core §3.1.3.8: the left half of the hash that belongs to the signature algorithm.
+    private func checkHash(
+        _ value: JSONValue?,
+        of accessToken: String,
+        algorithm: SignatureAlgorithm
+    ) throws(Problem) {
+        guard let value, value != .null else { return }
+        let bytes = Array(accessToken.utf8)
+        let hash: [UInt8] =
+            switch algorithm {
+            case .rs256, .ps256, .es256, .hs256: Array(SHA256.hash(data: bytes))
+            case .rs384, .ps384, .es384, .hs384: Array(SHA384.hash(data: bytes))
+            case .rs512, .ps512, .es512, .hs512, .edDSA: Array(SHA512.hash(data: bytes))
+            }
+        guard value.string == Base64.urlEncoded(hash.prefix(hash.count / 2)) else { throw .accessTokenHash }
+    }
+}

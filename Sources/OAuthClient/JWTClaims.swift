@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+
+/// The three parts of a signed JWT, decoded strictly, nothing verified (RFC 7519 §7.2).
+struct JWTParts: Equatable, Sendable {
+    let header: JSONObject
+    let claims: JSONObject
+    let signature: [UInt8]
+    /// Header and claims as they were signed.
+    let signedBytes: [UInt8]
+
+    /// Largest token that is taken apart.
+    static let limit = 64 << 10
+
+    init?(_ token: String) {
+        let bytes = Array(token.utf8)
+        guard bytes.count <= JWTParts.limit else { return nil }
+        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = JWTParts.object(parts[0]),
+            let claims = JWTParts.object(parts[1]),
+            let signature = Base64.urlDecoded(parts[2])
+        else { return nil }
+        self.header = header
+        self.claims = claims
+        self.signature = signature
+        signedBytes = Array(bytes[..<parts[1].endIndex])
+    }
+
+    private static func object(_ part: ArraySlice<UInt8>) -> JSONObject? {
+        guard let bytes = Base64.urlDecoded(part) else { return nil }
+        return try? JSONValue(parsing: bytes, maximumDepth: 16).object
+    }
+}
+
+extension JSONObject {
+    /// A numeric date claim, in seconds since 1970, fractions dropped.
+    func seconds(_ name: String) -> Int64? {
+        guard let value = self[name]?.double, value.isFinite, abs(value) < 1e15 else { return nil }
+        return Int64(value)
+    }
+
+    /// `aud` is one string or an array of them.
+    var audiences: [String]? {
+        switch self["aud"] {
+        case .string(let audience): return [audience]
+        case .array(let elements):
+            let audiences = elements.compactMap(\.string)
+            return audiences.count == elements.count ? audiences : nil
+        default: return nil
+        }
+    }
+}

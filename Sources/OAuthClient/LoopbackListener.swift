@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import Synchronization
+import TokenCore
+
+/// Listens on 127.0.0.1 for the one redirect of a login, and for nothing longer (RFC 8252 §7.3, §8.3).
+final class LoopbackListener: Sendable {
+    /// Bounds of one connection, and of all.
+    struct Limits: Sendable {
+        var connections = 16
+        var perConnection: TimeAmount = .seconds(5)
+    }
+
+    let port: Int
+    private let server: any Channel
+    private let desk: CallbackDesk
+
+    private init(port: Int, server: any Channel, desk: CallbackDesk) {
+        self.port = port
+        self.server = server
+        self.desk = desk
+    }
+
+    /// Opens the listener.
+    ///
+    /// - Parameters:
+    ///   - port: 0 for any free one.
+    ///   - eventLoop: carries the listener and its connections.
+    ///   - limits: of connections.
+    /// - Throws: `misconfigured` when the port is taken.
+    static func open(
+        port: Int,
+        on eventLoop: any EventLoop,
+        limits: Limits = Limits()
+    ) async throws(RefreshFailure) -> LoopbackListener {
+        let desk = CallbackDesk(limits: limits, eventLoop: eventLoop)
+        let bootstrap = ServerBootstrap(group: eventLoop)
+            .serverChannelOption(.backlog, value: 64)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(CallbackHandler(desk: desk))
+                }
+            }
+        do {
+            let server = try await bootstrap.bind(host: "127.0.0.1", port: port).get()
+            let port = server.localAddress?.port ?? port
+            desk.open(host: "127.0.0.1:\(port)")
+            return LoopbackListener(port: port, server: server, desk: desk)
+        } catch {
+            let reason = (error as? IOError).map { SystemError.text($0.errnoCode) } ?? "\(error)"
+            throw RefreshFailure(
+                kind: .misconfigured,
+                message: "can not listen on 127.0.0.1:\(port): \(reason)"
+            )
+        }
+    }
+
+    /// Waits for the response `transaction` accepts; everything else is turned away.
+    /// - Throws: `CancellationError`.
+    func response(to transaction: AuthorizationTransaction) async throws -> AuthorizationTransaction.Response
+    {
+        try await desk.response(to: transaction)
+    }
+
+    func close() async {
+        try? await server.close().get()
+        desk.close()
+    }
+}
+
+/// Shared by the connections of one listener: who is connected, and who waits for the response.
+final class CallbackDesk: Sendable {
+    private struct Contents {
+        var host = ""
+        var transaction: AuthorizationTransaction?
+        var connections: [any Channel] = []
+    }
+
+    let limits: LoopbackListener.Limits
+    private let contents = Mutex(Contents())
+    private let promise: EventLoopPromise<AuthorizationTransaction.Response>
+
+    init(limits: LoopbackListener.Limits, eventLoop: any EventLoop) {
+        self.limits = limits
+        promise = eventLoop.makePromise()
+    }
+
+    var host: String { contents.withLock { $0.host } }
+
+    func open(host: String) {
+        contents.withLock { $0.host = host }
+    }
+
+    func response(to transaction: AuthorizationTransaction) async throws -> AuthorizationTransaction.Response
+    {
+        contents.withLock { $0.transaction = transaction }
+        return try await withTaskCancellationHandler {
+            try await promise.futureResult.get()
+        } onCancel: {
+            promise.fail(CancellationError())
+        }
+    }
+
+    /// The response in `query`, if the waiting login accepts it.
+    func accept(_ query: String) -> AuthorizationTransaction.Response? {
+        contents.withLock { $0.transaction }?.accept(query)
+    }
+
+    func deliver(_ response: AuthorizationTransaction.Response) {
+        promise.succeed(response)
+    }
+
+    /// Takes a connection in; the oldest makes room, so that stalled ones never keep the browser out.
+    func connected(_ channel: any Channel) {
+        let oldest: (any Channel)? = contents.withLock { contents in
+            contents.connections.append(channel)
+            guard contents.connections.count > limits.connections else { return nil }
+            return contents.connections.removeFirst()
+        }
+        oldest?.close(promise: nil)
+    }
+
+    func disconnected(_ channel: any Channel) {
+        contents.withLock { contents in contents.connections.removeAll { $0 === channel } }
+    }
+
+    func close() {
+        let open = contents.withLock { $0.connections }
+        for channel in open { channel.close(promise: nil) }
+        promise.fail(CancellationError())
+    }
+}
+
+/// One connection: reads one request, answers, closes.
+private final class CallbackHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let desk: CallbackDesk
+    private var received: [UInt8] = []
+    private var isAnswered = false
+    private var alarm: Scheduled<Void>?
+
+    init(desk: CallbackDesk) {
+        self.desk = desk
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        desk.connected(channel)
+        alarm = context.eventLoop.scheduleTask(in: desk.limits.perConnection) { channel.close(promise: nil) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        alarm?.cancel()
+        desk.disconnected(context.channel)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isAnswered else { return }
+        received.append(contentsOf: unwrapInboundIn(data).readableBytesView)
+        switch CallbackRequest(received, host: desk.host) {
+        case .incomplete: break
+        case .refused(let status): answer(status, nil, context)
+        case .callback(let query):
+            let response = desk.accept(query)
+            answer(response == nil ? 400 : 200, response, context)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    /// The login goes on when the page is on its way, so that closing the listener does not cut it off.
+    private func answer(
+        _ status: Int,
+        _ response: AuthorizationTransaction.Response?,
+        _ context: ChannelHandlerContext
+    ) {
+        isAnswered = true
+        received = []
+        let page = context.channel.allocator.buffer(string: CallbackPage.response(status: status))
+        let channel = context.channel
+        context.writeAndFlush(wrapOutboundOut(page)).whenComplete { [desk] _ in
+            if let response { desk.deliver(response) }
+            channel.close(promise: nil)
+        }
+    }
+}

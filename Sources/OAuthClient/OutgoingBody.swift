@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import Synchronization
+
+/// A request body on its way: one buffer, handed over once, wiped afterwards.
+final class OutgoingBody: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    private let buffer: ByteBuffer
+    private let handedOver = Atomic(false)
+
+    init(_ form: FormBody) {
+        buffer = unsafe form.withBytes { unsafe ByteBuffer(bytes: $0) }
+    }
+
+    var count: Int { buffer.readableBytes }
+
+    /// The library has taken the bytes. Before that no secret can have left.
+    var wasSent: Bool { handedOver.load(ordering: .acquiring) }
+
+    /// Zeroes the bytes in place, for all holders; on the event loop that sent them.
+    func wipe() {
+        unsafe buffer.withUnsafeReadableBytes { bytes in
+            unsafe Wiping.wipe(UnsafeMutableRawBufferPointer(mutating: bytes))
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(body: self) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        fileprivate let body: OutgoingBody
+
+        mutating func next() async -> ByteBuffer? {
+            let isFirst = !body.handedOver.exchange(true, ordering: .acquiringAndReleasing)
+            return isFirst ? body.buffer : nil
+        }
+    }
+}

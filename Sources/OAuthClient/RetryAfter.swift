@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The `Retry-After` header (RFC 9110 §10.2.3).
+enum RetryAfter {
+    static let shortest: Duration = .seconds(1)
+    static let longest: Duration = .seconds(3_600)
+
+    /// Seconds or an HTTP date, clamped to 1 s … 1 h; `nil` for anything else.
+    static func read(_ value: String, at now: WallTime) -> Duration? {
+        let digits = value.filter { $0 != " " && $0 != "\t" }
+        if !digits.isEmpty, digits.utf8.allSatisfy(\.isASCIIDigit) {
+            guard digits.utf8.count <= 9, let seconds = Int64(digits) else { return longest }
+            return clamped(.seconds(seconds))
+        }
+        return HTTPDate.read(value).map { clamped($0 - now) }
+    }
+
+    private static func clamped(_ duration: Duration) -> Duration {
+        min(max(duration, shortest), longest)
+    }
+}
+
+/// Dates of HTTP headers in the one form senders must use (RFC 9110 §5.6.7).
+enum HTTPDate {
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.
+    static func read(_ text: String) -> WallTime? {
+        let words = text.split(separator: " ")
+        guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
+            let day = number(words[1], in: 1...31), let month = months.firstIndex(of: String(words[2])),
+            let year = number(words[3], in: 1_970...9_999)
+        else { return nil }
+        let clock = words[4].split(separator: ":", omittingEmptySubsequences: false)
+        guard clock.count == 3, let hour = number(clock[0], in: 0...23),
+            let minute = number(clock[1], in: 0...59), let second = number(clock[2], in: 0...60)
+        else { return nil }
+        let days = daysSince1970(year: year, month: Int64(month) + 1, day: day)
+        return WallTime(secondsSince1970: ((days * 24 + hour) * 60 + minute) * 60 + second)
+    }
+
+    private static func number(_ text: Substring, in range: ClosedRange<Int64>) -> Int64? {
+        guard (1...4).contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit),
+            let value = Int64(text),
+            range.contains(value)
+        else { return nil }
+        return value
+    }
+
+    /// Counts from 1 March so that the leap day is a year's last (proleptic Gregorian).
+    private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let marchYear = month > 2 ? year : year - 1
+        let marchMonth = (month + 9) % 12
+        let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400
+        return marchYear * 365 + leapDays + (153 * marchMonth + 2) / 5 + day - 719_469
+    }
+}

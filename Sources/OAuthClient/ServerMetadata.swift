@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// What a server publishes about itself, checked (OIDC Discovery §3, RFC 8414 §2).
+struct ServerMetadata: Equatable, Sendable {
+    var issuer: String?
+    var token: EndpointURL
+    var authorization: EndpointURL?
+    var deviceAuthorization: EndpointURL?
+    var revocation: EndpointURL?
+    var endSession: EndpointURL?
+    var keySet: EndpointURL?
+    /// `nil`: not said.
+    var authenticationMethods: [String]?
+    var responseTypes: [String]?
+    var challengeMethods: [String]?
+    var signingAlgorithms: [String]?
+    /// The authorization response names its issuer (RFC 9207 §3).
+    var namesIssuer = false
+    /// The document came from an address inside a private network, so its endpoints may be there too.
+    var isInternal = false
+    /// The configuration, not the server, named the endpoints.
+    var isFixed = false
+
+    /// Endpoints written down by hand; validated with the profile.
+    init(_ endpoints: FixedEndpoints) throws(EndpointProblem) {
+        token = try EndpointURL(endpoints.token)
+        authorization = try endpoints.authorization.map { text throws(EndpointProblem) in
+            try EndpointURL(text)
+        }
+        deviceAuthorization = try endpoints.deviceAuthorization
+            .map { text throws(EndpointProblem) in try EndpointURL(text) }
+        revocation = try endpoints.revocation.map { text throws(EndpointProblem) in try EndpointURL(text) }
+        isFixed = true
+    }
+
+    /// Why a document is not used.
+    struct Problem: Error, Equatable {
+        var message: String
+    }
+
+    /// Reads a document that must be the one of `issuer`; one bad endpoint spoils all of it.
+    init(_ document: JSONObject, issuer: String, isInternal: Bool) throws(Problem) {
+        // Simple string comparison, no normalisation (RFC 8414 §3.3).
+        guard let named = document["issuer"]?.string else {
+            throw Problem(message: "the document names no issuer")
+        }
+        guard named == issuer else {
+            throw Problem(
+                message: "the document is of issuer \(ServerText.cleaned(named, limit: 200)), not \(issuer)"
+            )
+        }
+        let reader = Reader(document: document, issuerIsLocal: isInternal)
+        guard let token = try reader.endpoint("token_endpoint") else {
+            throw Problem(message: "the document has no token_endpoint")
+        }
+        self.issuer = issuer
+        self.token = token
+        self.isInternal = isInternal
+        authorization = try reader.endpoint("authorization_endpoint")
+        deviceAuthorization = try reader.endpoint("device_authorization_endpoint")
+        revocation = try reader.endpoint("revocation_endpoint")
+        endSession = try reader.endpoint("end_session_endpoint")
+        keySet = try reader.endpoint("jwks_uri")
+        authenticationMethods = reader.strings("token_endpoint_auth_methods_supported")
+        responseTypes = reader.strings("response_types_supported")
+        challengeMethods = reader.strings("code_challenge_methods_supported")
+        signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
+        namesIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
+    }
+
+    /// Takes from `other`, another document of the same issuer, what this one lacks.
+    mutating func fill(from other: ServerMetadata) {
+        authorization = authorization ?? other.authorization
+        deviceAuthorization = deviceAuthorization ?? other.deviceAuthorization
+        revocation = revocation ?? other.revocation
+        endSession = endSession ?? other.endSession
+        keySet = keySet ?? other.keySet
+        authenticationMethods = authenticationMethods ?? other.authenticationMethods
+        responseTypes = responseTypes ?? other.responseTypes
+        challengeMethods = challengeMethods ?? other.challengeMethods
+        signingAlgorithms = signingAlgorithms ?? other.signingAlgorithms
+        namesIssuer = namesIssuer || other.namesIssuer
+    }
+
+    /// Whether a request to `url` must not end inside a private network.
+    ///
+    /// The issuer's own host was named by the configuration and may be anywhere.
+    func publicAddressOnly(_ url: EndpointURL) -> Bool {
+        guard !isFixed, !isInternal, let issuer else { return false }
+        return (try? EndpointURL(issuer))?.host != url.host
+    }
+}
+
+private struct Reader {
+    var document: JSONObject
+    var issuerIsLocal: Bool
+
+    func endpoint(_ name: String) throws(ServerMetadata.Problem) -> EndpointURL? {
+        guard let value = document[name], value != .null else { return nil }
+        guard let text = value.string else {
+            throw ServerMetadata.Problem(message: "\(name) is not a string")
+        }
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(text)
+        } catch {
+            throw ServerMetadata.Problem(message: "\(name) \(error.description)")
+        }
+        let isInternal = IPAddress(url.host)?.isInternal ?? (url.host == "localhost")
+        guard issuerIsLocal || !isInternal else {
+            throw ServerMetadata.Problem(message: "\(name) leads into a private network")
+        }
+        return url
+    }
+
+    func strings(_ name: String) -> [String]? {
+        document[name]?.array?.compactMap(\.string)
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What the configuration says about one session's authorization server and our registration there.
+package struct ServerProfile: Equatable, Sendable {
+    /// How the server is spoken to.
+    package enum Kind: Equatable, Sendable {
+        /// OpenID Connect, or OAuth 2.0 with published metadata: everything follows from the issuer.
+        case oidc(issuer: String)
+        /// OAuth 2.0 with the endpoints written down by hand.
+        case oauth2(FixedEndpoints)
+    }
+
+    package var kind: Kind
+    package var clientID: String
+    package var clientSecret: ClientSecretSource
+    package var authentication: ClientAuthenticationMethod
+    /// Asked for at login, in this order.
+    package var scopes: [String]
+    /// The flow of a login that names none.
+    package var flow: LoginFlow
+    /// Port of the redirect URI `http://127.0.0.1:PORT/callback`; 0: any free one.
+    package var redirectPort: Int
+    /// Sent as `audience` where a vendor wants that.
+    package var audience: String?
+    /// Sent as `resource`, absolute URIs without fragment (RFC 8707 §2).
+    package var resources: [String]
+    package var trust: ServerTrust
+
+    package init(
+        kind: Kind,
+        clientID: String,
+        clientSecret: ClientSecretSource = .none,
+        authentication: ClientAuthenticationMethod = .automatic,
+        scopes: [String] = [],
+        flow: LoginFlow = .browser,
+        redirectPort: Int = 0,
+        audience: String? = nil,
+        resources: [String] = [],
+        trust: ServerTrust = ServerTrust()
+    ) {
+        self.kind = kind
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.authentication = authentication
+        self.scopes = scopes
+        self.flow = flow
+        self.redirectPort = redirectPort
+        self.audience = audience
+        self.resources = resources
+        self.trust = trust
+    }
+}
+
+/// Endpoints of a server without metadata.
+package struct FixedEndpoints: Equatable, Sendable {
+    package var token: String
+    package var authorization: String?
+    package var deviceAuthorization: String?
+    package var revocation: String?
+
+    package init(
+        token: String,
+        authorization: String? = nil,
+        deviceAuthorization: String? = nil,
+        revocation: String? = nil
+    ) {
+        self.token = token
+        self.authorization = authorization
+        self.deviceAuthorization = deviceAuthorization
+        self.revocation = revocation
+    }
+}
+
+/// Where the client secret is when it is needed.
+package enum ClientSecretSource: Equatable, Sendable {
+    /// A public client.
+    case none
+    case sealed(SecretID)
+    /// A file holding the secret; one trailing line break is not part of it.
+    case file(String)
+    /// argv of a program that prints the secret; one trailing line break is not part of it.
+    case command([String])
+}
+
+/// How the client proves who it is at the token endpoint (RFC 6749 §2.3.1).
+package enum ClientAuthenticationMethod: String, CaseIterable, Sendable {
+    /// What the server's metadata lists, preferring `basic`.
+    case automatic
+    case basic
+    case post
+}
+
+/// Which servers are believed to be who they say.
+package struct ServerTrust: Hashable, Sendable {
+    /// PEM file of certificates that are roots for this server, beside the system's.
+    package var caFile: String?
+    /// `sha256/BASE64` of the SubjectPublicKeyInfo; the server's certificate must match one. Empty: no pinning.
+    package var pins: [String]
+
+    package init(caFile: String? = nil, pins: [String] = []) {
+        self.caFile = caFile
+        self.pins = pins
+    }
+}

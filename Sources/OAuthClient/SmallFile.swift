@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Reads small configuration files.
+enum SmallFile {
+    struct Failure: Error {
+        var message: String
+    }
+
+    /// Larger files are no secret and no CA bundle anyone uses.
+    static let limit = 1 << 20
+
+    /// All bytes of the regular file at `path`.
+    static func read(_ path: String) throws(Failure) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw Failure(message: SystemError.text(errno)) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        defer { Wiping.wipe(&chunk) }
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { buffer in
+                #if canImport(Glibc)
+                unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+                #elseif canImport(Musl)
+                unsafe Musl.read(descriptor, buffer.baseAddress, buffer.count)
+                #else
+                unsafe Darwin.read(descriptor, buffer.baseAddress, buffer.count)
+                #endif
+            }
+            guard count >= 0 else { throw Failure(message: SystemError.text(errno)) }
+            guard count > 0 else { return bytes }
+            guard bytes.count + count <= limit else { throw Failure(message: "is larger than 1 MiB") }
+            bytes.append(contentsOf: chunk[..<count])
+        }
+    }
+}
+
+/// The system's words for its error numbers.
+enum SystemError {
+    static func text(_ number: Int32) -> String {
+        guard let message = unsafe strerror(number) else { return "error \(number)" }
+        return unsafe String(cString: message)
+    }
+}

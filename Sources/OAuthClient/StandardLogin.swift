@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// One login at a standard server: what all flows share.
+struct StandardLogin {
+    var server: StandardServer
+    var metadata: ServerMetadata
+    var authentication: ClientAuthentication
+    var request: LoginRequest
+    var conversation: any LoginConversing
+
+    var profile: ServerProfile { server.profile }
+    var tools: ServerTools { server.tools }
+
+    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+        switch flow {
+        case .browser: try await logInByBrowser()
+        case .device: try await logInByDevice()
+        case .password: try await logInByPassword()
+        case .clientCredentials: try await logInByClientCredentials()
+        case .import: try await logInByImport()
+        }
+    }
+
+    var endpoint: TokenEndpoint {
+        TokenEndpoint(
+            url: metadata.token,
+            authentication: authentication,
+            trust: profile.trust,
+            publicAddressOnly: metadata.publicAddressOnly(metadata.token),
+            tools: tools
+        )
+    }
+
+    var asksForOpenID: Bool { profile.scopes.contains("openid") }
+
+    /// Sends one token request and believes its answer, or not.
+    ///
+    /// - Parameters:
+    ///   - form: the grant; credentials are added.
+    ///   - nonce: of the authorization request; with one, an ID token must come back.
+    ///   - fallback: how to renew when the answer has no refresh token.
+    func exchange(
+        _ form: FormBody,
+        nonce: String? = nil,
+        fallback: Renewal = .impossible
+    ) async throws(LoginStop) -> LoginGrant {
+        do throws(RefreshFailure) {
+            let (answer, requestedAt) = try await endpoint.send(form)
+            return try await grant(answer, requestedAt, nonce: nonce, fallback: fallback)
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// Validates first, seals after: nothing of an answer is used until its ID token is believed.
+    func grant(
+        _ answer: TokenAnswer,
+        _ requestedAt: Instant,
+        nonce: String?,
+        fallback: Renewal
+    ) async throws(RefreshFailure) -> LoginGrant {
+        var answer = answer
+        var subject: String?
+        if let idToken = answer.idToken, let issuer = server.issuer {
+            let verifier = IDTokenVerifier(
+                profile: profile,
+                issuer: issuer,
+                metadata: metadata,
+                keys: server.keys,
+                clientSecret: authentication.secret,
+                nonce: nonce,
+                tools: tools
+            )
+            subject = try await verifier.verifyLogin(idToken, accessToken: answer.accessToken)
+        } else {
+            guard nonce == nil || answer.scope?.contains("openid") == false || server.issuer == nil else {
+                throw RefreshFailure(kind: .misbehaved, message: "the server sent no ID token")
+            }
+            answer.idToken = nil
+        }
+        var tokens = try endpoint.seal(answer, requestedAt: requestedAt)
+        let renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? fallback
+        if case .refreshToken = renewal {} else { tokens.refreshToken = nil }
+        return LoginGrant(
+            tokens: tokens,
+            renewal: renewal,
+            tokenEndpoint: metadata.token.description,
+            subject: subject.map { ServerText.cleaned($0, limit: 255) }
+        )
+    }
+
+    /// Asks the person for one thing.
+    func ask(
+        _ kind: LoginQuestion.Kind,
+        _ prompt: String,
+        isSecret: Bool
+    ) async throws(LoginStop) -> SecretID {
+        do {
+            return try await conversation.ask(LoginQuestion(kind: kind, prompt: prompt, isSecret: isSecret))
+        } catch {
+            throw .cancelled
+        }
+    }
+
+    func pause(_ duration: Duration) async throws(LoginStop) {
+        do {
+            try await tools.sleep(duration)
+        } catch {
+            throw .cancelled
+        }
+    }
+
+    func text(of secret: SecretID) throws(LoginStop) -> String {
+        do throws(RefreshFailure) {
+            return try tools.vault.text(of: secret)
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// Adds a sealed value to `form`.
+    func add(_ name: String, _ secret: SecretID, to form: FormBody) throws(LoginStop) {
+        do {
+            try unsafe tools.vault.open(secret) { unsafe form.add(name, secret: $0) }
+        } catch {
+            throw .failed(.locked)
+        }
+    }
+
+    /// A failure that only a change of the configuration cures.
+    func misconfigured(_ message: String) -> LoginStop {
+        .failed(RefreshFailure(kind: .misconfigured, message: message))
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// Tells a server to forget a session's tokens (RFC 7009), and the person's session there.
+struct StandardRevocation {
+    var server: StandardServer
+    var tokens: RevocationRequest
+
+    private var tools: ServerTools { server.tools }
+
+    func run() async -> RevocationOutcome {
+        do throws(RefreshFailure) {
+            let metadata = try await server.discovery.metadata()
+            try checkPin(metadata)
+            let authentication = try await server.authentication(listed: metadata.authenticationMethods)
+            let outcome = await revokeTokens(metadata, authentication)
+            await endSession(metadata)
+            return outcome
+        } catch {
+            return RevocationOutcome(error)
+        }
+    }
+
+    /// Tokens of one issuer are not shown to another one that has taken its place in the configuration.
+    private func checkPin(_ metadata: ServerMetadata) throws(RefreshFailure) {
+        guard let pinned = tokens.tokenEndpoint.flatMap({ try? EndpointURL($0) }) else { return }
+        guard pinned.origin == metadata.token.origin else {
+            let message = "the tokens are of \(pinned.hostAndPort), which the configuration no longer names"
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+    }
+
+    /// Refresh token first: a server then kills the access tokens of the grant as well (RFC 7009 §2.1).
+    private func revokeTokens(
+        _ metadata: ServerMetadata,
+        _ authentication: ClientAuthentication
+    ) async -> RevocationOutcome {
+        guard let url = metadata.revocation else { return .unsupported }
+        var outcome = RevocationOutcome.revoked
+        let list = [("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken)]
+        for case (let hint, let token?) in list {
+            do throws(RefreshFailure) {
+                try await revoke(token, hint, at: url, metadata, authentication)
+            } catch {
+                // The access token is short-lived: only the refresh token decides what the outcome is.
+                if hint == "refresh_token" || tokens.refreshToken == nil {
+                    outcome = RevocationOutcome(error)
+                }
+            }
+        }
+        return outcome
+    }
+
+    private func revoke(
+        _ token: SecretID,
+        _ hint: String,
+        at url: EndpointURL,
+        _ metadata: ServerMetadata,
+        _ authentication: ClientAuthentication
+    ) async throws(RefreshFailure) {
+        let reply = try await post(token, hint, to: url, metadata, authentication, bearer: nil)
+        guard reply.status == 401, authentication.secret == nil, let bearer = tokens.accessToken else {
+            return try judge(reply, url)
+        }
+        // Some servers let a public client revoke only with an access token of the same person.
+        try judge(try await post(token, hint, to: url, metadata, authentication, bearer: bearer), url)
+    }
+
+    private func post(
+        _ token: SecretID,
+        _ hint: String,
+        to url: EndpointURL,
+        _ metadata: ServerMetadata,
+        _ authentication: ClientAuthentication,
+        bearer: SecretID?
+    ) async throws(RefreshFailure) -> HTTPReply {
+        let form = FormBody()
+        do {
+            try unsafe tools.vault.open(token) { unsafe form.add("token", secret: $0) }
+        } catch {
+            throw .locked
+        }
+        form.add("token_type_hint", hint)
+        var request = HTTPRequest(url: url, form: form, trust: server.profile.trust)
+        request.publicAddressOnly = metadata.publicAddressOnly(url)
+        try authentication.authenticate(form, &request.headers, vault: tools.vault)
+        if let bearer {
+            request.headers.append(("authorization", "Bearer " + (try tools.vault.text(of: bearer))))
+        }
+        return try await tools.send(request)
+    }
+
+    /// 200 also means that the server did not know the token (RFC 7009 §2.2).
+    private func judge(_ reply: HTTPReply, _ url: EndpointURL) throws(RefreshFailure) {
+        guard !(200..<300).contains(reply.status) else { return }
+        let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
+        if let code = answer.error?.code, ["invalid_token", "unsupported_token_type"].contains(code) {
+            return
+        }
+        throw FailureClassification.classify(answer, from: url.hostAndPort)
+    }
+
+    /// OIDC RP-Initiated Logout §2, by POST so that the ID token is in no address; best effort.
+    private func endSession(_ metadata: ServerMetadata) async {
+        guard let url = metadata.endSession, let idToken = tokens.idToken else { return }
+        let form = FormBody([("client_id", server.profile.clientID)])
+        do {
+            try unsafe tools.vault.open(idToken) { unsafe form.add("id_token_hint", secret: $0) }
+        } catch {
+            return
+        }
+        var request = HTTPRequest(url: url, form: form, trust: server.profile.trust)
+        request.publicAddressOnly = metadata.publicAddressOnly(url)
+        _ = try? await tools.send(request)
+    }
+}
+
+extension RevocationOutcome {
+    /// Whether another try later may work.
+    fileprivate init(_ failure: RefreshFailure) {
+        switch failure.kind {
+        case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage: self = .failed(failure)
+        case .grantDead, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
+            .identityChanged:
+            self = .refused(failure)
+        }
+    }
+}

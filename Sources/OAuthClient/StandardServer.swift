@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// OAuth 2.0 and OpenID Connect by the book: kinds `oidc` and `oauth2`.
+struct StandardServer: AuthorizationServer {
+    let profile: ServerProfile
+    let tools: ServerTools
+    let discovery: Discovery
+    let keys: KeySetCache
+    let secrets: ClientSecretReader
+
+    init(profile: ServerProfile, tools: ServerTools) {
+        self.profile = profile
+        self.tools = tools
+        discovery = Discovery(profile: profile, tools: tools)
+        keys = KeySetCache(trust: profile.trust, tools: tools)
+        secrets = ClientSecretReader(
+            source: profile.clientSecret,
+            vault: tools.vault,
+            commands: tools.commands
+        )
+    }
+
+    /// `nil` where the issuer is not known and ID tokens therefore can not be validated.
+    var issuer: String? {
+        guard case .oidc(let issuer) = profile.kind else { return nil }
+        return issuer
+    }
+
+    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        do throws(RefreshFailure) {
+            return .granted(try await StandardRefresh(server: self, request: request).run())
+        } catch {
+            if error.code == "invalid_client" { await secrets.forget() }
+            return .failed(error)
+        }
+    }
+
+    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+        do throws(LoginStop) {
+            let login = try await login(request, conversation)
+            return .granted(try await login.run(request.flow ?? profile.flow))
+        } catch {
+            switch error {
+            case .cancelled: return .cancelled
+            case .failed(let failure):
+                if failure.code == "invalid_client" { await secrets.forget() }
+                return Task.isCancelled ? .cancelled : .failed(failure)
+            }
+        }
+    }
+
+    func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
+        await StandardRevocation(server: self, tokens: tokens).run()
+    }
+
+    /// Client credentials for requests to the endpoints of `metadata`.
+    func authentication(listed: [String]?) async throws(RefreshFailure) -> ClientAuthentication {
+        ClientAuthentication(
+            clientID: profile.clientID,
+            secret: try await secrets.read(),
+            method: profile.authentication,
+            listed: listed
+        )
+    }
+
+    private func login(
+        _ request: LoginRequest,
+        _ conversation: any LoginConversing
+    ) async throws(LoginStop) -> StandardLogin {
+        do throws(RefreshFailure) {
+            let metadata = try await discovery.metadata()
+            return StandardLogin(
+                server: self,
+                metadata: metadata,
+                authentication: try await authentication(listed: metadata.authenticationMethods),
+                request: request,
+                conversation: conversation
+            )
+        } catch {
+            throw .failed(error)
+        }
+    }
+}
+
+/// Why a login brought no tokens.
+enum LoginStop: Error {
+    case failed(RefreshFailure)
+    case cancelled
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import NIOSSL
+import TokenCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A ``ServerTrust`` with its files read: what a TLS context is made of.
+struct TLSCredentials: Hashable {
+    let extraRoots: [NIOSSLCertificate]
+    let pins: [String]
+
+    /// Reads the CA file anew each time, so that a repaired or replaced one counts at once.
+    /// - Throws: `.misconfigured`.
+    init(_ trust: ServerTrust) throws(TransportFailure) {
+        pins = trust.pins
+        guard let path = trust.caFile else {
+            extraRoots = []
+            return
+        }
+        do {
+            let bytes = try SmallFile.read(path)
+            extraRoots = try NIOSSLCertificate.fromPEMBytes(bytes)
+        } catch let error as SmallFile.Failure {
+            throw .misconfigured("ca_file \(path): \(error.message)")
+        } catch {
+            throw .misconfigured("ca_file \(path): holds no PEM certificate")
+        }
+        guard !extraRoots.isEmpty else { throw .misconfigured("ca_file \(path): holds no PEM certificate") }
+    }
+
+    /// Verification always on, TLS 1.2 at least, the system's roots plus ours.
+    var configuration: TLSConfiguration {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.certificateVerification = .fullVerification
+        if !extraRoots.isEmpty { configuration.additionalTrustRoots = [.certificates(extraRoots)] }
+        return configuration
+    }
+}
+
+extension TransportFailure {
+    /// A handshake that ended: for a reason of trust, or just ended.
+    init(handshake error: NIOSSLError) {
+        switch error {
+        case .handshakeFailed(.sslError(let stack)), .handshakeFailed(.unknownError(let stack)):
+            let text = String(describing: stack)
+            if text.contains("CERTIFICATE_VERIFY_FAILED") {
+                self = .insecure(
+                    "the server's certificate is not trusted, not valid now, or not for this host"
+                )
+            } else if text.contains("VERSION") || text.contains("PROTOCOL") {
+                self = .insecure("the server does not speak TLS 1.2 or newer")
+            } else {
+                self = .insecure("the TLS handshake was refused")
+            }
+        case .unableToValidateCertificate, .noCertificateToValidate:
+            self = .insecure("the server's certificate can not be checked")
+        default:
+            self = .unreachable("the server closed the connection during the TLS handshake")
+        }
+    }
+}
+
+extension NIOConnectionError {
+    /// "connection refused", or what else the last address tried said.
+    var reason: String {
+        guard let last = connectionErrors.last?.error else { return "the host name can not be resolved" }
+        guard let error = last as? IOError else { return "no connection within 5 seconds" }
+        return SystemError.text(error.errnoCode)
+    }
+}
+
+extension Duration {
+    var nanoseconds: Int64 { saturatedNanoseconds }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// A successful token answer, read but not yet believed (RFC 6749 §5.1).
+struct TokenAnswer: Equatable, Sendable {
+    var accessToken: String
+    var tokenType: String
+    var refreshToken: String?
+    var idToken: String?
+    var scope: [String]?
+    /// `nil`: the answer does not say.
+    var expiresIn: Duration?
+    var refreshExpiresIn: Duration?
+
+    /// Why a body is no token answer; never quotes the body.
+    struct Problem: Error, Equatable {
+        var message: String
+    }
+
+    /// Reads the members we know; unknown ones are ignored, duplicate ones refused.
+    init(_ object: JSONObject) throws(Problem) {
+        guard let accessToken = try TokenAnswer.token("access_token", in: object) else {
+            throw Problem(message: "the answer has no access_token")
+        }
+        self.accessToken = accessToken
+        refreshToken = try TokenAnswer.token("refresh_token", in: object)
+        idToken = try TokenAnswer.token("id_token", in: object)
+        tokenType = object["token_type"]?.string ?? "Bearer"
+        guard tokenType.lowercased() == "bearer" else {
+            throw Problem(message: "the answer's token_type is \(ServerText.cleaned(tokenType, limit: 40))")
+        }
+        scope = TokenAnswer.scope(object["scope"])
+        expiresIn = LifetimeMember.read(object["expires_in"])
+        refreshExpiresIn = LifetimeMember.read(
+            object["refresh_expires_in"] ?? object["refresh_token_expires_in"]
+        )
+        .flatMap { $0 > .zero ? $0 : nil }
+    }
+
+    /// A missing, `null` or empty token is none; one that could not travel in a header is refused.
+    private static func token(_ name: String, in object: JSONObject) throws(Problem) -> String? {
+        switch object[name] {
+        case nil, .null, .string(""): return nil
+        case .string(let text):
+            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw Problem(message: "the answer's \(name) holds characters no token may have")
+            }
+            return text
+        case .bool, .number, .array, .object:
+            throw Problem(message: "the answer's \(name) is not a string")
+        }
+    }
+
+    /// A space-separated string, or, as some vendors have it, an array of strings.
+    private static func scope(_ value: JSONValue?) -> [String]? {
+        let words: [String]? =
+            switch value {
+            case .string(let text): text.split(separator: " ").map(String.init)
+            case .array(let elements): elements.compactMap(\.string)
+            default: nil
+            }
+        return words?.map { ServerText.cleaned($0, limit: 200) }
+    }
+}
+
+/// Lifetimes as servers write them.
+enum LifetimeMember {
+    /// Ten years: nothing we compute with them overflows, and no clock runs that long.
+    static let longest: Duration = .seconds(10 * 365 * 86_400)
+
+    /// A number, or a number in a string, in whole seconds; negative becomes 0, absurd ``longest``.
+    ///
+    /// Anything else counts as missing: a token, perhaps with a rotated refresh token beside it, is not thrown
+    /// away for a lifetime nobody can read.
+    static func read(_ value: JSONValue?) -> Duration? {
+        let seconds: Double? =
+            switch value {
+            case .number: value?.double
+            case .string(let text): JSONNumber.double(text)
+            default: nil
+            }
+        guard let seconds, !seconds.isNaN else { return nil }
+        guard seconds > 0 else { return .zero }
+        guard seconds < Double(longest.wholeSeconds) else { return longest }
+        return .seconds(Int64(seconds))
+    }
+}
+
+/// Numbers inside strings.
+enum JSONNumber {
+    /// The value of `text` if it is a number by JSON's grammar.
+    static func double(_ text: String) -> Double? {
+        guard let value = try? JSONValue(parsing: text.utf8) else { return nil }
+        return value.double
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// Sends requests that end in tokens, and turns the answers into sealed tokens or one classified failure.
+struct TokenEndpoint: Sendable {
+    var url: EndpointURL
+    var authentication: ClientAuthentication
+    var trust: ServerTrust
+    var publicAddressOnly: Bool
+    var tools: ServerTools
+
+    /// Sends `form`, to which the client's credentials are added.
+    ///
+    /// - Returns: the answer, and the time read before anything was sent.
+    func send(_ form: FormBody) async throws(RefreshFailure) -> (answer: TokenAnswer, requestedAt: Instant) {
+        do throws(Refusal) {
+            return try await attempt(form)
+        } catch {
+            throw error.failure
+        }
+    }
+
+    /// A failure, and whether a fresh look at the metadata may help.
+    struct Refusal: Error {
+        var failure: RefreshFailure
+        var endpointIsMissing = false
+    }
+
+    /// ``send(_:)`` for callers that can look for the endpoint elsewhere.
+    func attempt(_ form: FormBody) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
+        var request = HTTPRequest(url: url, form: form, trust: trust, publicAddressOnly: publicAddressOnly)
+        request.headers = [("accept", "application/json")]
+        do throws(RefreshFailure) {
+            try authentication.authenticate(form, &request.headers, vault: tools.vault)
+        } catch {
+            throw Refusal(failure: error)
+        }
+        let requestedAt = tools.timekeeper.now
+        let reply: HTTPReply
+        do throws(TransportFailure) {
+            reply = try await tools.exchange.send(request)
+        } catch {
+            throw Refusal(failure: error.refreshFailure(at: url))
+        }
+        do throws(RefreshFailure) {
+            return (try read(reply), requestedAt)
+        } catch {
+            let isMissing = [404, 405, 410].contains(reply.status) && error.code == nil
+            throw Refusal(failure: error, endpointIsMissing: isMissing)
+        }
+    }
+
+    /// The answer in `reply`, or what the lack of one means.
+    private func read(_ reply: HTTPReply) throws(RefreshFailure) -> TokenAnswer {
+        let object = reply.jsonObject
+        if reply.status == 200 || reply.status == 201, let object, OAuthError(object) == nil {
+            do throws(TokenAnswer.Problem) {
+                return try TokenAnswer(object)
+            } catch {
+                let message = ServerText.cleaned("\(url.hostAndPort): \(error.message)")
+                throw RefreshFailure(kind: .misbehaved, message: message)
+            }
+        }
+        let answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
+        throw FailureClassification.classify(answer, from: url.hostAndPort)
+    }
+
+    /// Seals the tokens of a believed answer.
+    ///
+    /// - Parameters:
+    ///   - answer: its ID token has been validated, or removed.
+    ///   - requestedAt: as ``send(_:)`` returned it.
+    ///   - sent: the refresh token of the request.
+    func seal(
+        _ answer: TokenAnswer,
+        requestedAt: Instant,
+        sent: SecretID? = nil
+    ) throws(RefreshFailure) -> GrantedTokens {
+        let vault = tools.vault
+        let isUnchanged = try isSame(answer.refreshToken, as: sent)
+        var granted = GrantedTokens(
+            accessToken: try vault.sealing(answer.accessToken, as: .accessToken),
+            refreshTokenUnchanged: isUnchanged,
+            tokenType: ServerText.cleaned(answer.tokenType, limit: 40),
+            scope: answer.scope,
+            lifetime: TokenLifetime.of(answer, at: tools.timekeeper.wallTime),
+            refreshLifetime: answer.refreshExpiresIn,
+            requestedAt: requestedAt
+        )
+        if let idToken = answer.idToken { granted.idToken = try vault.sealing(idToken, as: .idToken) }
+        if let refreshToken = answer.refreshToken, !isUnchanged {
+            granted.refreshToken = try vault.sealing(refreshToken, as: .refreshToken)
+        }
+        return granted
+    }
+
+    private func isSame(_ token: String?, as sent: SecretID?) throws(RefreshFailure) -> Bool {
+        guard var token, let sent else { return false }
+        do {
+            return try token.withUTF8 { bytes in
+                unsafe try tools.vault.holds(UnsafeRawBufferPointer(bytes), in: sent)
+            }
+        } catch {
+            throw .locked
+        }
+    }
+}
+
+extension HTTPReply {
+    /// The body as a JSON object, whatever its content type says.
+    var jsonObject: JSONObject? {
+        try? JSONValue(parsing: body).object
+    }
+
+    /// The reply as input for ``FailureClassification``.
+    func refused(object: JSONObject?, at now: WallTime) -> RefusedAnswer {
+        let challenges = headers.filter { $0.name == "www-authenticate" }.map { $0.value.lowercased() }
+        let start = body.prefix(64).drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        return RefusedAnswer(
+            status: status,
+            error: object.flatMap { OAuthError($0) },
+            isHTML: start.first == UInt8(ascii: "<")
+                || header("content-type")?.hasPrefix("text/html") == true,
+            wantsBasic: challenges.contains { $0.hasPrefix("basic") },
+            retryAfter: header("retry-after").flatMap { RetryAfter.read($0, at: now) }
+        )
+    }
+}
+
+/// How long an access token lives.
+enum TokenLifetime {
+    /// For servers that say nothing: short enough to be true nearly everywhere.
+    static let assumed: Duration = .seconds(3_600)
+
+    /// `expires_in`; where it is missing and the token is a JWT its `exp`, unverified; else one hour.
+    static func of(_ answer: TokenAnswer, at now: WallTime) -> Duration {
+        if let expiresIn = answer.expiresIn { return expiresIn }
+        guard let claims = JWTParts(answer.accessToken)?.claims, let expiry = claims.seconds("exp") else {
+            return assumed
+        }
+        let left = WallTime(secondsSince1970: expiry) - now
+        // The token was issued just now, so its whole life corrects a clock that is off.
+        let whole = claims.seconds("iat").map { Duration.seconds(expiry - $0) }
+        guard left > .zero else { return min(max(whole ?? .zero, .zero), LifetimeMember.longest) }
+        return min(left, max(whole ?? left, .zero), LifetimeMember.longest)
+    }
+}

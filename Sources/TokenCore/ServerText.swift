@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+/// Makes text a server supplied fit for a terminal, a log line or a notification (RFC 6749 §5.2, §10.14).
+package enum ServerText {
+    /// Longest result, in characters: enough for a sentence, too little to flood a screen.
+    package static let limit = 500
+
+    /// `text` in printable ASCII, on one line, at most `limit` characters.
+    ///
+    /// Control characters become blanks, runs of blanks one blank. Everything beyond ASCII is written as
+    /// `\u{…}`: a bidi override, a C1 control or half of one in the wrong terminal encoding can do nothing.
+    package static func cleaned(_ text: some StringProtocol, limit: Int = limit) -> String {
+        var output = ""
+        var count = 0
+        // Looking at more than this could not change the result but for runs of blanks.
+        for scalar in text.unicodeScalars.prefix(4 * limit + 64) {
+            guard let piece = visible(scalar) else {
+                if output.isEmpty || output.hasSuffix(" ") { continue }
+                output.append(" ")
+                count += 1
+                continue
+            }
+            guard count + piece.utf8.count <= limit else { return shortened(output, limit: limit) }
+            output.append(piece)
+            count += piece.utf8.count
+        }
+        return output.hasSuffix(" ") ? String(output.dropLast()) : output
+    }
+
+    /// The scalar as shown, or `nil` for what becomes a blank.
+    private static func visible(_ scalar: Unicode.Scalar) -> String? {
+        switch scalar.value {
+        case 0...0x20, 0x7F...0xA0: nil
+        case 0x21...0x7E: String(scalar)
+        default: "\\u{\(String(scalar.value, radix: 16))}"
+        }
+    }
+
+    private static func shortened(_ output: String, limit: Int) -> String {
+        guard limit > 3 else { return String(output.prefix(max(0, limit))) }
+        return output.prefix(limit - 3) + "..."
+    }
+}
