@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
+
 /// One request to the agent: HTTP/1.1 over the Unix socket, every path under `/v1`.
 public struct AgentRequest: Equatable, Sendable {
     /// The verbs the agent knows.
@@ -50,6 +52,17 @@ public struct AgentRequest: Equatable, Sendable {
             target += "="
             target.appendPercentEncoded(parameter.value)
         }
+    }
+
+    /// Overwrites the body once it was sent, for a body with a secret in it.
+    ///
+    /// Wipes the only copy if nobody else holds the array.
+    public mutating func wipeBody() {
+        unsafe body?.withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            unsafe explicit_bzero(start, bytes.count)
+        }
+        body = nil
     }
 
     /// Request line and headers, up to and with the empty line.

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import StrictJSON
+
+/// Which agent a command talks to, and whether it may start it.
+struct AgentEndpoint {
+    /// Replaces the environment's answer, as `--socket` does.
+    var socket: String?
+    var mayStartAgent = true
+
+    /// Connects, starting the agent if none answers.
+    func connect() throws(AgentError) -> AgentConnection {
+        let path = try socketPath
+        do {
+            return try AgentConnection(socket: path)
+        } catch {
+            guard error.code == .noAgent, mayStartAgent, AgentStarter.isAllowed else { throw error }
+        }
+        try AgentStarter.start(socket: socket == nil ? nil : path)
+        return try AgentConnection(socket: path)
+    }
+
+    /// Sends one request and answers the object in its answer.
+    ///
+    /// An answer without a body is an empty object.
+    func object(_ request: AgentRequest, timeout: Duration = .seconds(60)) throws(AgentError) -> JSONObject {
+        var agent = try connect()
+        return try agent.object(request, timeout: timeout)
+    }
+
+    /// The absolute path of the socket.
+    var socketPath: String {
+        get throws(AgentError) {
+            guard let socket else { return try AgentPaths.socket() }
+            guard socket.hasPrefix("/") == false else { return socket }
+            guard let directory = unsafe getcwd(nil, 0) else {
+                throw AgentError(.badRequest, "--socket is not an absolute path: \(socket)")
+            }
+            defer { unsafe free(directory) }
+            return unsafe String(cString: directory) + "/" + socket
+        }
+    }
+}
+
+extension AgentConnection {
+    /// Sends one request and answers the object in its answer, empty if there is no body.
+    mutating func object(_ request: AgentRequest, timeout: Duration) throws(AgentError) -> JSONObject {
+        let body = try exchange(request, timeout: timeout).body
+        guard body.isEmpty == false else { return JSONObject() }
+        guard let object = try? JSONValue(parsing: body).object else {
+            throw AgentError(.internal, "the agent's answer is not a JSON object")
+        }
+        return object
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// Starts the agent when none answers, as gpg does.
+enum AgentStarter {
+    /// Whether the environment lets commands start an agent: yes, unless `TOKENAGENT_AUTOSTART` is 0.
+    static var isAllowed: Bool { AgentPaths.variable("TOKENAGENT_AUTOSTART") != "0" }
+
+    /// Starts `tokenagent` in the background and returns when its socket answers.
+    static func start(socket: String?) throws(AgentError) {
+        guard let program = executable else {
+            throw AgentError(
+                .noAgent,
+                "no agent is running and tokenagent is neither beside tokenctl nor in PATH",
+                remedy: "start it with: tokenagent"
+            )
+        }
+        let messages = try Pipe()
+        let arguments = socket.map { ["-a", $0] } ?? []
+        let child = try ChildProcess(program, arguments, output: .null, error: .descriptor(messages.writing))
+        let status = child.wait()
+        guard status == 0 else { throw failure(status, messages.available()) }
+    }
+
+    /// The agent beside this executable, else in `PATH`.
+    static var executable: String? {
+        if let directory = ownDirectory, unsafe access(directory + "/tokenagent", X_OK) == 0 {
+            return directory + "/tokenagent"
+        }
+        let path = AgentPaths.variable("PATH") ?? "/usr/local/bin:/usr/bin:/bin"
+        return path.split(separator: ":").filter { $0.hasPrefix("/") }.map { $0 + "/tokenagent" }
+            .first { unsafe access($0, X_OK) == 0 }
+    }
+
+    private static var ownDirectory: String? {
+        guard let path = unsafe realpath("/proc/self/exe", nil) else { return nil }
+        defer { unsafe free(path) }
+        let text = unsafe String(cString: path)
+        return text.lastIndex(of: "/").map { String(text[..<$0]) }
+    }
+
+    /// What the agent said when it did not start; a bad configuration keeps its own exit status.
+    private static func failure(_ status: Int32, _ messages: [UInt8]) -> AgentError {
+        let lines = String(decoding: messages, as: UTF8.self).split(separator: "\n")
+        let reason =
+            lines.first.map { $0.hasPrefix("tokenagent: ") ? $0.dropFirst(12) : $0 } ?? "no reason given"
+        return AgentError(
+            status == FailureCode.misconfigured.exitStatus ? .misconfigured : .noAgent,
+            "the agent did not start: \(reason)",
+            remedy: "see more with: tokenagent --foreground"
+        )
+    }
+}

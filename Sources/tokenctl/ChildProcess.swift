@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// A program started by a command: the agent, its configuration check, a browser.
+struct ChildProcess {
+    /// Where a standard stream of the child leads.
+    enum Stream {
+        case inherited
+        case null
+        case descriptor(Int32)
+    }
+
+    let pid: pid_t
+
+    /// Starts `program`, looked up in `PATH` if it holds no slash; no shell is involved.
+    ///
+    /// - Throws: ``AgentError`` with the code `internal` if it can not be executed.
+    init(
+        _ program: String,
+        _ arguments: [String],
+        input: Stream = .null,
+        output: Stream = .inherited,
+        error: Stream = .inherited
+    ) throws(AgentError) {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe ChildProcess.route(input, to: 0, O_RDONLY, &actions)
+        unsafe ChildProcess.route(output, to: 1, O_WRONLY, &actions)
+        unsafe ChildProcess.route(error, to: 2, O_WRONLY, &actions)
+        var attributes = ChildProcess.attributes()
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var argv = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
+        defer { for index in unsafe argv.indices { unsafe free(argv[index]) } }
+        var started: pid_t = 0
+        let result = unsafe posix_spawnp(&started, program, &actions, &attributes, &argv, environ)
+        guard result == 0 else {
+            throw AgentError(.internal, "\(program) can not be started: \(systemMessage(result))")
+        }
+        pid = started
+    }
+
+    /// Waits for its end and answers the exit status, 128 and the signal's number if a signal ended it.
+    func wait() -> Int32 {
+        var status: Int32 = 0
+        while unsafe waitpid(pid, &status, 0) < 0 {
+            guard errno == EINTR else { return 1 }
+        }
+        let signal = status & 0x7F
+        return signal == 0 ? status >> 8 & 0xFF : 128 + signal
+    }
+
+    private static func route(
+        _ stream: Stream,
+        to target: Int32,
+        _ mode: Int32,
+        _ actions: inout posix_spawn_file_actions_t
+    ) {
+        switch stream {
+        case .inherited: break
+        case .null: unsafe posix_spawn_file_actions_addopen(&actions, target, "/dev/null", mode, 0)
+        case .descriptor(let descriptor):
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, target)
+        }
+    }
+
+    /// The child gets SIGPIPE back, which this process ignores.
+    private static func attributes() -> posix_spawnattr_t {
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        return attributes
+    }
+}

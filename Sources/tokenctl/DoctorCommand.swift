@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Looks for what could keep tokens from being served.
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Look for problems and say what to do about them.",
+        discussion: "Every line begins with ok, warning or problem. Exit status 1 if there is a problem."
+    )
+
+    @Flag(name: .customLong("json"), help: "Print JSON.")
+    var wantsJSON = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        let findings = Examination(endpoint: agent.endpoint).findings()
+        if wantsJSON {
+            let value: JSONValue = ["checks": .array(findings.map(\.json))]
+            try StandardOutput.write(TerminalText.ascii(value) + [0x0A])
+        } else {
+            for finding in findings { try StandardOutput.line(finding.line) }
+        }
+        if findings.contains(where: { $0.verdict == .problem }) { throw ExitCode(1) }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import StrictJSON
+
+/// The checks of `tokenctl doctor`: those of this side first, then the agent's own.
+struct Examination {
+    let endpoint: AgentEndpoint
+
+    func findings() -> [Finding] {
+        let path: String
+        do {
+            path = try endpoint.socketPath
+            try AgentPaths.checkSocketPath(path)
+        } catch {
+            return [Finding(.problem, "socket path", error.message, remedy: error.remedy)]
+        }
+        return [socketPath(path)] + directory(of: path) + [clock()] + agent(path)
+    }
+
+    private func socketPath(_ path: String) -> Finding {
+        Finding(.ok, "socket path", "\(path), \(path.utf8.count) of \(AgentPaths.longestSocketPath) bytes")
+    }
+
+    private func directory(of path: String) -> [Finding] {
+        guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return [] }
+        let directory = String(path[..<slash])
+        guard unsafe access(directory, F_OK) == 0 else {
+            return [
+                Finding(
+                    .warning,
+                    "socket directory",
+                    "\(directory) does not exist",
+                    remedy: "the agent makes it"
+                )
+            ]
+        }
+        do {
+            try PrivateDirectory.check(directory)
+            return [Finding(.ok, "socket directory", "\(directory) is private")] + socketMode(path)
+        } catch {
+            return [Finding(.problem, "socket directory", error.message, remedy: error.remedy)]
+        }
+    }
+
+    private func socketMode(_ path: String) -> [Finding] {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return [] }
+        guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else {
+            return [Finding(.problem, "socket", "\(path) is not a socket of this user", remedy: "remove it")]
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            return [Finding(.warning, "socket", "others may connect to it", remedy: "chmod 600 \(path)")]
+        }
+        return [Finding(.ok, "socket", "only this user may connect")]
+    }
+
+    /// A clock before the release makes every certificate and every token look wrong.
+    private func clock() -> Finding {
+        let now = DurationPhrase.rfc3339(WallClock.seconds)
+        guard WallClock.seconds > 1_767_225_600 else {
+            return Finding(.problem, "clock", "it says \(now)", remedy: "set the system clock")
+        }
+        return Finding(.ok, "clock", now)
+    }
+
+    private func agent(_ path: String) -> [Finding] {
+        do {
+            var agent = try AgentConnection(socket: path)
+            let about = try agent.object(AgentRequest(.get), timeout: .seconds(5))
+            let report = try agent.object(AgentRequest(.get, "doctor"), timeout: .seconds(60))
+            let checks = report["checks"]?.array?.compactMap(\.object).compactMap(Finding.init) ?? []
+            return [reached(about), version(about), lock(about)] + checks
+        } catch {
+            return [unreached(error)]
+        }
+    }
+
+    private func unreached(_ error: AgentError) -> Finding {
+        guard error.code == .noAgent else {
+            return Finding(.problem, "agent", error.message, remedy: error.remedy)
+        }
+        guard endpoint.mayStartAgent, AgentStarter.isAllowed, let program = AgentStarter.executable else {
+            return Finding(.problem, "agent", error.message, remedy: error.remedy)
+        }
+        return Finding(
+            .warning,
+            "agent",
+            "it is not running; \(program) is started by the first command that needs it",
+            remedy: "start it with: tokenagent"
+        )
+    }
+
+    private func reached(_ about: JSONObject) -> Finding {
+        let pid = about["pid"]?.plainText ?? "?"
+        let uptime = about["uptime"]?.double.map { DurationPhrase.short(Int64($0)) } ?? "?"
+        return Finding(.ok, "agent", "process \(pid), running for \(uptime)")
+    }
+
+    private func version(_ about: JSONObject) -> Finding {
+        let version = about["version"]?.string ?? "unknown"
+        guard version != AgentRelease.version else { return Finding(.ok, "version", version) }
+        return Finding(
+            .warning,
+            "version",
+            "the agent is \(version), tokenctl is \(AgentRelease.version)",
+            remedy: "restart the agent: tokenctl shutdown"
+        )
+    }
+
+    private func lock(_ about: JSONObject) -> Finding {
+        guard about["locked"]?.bool == true else { return Finding(.ok, "lock", "the agent is unlocked") }
+        return Finding(.warning, "lock", "the agent is locked", remedy: "run: tokenctl unlock")
+    }
+}

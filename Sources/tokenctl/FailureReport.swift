@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// Says on standard error, in one line, what failed and what to do about it.
+enum FailureReport {
+    /// Prints `tokenctl: MESSAGE; REMEDY` and answers the exit status.
+    static func print(_ error: AgentError) -> Int32 {
+        StandardError.write("tokenctl: " + line(for: error) + "\n")
+        return error.code.exitStatus
+    }
+
+    /// The line without the program's name.
+    static func line(for error: AgentError) -> String {
+        let message = TerminalText.escaped(error.message)
+        guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0) }),
+            message.contains(remedy) == false
+        else { return message }
+        let isCommand = remedy.hasPrefix("tokenctl ") || remedy == "tokenagent"
+        return message + (isCommand ? "; run: " : "; ") + remedy
+    }
+
+    private static func defaultRemedy(for error: AgentError) -> String? {
+        switch error.code {
+        case .loginRequired: error.session.map { "tokenctl login \($0)" }
+        case .locked: "tokenctl unlock"
+        case .notFound: error.session == nil ? nil : "tokenctl list"
+        case .temporarilyUnavailable:
+            error.retryAfter.map { "try again in \(DurationPhrase.short($0.components.seconds))" }
+        case .internal, .badRequest, .misconfigured, .noAgent, .denied: nil
+        }
+    }
+}

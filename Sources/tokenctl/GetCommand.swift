@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+
+/// `get` for the argument parser: its help, and what ``GetOrder`` did not want to read by hand.
+struct GetCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get",
+        abstract: "Print an access token.",
+        discussion: """
+            The token comes from the agent's memory and is refreshed there before it expires. Durations are \
+            written 90s, 5m or 1h30m; a bare number means seconds. Pass a token to curl with: \
+            tokenctl get NAME --format header | curl -H @- URL
+            """
+    )
+
+    @Argument(help: .sessionName, completion: .sessions)
+    var name: String
+
+    @Option(name: .customLong("min-valid"), help: ArgumentHelp("Least life left.", valueName: "duration"))
+    var minimumValidity: DurationArgument?
+
+    @Option(help: ArgumentHelp("Longest wait for a refresh.", valueName: "duration"))
+    var timeout: DurationArgument?
+
+    @Flag(name: .customLong("no-wait"), help: "Do not wait for a refresh.")
+    var doesNotWait = false
+
+    @Option(help: "How to print it.")
+    var format: TokenFormat?
+
+    @Option(help: ArgumentHelp("The mail user, for the sasl formats.", valueName: "user"))
+    var user: String?
+
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp(
+            "A scope the token shall have instead of the session's; repeatable.",
+            valueName: "scope"
+        )
+    )
+    var scopes: [String] = []
+
+    @Option(help: ArgumentHelp("The audience the token shall be for.", valueName: "audience"))
+    var audience: String?
+
+    @Flag(name: .customLong("id-token"), help: "Print the ID token instead.")
+    var wantsIDToken = false
+
+    @Flag(name: .customLong("json"), help: "The same as --format json.")
+    var wantsJSON = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard doesNotWait == false || timeout == nil else {
+            throw ValidationError("--no-wait and --timeout exclude each other")
+        }
+        guard wantsJSON == false || format == nil || format == .json else {
+            throw ValidationError("--json and --format exclude each other")
+        }
+    }
+
+    func run() throws {
+        let demand = TokenDemand(
+            session: name,
+            minimumValidity: minimumValidity?.duration,
+            timeout: doesNotWait ? .zero : timeout?.duration,
+            scopes: scopes,
+            audience: audience,
+            wantsIDToken: wantsIDToken
+        )
+        let chosen = wantsJSON ? .json : format ?? .token
+        try GetOrder(demand: demand, format: chosen, user: user, endpoint: agent.endpoint).carryOut()
+    }
+}
+
+extension TokenFormat: ExpressibleByArgument {}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+
+/// Wipes the keys; nothing is served until `unlock`.
+struct LockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lock",
+        abstract: "Lock the agent: its keys are wiped and nothing is served."
+    )
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        _ = try agent.endpoint.object(AgentRequest(.post, "lock"))
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Logs in: the agent does it, this command shows the way and asks.
+struct LoginCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "login",
+        abstract: "Log in to a session.",
+        discussion: """
+            The agent waits for the authorization server's answer; Ctrl-C cancels the login. Without a browser \
+            on this machine use --flow device, or --no-browser and open the address elsewhere, or --paste and \
+            give the address back to which the browser was sent.
+            """
+    )
+
+    enum Flow: String, CaseIterable, ExpressibleByArgument {
+        case browser
+        case device
+        case password
+        case clientCredentials = "client_credentials"
+        case `import`
+    }
+
+    @Argument(help: .sessionName, completion: .sessions)
+    var name: String
+
+    @Option(help: "How to log in, instead of what the configuration says.")
+    var flow: Flow?
+
+    @Flag(name: .customLong("no-browser"), help: "Print the address instead of opening a browser.")
+    var opensNoBrowser = false
+
+    @Flag(name: .customLong("paste"), help: "Ask for the address to which the browser was sent in the end.")
+    var pastesRedirect = false
+
+    @Option(help: ArgumentHelp("The user, for the flow password.", valueName: "user"))
+    var username: String?
+
+    @Flag(name: .customLong("password-stdin"), help: "Read the password from standard input.")
+    var readsPassword = false
+
+    @Flag(name: .customLong("refresh-token-stdin"), help: "Import a refresh token from standard input.")
+    var readsRefreshToken = false
+
+    @Flag(name: .customLong("json"), help: "Print progress as JSON, one object per line.")
+    var wantsJSON = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard readsPassword == false || readsRefreshToken == false else {
+            throw ValidationError("--password-stdin and --refresh-token-stdin exclude each other")
+        }
+        guard readsPassword == false || flow == nil || flow == .password else {
+            throw ValidationError("--password-stdin goes with --flow password")
+        }
+        guard readsRefreshToken == false || flow == nil || flow == .import else {
+            throw ValidationError("--refresh-token-stdin goes with --flow import")
+        }
+    }
+
+    func run() throws {
+        var request = try request()
+        defer { request.wipeBody() }
+        let conversation = LoginConversation(
+            session: name,
+            opensBrowser: opensNoBrowser == false && pastesRedirect == false,
+            isJSON: wantsJSON,
+            endpoint: agent.endpoint
+        )
+        do {
+            try conversation.run(request)
+        } catch {
+            throw error.about(name)
+        }
+    }
+
+    private func request() throws(AgentError) -> AgentRequest {
+        var body = JSONBody()
+        if let flow = flow ?? impliedFlow { body.add("flow", .string(flow.rawValue)) }
+        if pastesRedirect { body.add("paste", true) }
+        if let username { body.add("username", .string(username)) }
+        if readsPassword { body.add("secret", secret: try StandardInput.secret("password")) }
+        if readsRefreshToken { body.add("secret", secret: try StandardInput.secret("refresh token")) }
+        return AgentRequest(.post, "sessions", name, "login", body: body.finished())
+    }
+
+    private var impliedFlow: Flow? {
+        if readsRefreshToken { return .import }
+        return readsPassword ? .password : nil
+    }
+}

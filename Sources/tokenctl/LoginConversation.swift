@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+
+/// Follows the progress of a login and answers what the agent asks.
+struct LoginConversation {
+    let session: String
+    let opensBrowser: Bool
+    let isJSON: Bool
+    let endpoint: AgentEndpoint
+
+    /// Sends the request and returns when the session is logged in; ending this process cancels the login.
+    func run(_ request: AgentRequest) throws(AgentError) {
+        var progress = try endpoint.connect().lines(of: request)
+        while let line = try progress.next() {
+            guard let event = try? JSONValue(parsing: line).object, let name = event["event"]?.string else {
+                throw AgentError(.internal, "the agent's progress is not understood")
+            }
+            if isJSON { try StandardOutput.write(TerminalText.ascii(.object(event)) + [0x0A]) }
+            switch name {
+            case "open_url": try present(address: event["url"]?.string ?? "")
+            case "user_code": try present(userCode: event)
+            case "need": try answer(event)
+            case "done": return try report(event)
+            case "failed": throw AgentError(json: event["error"]?.object ?? JSONObject())
+            default: break
+            }
+        }
+        throw AgentError(.noAgent, "the agent ended before the login was complete")
+    }
+
+    private func present(address: String) throws(AgentError) {
+        if opensBrowser, Browser.open(address) { return try say("Continue in the browser: \(address)") }
+        try say("Open this address in a browser: \(address)")
+    }
+
+    private func present(userCode event: JSONObject) throws(AgentError) {
+        let address = event["verification_uri"]?.string ?? ""
+        let expiry = event["expires_in"]?.integer.map { " It is good for \(DurationPhrase.short($0))." } ?? ""
+        try say(
+            "Open \(address) in a browser and enter the code \(event["user_code"]?.string ?? "").\(expiry)"
+        )
+        if let complete = event["verification_uri_complete"]?.string {
+            try say("Or open this address, which holds the code: \(complete)")
+        }
+    }
+
+    private func answer(_ need: JSONObject) throws(AgentError) {
+        guard let login = need["login"]?.string else {
+            throw AgentError(.internal, "the agent's question is not understood")
+        }
+        let prompt = need["prompt"]?.string ?? need["kind"]?.string ?? "Answer"
+        var body = JSONBody()
+        if need["secret"]?.bool == false {
+            body.add("value", secret: try Secret(try Question.line(prompt), of: "answer"))
+        } else {
+            body.add("value", secret: try Question.secret(prompt, kind: "answer", option: "--password-stdin"))
+        }
+        var request = AgentRequest(.post, "sessions", session, "login", login, body: body.finished())
+        defer { request.wipeBody() }
+        _ = try endpoint.object(request)
+    }
+
+    private func report(_ done: JSONObject) throws(AgentError) {
+        let life = done["expires_at"]?.integer.map { $0 - WallClock.seconds } ?? 0
+        try say(
+            "Logged in to \(session)."
+                + (life > 0 ? " The token is good for \(DurationPhrase.short(life))." : "")
+        )
+    }
+
+    /// A line for the person, unless a program is reading.
+    private func say(_ text: String) throws(AgentError) {
+        guard isJSON == false else { return }
+        try StandardOutput.line(TerminalText.escaped(text, longest: 8192))
+    }
+}

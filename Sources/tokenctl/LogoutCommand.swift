@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Ends a session, here and at the server.
+struct LogoutCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "logout",
+        abstract: "Revoke a session's tokens and forget them.",
+        discussion: "The tokens are forgotten here even when the server can not be reached."
+    )
+
+    @Argument(help: .sessionName, completion: .sessions)
+    var name: String?
+
+    @Flag(help: "Log out of every session.")
+    var all = false
+
+    @Flag(name: .customLong("local"), help: "Forget the tokens without asking the server to revoke them.")
+    var isLocal = false
+
+    @Flag(name: .customLong("json"), help: "Print the agent's answers as JSON, one per line.")
+    var wantsJSON = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard (name == nil) == all else { throw ValidationError("give either a session or --all") }
+    }
+
+    func run() throws {
+        guard let name else { return try logOutOfAll() }
+        try logOut(of: name)
+    }
+
+    /// Goes on after a failure and reports the first one.
+    private func logOutOfAll() throws {
+        let answer = try agent.endpoint.object(AgentRequest(.get, "sessions"))
+        var failure: AgentError?
+        for session in answer.sessions.map(SessionStatus.init) where session.state != "logged_out" {
+            do {
+                try logOut(of: session.name)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func logOut(of session: String) throws(AgentError) {
+        let body = (["local": .bool(isLocal)] as JSONValue).serialized
+        let request = AgentRequest(.post, "sessions", session, "logout", body: body)
+        let answer: JSONObject
+        do {
+            answer = try agent.endpoint.object(request, timeout: .seconds(120))
+        } catch {
+            throw error.about(session)
+        }
+        if wantsJSON { try StandardOutput.write(TerminalText.ascii(.object(answer)) + [0x0A]) }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// A pipe of this process, closed with its last use.
+struct Pipe: ~Copyable {
+    let reading: Int32
+    let writing: Int32
+
+    init() throws(AgentError) {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe pipe(&ends) == 0 else {
+            throw AgentError(.internal, "pipe: \(systemMessage(errno))")
+        }
+        (reading, writing) = (ends[0], ends[1])
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(reading, F_SETFL, O_NONBLOCK)
+    }
+
+    deinit {
+        close(reading)
+        close(writing)
+    }
+
+    /// What can be read without waiting, at most 4 KiB.
+    borrowing func available() -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+            count = unsafe max(0, read(reading, buffer.baseAddress, buffer.count))
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Refreshes whether or not the token is still good.
+struct RefreshCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "refresh",
+        abstract: "Refresh a session now.",
+        discussion: """
+            With --rejected-stdin the token a server just refused is read from standard input, and a refresh \
+            happens only if it is still the current one.
+            """
+    )
+
+    @Argument(help: .sessionName, completion: .sessions)
+    var name: String
+
+    @Flag(name: .customLong("rejected-stdin"), help: "Read the refused token from standard input.")
+    var readsRejectedToken = false
+
+    @Flag(name: .customLong("json"), help: "Print the agent's answer as JSON.")
+    var wantsJSON = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var body = JSONBody()
+        if readsRejectedToken { body.add("rejected_token", secret: try StandardInput.secret("token")) }
+        var request = AgentRequest(.post, "sessions", name, "refresh", body: body.finished())
+        defer { request.wipeBody() }
+        let answer: JSONObject
+        do {
+            answer = try agent.endpoint.object(request, timeout: .seconds(305))
+        } catch {
+            throw error.about(name)
+        }
+        if wantsJSON { try StandardOutput.write(TerminalText.ascii(.object(answer)) + [0x0A]) }
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import StrictJSON
+
+/// A password, passphrase or token on its way to the agent, wiped at its last use.
+struct Secret: ~Copyable {
+    /// Most bytes of a secret: 32 KiB, half of what the agent takes in a request.
+    static let longest = 32_768
+
+    private var bytes: [UInt8]
+
+    /// Takes `bytes`, which must be UTF-8 without control characters.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` saying what is wrong with them.
+    init(_ bytes: consuming [UInt8], of kind: String) throws(AgentError) {
+        self.bytes = bytes
+        guard self.bytes.isEmpty == false else { throw AgentError(.badRequest, "the \(kind) is empty") }
+        guard self.bytes.count <= Secret.longest else {
+            throw AgentError(.badRequest, "the \(kind) is longer than \(Secret.longest) bytes")
+        }
+        guard self.bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
+            String(validating: self.bytes, as: UTF8.self) != nil
+        else { throw AgentError(.badRequest, "the \(kind) is not one line of UTF-8 text") }
+    }
+
+    deinit {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            unsafe explicit_bzero(UnsafeMutableRawPointer(mutating: start), bytes.count)
+        }
+    }
+
+    static func == (left: borrowing Secret, right: borrowing Secret) -> Bool { left.bytes == right.bytes }
+
+    /// Appends it as a JSON string.
+    borrowing func write(to output: inout [UInt8]) {
+        JSONString.write(bytes, to: &output)
+    }
+}
+
+extension [UInt8] {
+    /// Overwrites the elements, in place if nobody else holds the array.
+    mutating func wipe() {
+        unsafe withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            unsafe explicit_bzero(start, bytes.count)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// Standard input, read for a secret that is piped in.
+enum StandardInput {
+    /// All of standard input without the line feed at its end.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if it is empty, too long or not one line of text.
+    static func secret(_ kind: String) throws(AgentError) -> Secret {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Secret.longest + 4096)
+        while bytes.count <= Secret.longest, try append(to: &bytes, upTo: 4096) > 0 {}
+        bytes.removeLineEnd()
+        return try Secret(bytes, of: kind)
+    }
+
+    /// One line without its line feed, byte by byte, so that the next line stays for the next question.
+    static func line() throws(AgentError) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        while try append(to: &bytes, upTo: 1) > 0 {
+            guard bytes.last != 0x0A else {
+                bytes.removeLineEnd()
+                return bytes
+            }
+            guard bytes.count <= Secret.longest else { throw AgentError(.badRequest, "the line is too long") }
+        }
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    private static func append(to bytes: inout [UInt8], upTo limit: Int) throws(AgentError) -> Int {
+        let (count, error) = unsafe withUnsafeTemporaryAllocation(byteCount: limit, alignment: 1) { buffer in
+            let count = unsafe read(STDIN_FILENO, buffer.baseAddress, limit)
+            let error = errno
+            if count > 0 { unsafe bytes.append(contentsOf: buffer[..<count]) }
+            if let start = buffer.baseAddress { unsafe explicit_bzero(start, limit) }
+            return (count, error)
+        }
+        guard count >= 0 else { throw AgentError(.internal, "standard input: \(systemMessage(error))") }
+        return count
+    }
+}
+
+extension [UInt8] {
+    /// Drops one LF or CR LF at the end.
+    mutating func removeLineEnd() {
+        if last == 0x0A { removeLast() }
+        if last == 0x0D { removeLast() }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import Glibc
+
+/// What has to be so before the first token arrives.
+enum StartUp {
+    static func protect() {
+        occupyStandardDescriptors()
+        refuseInspection()
+        _ = signal(SIGPIPE, SIG_IGN)
+        // The agent goes on with what it began; only this process ends.
+        _ = signal(SIGINT) { _ in _exit(130) }
+    }
+
+    /// Keeps a socket from becoming descriptor 1 when a caller closed it: the token would go there.
+    ///
+    /// The wrong access mode makes every read or write fail, as on the closed descriptor.
+    private static func occupyStandardDescriptors() {
+        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
+            _ = unsafe open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
+        }
+    }
+
+    /// Nobody reads tokens out of this process: no tracing, no core dump, no crash report with memory in it.
+    private static func refuseInspection() {
+        _ = hardening_refuse_inspection()
+        for crash in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] {
+            _ = signal(crash, SIG_DFL)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// The command line client: arguments, one request, printing, an exit status.
+@main
+enum TokenCtl {
+    static func main() {
+        StartUp.protect()
+        exit(status(of: Array(CommandLine.arguments.dropFirst())))
+    }
+
+    /// Does what the arguments say and answers the exit status.
+    ///
+    /// `get` with its own options is read by hand: it is what programs call all day, and the argument parser costs
+    /// more than the whole request.
+    private static func status(of arguments: [String]) -> Int32 {
+        do {
+            guard let order = GetOrder(reading: arguments) else {
+                return try CommandTree.status(of: arguments)
+            }
+            try order.carryOut()
+            return 0
+        } catch let error as AgentError {
+            return FailureReport.print(error)
+        } catch {
+            return FailureReport.print(AgentError(.internal, "\(error)"))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+
+/// How `get` prints a token, always exactly one line.
+enum TokenFormat: String, CaseIterable {
+    /// The bare token.
+    case token
+    /// The agent's answer and `expires_at_rfc3339`.
+    case json
+    /// `Authorization: Bearer …`, for `curl -H @-`.
+    case header
+    /// `BEARER_TOKEN=…`, for a shell or an environment file (WLCG bearer token discovery).
+    case env
+    /// `header = "Authorization: Bearer …"`, for `curl -K -`.
+    case curl
+    /// The initial response of SASL XOAUTH2, in Base64.
+    case saslXOAuth2 = "sasl-xoauth2"
+    /// The initial response of SASL OAUTHBEARER, in Base64 (RFC 7628 §3.1).
+    case saslOAuthBearer = "sasl-oauthbearer"
+
+    /// Checks that a user is given exactly when the format names one.
+    func check(user: String?) throws(AgentError) {
+        switch self {
+        case .saslXOAuth2, .saslOAuthBearer:
+            guard let user, user.isEmpty == false, user.utf8.allSatisfy({ $0 > 0x1F && $0 != 0x7F }) else {
+                throw AgentError(.badRequest, "--format \(rawValue) needs --user")
+            }
+        case .token, .json, .header, .env, .curl:
+            guard user == nil else {
+                throw AgentError(.badRequest, "--user is only for the sasl formats, not for \(rawValue)")
+            }
+        }
+    }
+
+    /// The line for the agent's JSON answer.
+    func render(_ body: [UInt8], user: String?) throws(AgentError) -> [UInt8] {
+        guard var object = try? JSONValue(parsing: body).object,
+            let token = object["access_token"]?.string ?? object["id_token"]?.string,
+            token.isEmpty == false, token.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+        else { throw AgentError(.internal, "the agent's answer holds no token") }
+        if self == .json {
+            if let expiry = object["expires_at"]?.integer {
+                object["expires_at_rfc3339"] = .string(DurationPhrase.rfc3339(expiry))
+            }
+            return TerminalText.ascii(.object(object)) + [0x0A]
+        }
+        return Array(line(token, scheme: TokenFormat.scheme(object), user: user ?? "").utf8) + [0x0A]
+    }
+
+    private func line(_ token: String, scheme: String, user: String) -> String {
+        switch self {
+        case .token, .json: token
+        case .header: "Authorization: \(scheme) \(token)"
+        case .env: "BEARER_TOKEN=\(TokenFormat.shellWord(token))"
+        case .curl: "header = \"Authorization: \(scheme) \(TokenFormat.quotable(token))\""
+        case .saslXOAuth2: Base64.encode("user=\(user)\u{1}auth=\(scheme) \(token)\u{1}\u{1}")
+        case .saslOAuthBearer:
+            Base64.encode("n,a=\(TokenFormat.saslName(user)),\u{1}auth=\(scheme) \(token)\u{1}\u{1}")
+        }
+    }
+
+    /// The authentication scheme; token types are case-insensitive (RFC 6749 §5.1), some servers' schemes are not.
+    private static func scheme(_ object: JSONObject) -> String {
+        guard let type = object["token_type"]?.string, type.lowercased() != "bearer",
+            type.isEmpty == false,
+            type.utf8.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C })
+        else { return "Bearer" }
+        return type
+    }
+
+    /// As it is where no shell sees anything in it, else in single quotes.
+    private static func shellWord(_ text: String) -> String {
+        let isPlain = text.allSatisfy { $0.isLetter || $0.isNumber || "-._~+/=".contains($0) }
+        if isPlain { return text }
+        return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+            + "'"
+    }
+
+    /// With backslashes before what would end a quoted string of curl's configuration.
+    private static func quotable(_ text: String) -> String {
+        String(text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] })
+    }
+
+    /// A `saslname` (RFC 5801 §4).
+    private static func saslName(_ text: String) -> String {
+        text.split(separator: "=", omittingEmptySubsequences: false).joined(separator: "=3D")
+            .split(separator: ",", omittingEmptySubsequences: false).joined(separator: "=2C")
+    }
+}

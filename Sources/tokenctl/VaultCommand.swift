@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// How the store is unlocked.
+struct VaultCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "vault",
+        abstract: "Choose how the store is unlocked.",
+        subcommands: [
+            VaultInitCommand.self, VaultPasswdCommand.self, VaultSlotsCommand.self, VaultRekeyCommand.self,
+        ]
+    )
+}
+
+/// The ways to unlock a store.
+enum VaultSlotType: String, CaseIterable, ExpressibleByArgument {
+    case passphrase
+    case keyfile
+    case command
+    case systemdCredential = "systemd-cred"
+}
+
+/// The options that describe one way to unlock the store.
+struct VaultSlotOptions: ParsableArguments {
+    @Option(help: "How the store is unlocked.")
+    var type: VaultSlotType = .passphrase
+
+    @Option(help: ArgumentHelp("The key file, made if it is missing.", valueName: "file"))
+    var path: String?
+
+    @Option(help: ArgumentHelp("The name of the systemd credential.", valueName: "name"))
+    var credential: String?
+
+    @Flag(name: .customLong("passphrase-stdin"), help: "Read the passphrase from standard input.")
+    var readsPassphrase = false
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp(
+            "For the type command: -- PROGRAM ARGUMENT…, which prints the key.",
+            valueName: "command"
+        )
+    )
+    var command: [String] = []
+
+    func validate() throws {
+        guard (type == .command) == (command.isEmpty == false) else {
+            throw ValidationError("a command after -- goes with --type command")
+        }
+        guard (type == .systemdCredential) == (credential != nil) else {
+            throw ValidationError("--credential goes with --type systemd-cred")
+        }
+        guard path == nil || type == .keyfile else {
+            throw ValidationError("--path goes with --type keyfile")
+        }
+        guard readsPassphrase == false || type == .passphrase else {
+            throw ValidationError("--passphrase-stdin goes with --type passphrase")
+        }
+    }
+
+    /// The request that makes such a slot, asking for a passphrase if it needs one.
+    func request(_ path: String) throws(AgentError) -> AgentRequest {
+        var body = JSONBody()
+        body.add("type", .string(type.rawValue))
+        if let file = self.path { body.add("path", .string(try absolute(file))) }
+        if let credential { body.add("credential", .string(credential)) }
+        if command.isEmpty == false { body.add("command", .strings(command)) }
+        if type == .passphrase {
+            body.add("passphrase", secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
+        }
+        return AgentRequest(.post, "vault", path, body: body.finished())
+    }
+
+    /// The agent runs in another directory.
+    private func absolute(_ path: String) throws(AgentError) -> String {
+        try AgentEndpoint(socket: path).socketPath
+    }
+}
+
+/// Chooses how a new store is unlocked.
+struct VaultInitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Replace the automatic key file of a store without sessions."
+    )
+
+    @OptionGroup var slot: VaultSlotOptions
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var request = try slot.request("init")
+        defer { request.wipeBody() }
+        _ = try agent.endpoint.object(request)
+    }
+}
+
+/// Changes the passphrase.
+struct VaultPasswdCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "passwd",
+        abstract: "Change the passphrase of the store."
+    )
+
+    @Flag(
+        name: .customLong("passphrase-stdin"),
+        help: "Read the old and the new passphrase from standard input, a line each."
+    )
+    var readsPassphrases = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var body = JSONBody()
+        if readsPassphrases {
+            body.add("old", secret: try line("old passphrase"))
+            body.add("new", secret: try line("new passphrase"))
+        } else {
+            body.add("old", secret: try VaultPassphrase.present())
+            body.add("new", secret: try VaultPassphrase.new(fromStandardInput: false))
+        }
+        var request = AgentRequest(.post, "vault", "passwd", body: body.finished())
+        defer { request.wipeBody() }
+        _ = try agent.endpoint.object(request)
+    }
+
+    private func line(_ kind: String) throws(AgentError) -> Secret {
+        try Secret(try StandardInput.line() ?? [], of: kind)
+    }
+}
+
+/// Replaces the key under which everything is sealed.
+struct VaultRekeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rekey",
+        abstract: "Seal the store under a new key."
+    )
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        _ = try agent.endpoint.object(AgentRequest(.post, "vault", "rekey"), timeout: .seconds(300))
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Lists, adds and removes the ways to unlock the store.
+struct VaultSlotsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "slots",
+        abstract: "List, add or remove the ways to unlock the store.",
+        subcommands: [ListSlots.self, AddSlot.self, RemoveSlot.self],
+        defaultSubcommand: ListSlots.self
+    )
+
+    struct ListSlots: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
+            abstract: "List the ways to unlock the store."
+        )
+
+        @Flag(name: .customLong("json"), help: "Print the agent's answer as JSON.")
+        var wantsJSON = false
+
+        @OptionGroup var agent: AgentOptions
+
+        func run() throws {
+            let vault = try agent.endpoint.object(AgentRequest(.get, "vault"))
+            if wantsJSON { return try StandardOutput.write(TerminalText.ascii(.object(vault)) + [0x0A]) }
+            let rows = vault["slots"]?.array?.compactMap(\.object).map { slot in
+                ["index", "type", "detail"].map { TerminalText.escaped(slot[$0]?.plainText ?? "") }
+            }
+            for line in TextTable.lines(["SLOT", "TYPE", "DETAIL"], rows ?? []) {
+                try StandardOutput.line(line)
+            }
+        }
+    }
+
+    struct AddSlot: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "add",
+            abstract: "Add a way to unlock the store."
+        )
+
+        @OptionGroup var slot: VaultSlotOptions
+        @OptionGroup var agent: AgentOptions
+
+        func run() throws {
+            var request = try slot.request("slots")
+            defer { request.wipeBody() }
+            _ = try agent.endpoint.object(request)
+        }
+    }
+
+    struct RemoveSlot: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove",
+            abstract: "Remove a way to unlock the store; the last one stays."
+        )
+
+        @Argument(help: ArgumentHelp("The slot's number, as the list shows it.", valueName: "slot"))
+        var index: Int
+
+        @OptionGroup var agent: AgentOptions
+
+        func run() throws {
+            _ = try agent.endpoint.object(AgentRequest(.delete, "vault", "slots", String(index)))
+        }
+    }
+}

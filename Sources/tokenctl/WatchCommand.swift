@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Prints events as they happen.
+struct WatchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Print events as JSON, one per line, until Ctrl-C.",
+        discussion: """
+            Events: refreshed, refresh_failed, login_required, expiring, logged_in, logged_out, locked, unlocked.
+            """
+    )
+
+    @Argument(help: .sessionName, completion: .sessions)
+    var name: String?
+
+    @Flag(name: .customLong("json"), help: "Events are always JSON; accepted like everywhere.")
+    var wantsJSON = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var events = try agent.endpoint.connect().lines(of: AgentRequest(.get, "events"))
+        while let line = try events.next() {
+            guard let event = try? JSONValue(parsing: line) else {
+                throw AgentError(.internal, "the agent sent an event that is not JSON")
+            }
+            let session = event.object?["session"]?.string
+            guard name == nil || session == nil || session == name else { continue }
+            try StandardOutput.write(TerminalText.ascii(event) + [0x0A])
+        }
+        throw AgentError(.noAgent, "the agent has ended")
+    }
+}
