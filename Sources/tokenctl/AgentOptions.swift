@@ -11,6 +11,9 @@ struct AgentOptions: ParsableArguments {
     @Flag(name: .customLong("no-autostart"), help: "Fail instead of starting an agent when none answers.")
     var refusesAutostart = false
 
+    @Flag(name: .customLong("json"), help: "Print data, or the failure, as JSON.")
+    var wantsJSON = false
+
     var endpoint: AgentEndpoint { AgentEndpoint(socket: socket, mayStartAgent: refusesAutostart == false) }
 }
 

@@ -18,9 +18,6 @@ struct ClaimsCommand: ParsableCommand {
     @Flag(name: .customLong("id-token"), help: "Show the ID token's claims instead.")
     var wantsIDToken = false
 
-    @Flag(name: .customLong("json"), help: "Print JSON with the members verified, header and claims.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
@@ -35,12 +32,12 @@ struct ClaimsCommand: ParsableCommand {
         guard let token = answer["access_token"]?.string ?? answer["id_token"]?.string,
             let decoded = UnverifiedJWT(token)
         else { throw AgentError(.internal, "the \(kind) of \(name) is not a JWT that can be read") }
-        try wantsJSON ? printJSON(decoded) : printText(decoded, kind)
+        try agent.wantsJSON ? printJSON(decoded) : printText(decoded, kind)
     }
 
     private func printJSON(_ token: UnverifiedJWT) throws(AgentError) {
         let value: JSONValue = ["verified": false, "header": token.header, "claims": token.claims]
-        try StandardOutput.write(TerminalText.ascii(value) + [0x0A])
+        try StandardOutput.json(value)
     }
 
     private func printText(_ token: UnverifiedJWT, _ kind: String) throws(AgentError) {

@@ -12,7 +12,6 @@ struct CommandTree: ParsableCommand {
             Exit status: 0 done, 1 other failure, 2 wrong usage or configuration, 3 no agent, 4 login required, \
             5 temporary failure, 6 agent locked, 7 no such session, 8 refused.
             """,
-        version: "tokenctl \(AgentRelease.version)",
         groupedSubcommands: [
             CommandGroup(
                 name: "Tokens",
@@ -41,6 +40,7 @@ struct CommandTree: ParsableCommand {
     /// - Throws: what the command throws; wrong usage is an ``AgentError`` with the code `badRequest`.
     static func status(of arguments: [String]) throws -> Int32 {
         do {
+            if arguments == ["--version"] { return try status(of: ["version"]) }
             var command = try parseAsRoot(arguments)
             try command.run()
             return 0

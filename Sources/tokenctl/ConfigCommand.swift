@@ -37,17 +37,16 @@ struct ConfigCommand: ParsableCommand {
             abstract: "Print the path of the configuration file."
         )
 
-        @Flag(name: .customLong("json"), help: "Print all paths as JSON.")
-        var wantsJSON = false
+        @OptionGroup var agent: AgentOptions
 
         func run() throws {
             let paths = try AgentPaths()
-            guard wantsJSON else { return try StandardOutput.line(paths.configuration) }
+            guard agent.wantsJSON else { return try StandardOutput.line(paths.configuration) }
             let value: JSONValue = [
                 "configuration": .string(paths.configuration), "state": .string(paths.stateDirectory),
                 "socket": .string(paths.socket),
             ]
-            try StandardOutput.write(TerminalText.ascii(value) + [0x0A])
+            try StandardOutput.json(value)
         }
     }
 
@@ -58,7 +57,7 @@ struct ConfigCommand: ParsableCommand {
         )
 
         func run() throws {
-            try StandardOutput.line(ExampleConfiguration.text)
+            try StandardOutput.write(Array(ExampleConfiguration.text.utf8))
         }
     }
 }

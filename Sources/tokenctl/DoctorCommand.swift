@@ -12,16 +12,13 @@ struct DoctorCommand: ParsableCommand {
         discussion: "Every line begins with ok, warning or problem. Exit status 1 if there is a problem."
     )
 
-    @Flag(name: .customLong("json"), help: "Print JSON.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
         let findings = Examination(endpoint: agent.endpoint).findings()
-        if wantsJSON {
+        if agent.wantsJSON {
             let value: JSONValue = ["checks": .array(findings.map(\.json))]
-            try StandardOutput.write(TerminalText.ascii(value) + [0x0A])
+            try StandardOutput.json(value)
         } else {
             for finding in findings { try StandardOutput.line(finding.line) }
         }

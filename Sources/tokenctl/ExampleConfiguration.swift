@@ -1,91 +1,132 @@
 // SPDX-License-Identifier: MIT
 
-/// What `tokenctl config example` prints: every key, and a session per well-known issuer.
+/// What `tokenctl config example` prints: `packaging/examples/config.toml`, which a test compares with it.
 enum ExampleConfiguration {
-    static let text = """
-        # tokenagent configuration: ~/.config/tokenagent/config.toml
-        # Check it with: tokenctl config check
-        # Durations are strings: "90s", "5m", "30d". Remove the # of what you want to use.
+    static let text = #"""
+        # SPDX-License-Identifier: MIT
+        #
+        # tokenagent configuration, see tokenagent.conf(5). Lines that begin with "#" and no blank are settings to
+        # switch on; those of [agent] show the defaults. After a change: tokenctl config check
+        #
+        # "Redirect" below is the address to register with the server. Servers that follow RFC 8252 accept any port on
+        # 127.0.0.1; for the others redirect_port fixes it.
 
         [agent]
-        # refresh_before = "5m"     # refresh this long before expiry, at most a third of the token's lifetime
-        # min_validity   = "30s"    # a get never returns a token with less left, at most half of the lifetime
-        # get_timeout    = "30s"    # longest a get waits for a refresh
+        #refresh_before = "5m"     # refresh this long before expiry, at most a third of the token's lifetime
+        #min_validity   = "30s"    # a get never returns a token with less left, at most half of its lifetime
+        #get_timeout    = "30s"    # longest a get waits for a refresh
 
-        [hooks]                     # argv arrays, never a shell line; no token is passed
-        # login_required = ["notify-send", "tokenagent", "a login is needed"]
-        # event          = ["logger", "-t", "tokenagent"]
+        [hooks]                    # program and arguments; event and session arrive in the environment
+        #login_required = ["notify-send", "tokenagent", "a login is needed"]
+        #event          = ["logger", "-t", "tokenagent"]
 
-        # [session.work]                          # then: tokenctl login work; tokenctl get work
-        # kind      = "oidc"                      # endpoints are discovered from the issuer
-        # issuer    = "https://id.example.com"
-        # client_id = "cli"
-        # client_secret_command = ["pass", "show", "cli"]   # or client_secret_file = "/path"
-        # scopes    = ["openid", "offline_access"]
-        # flow      = "browser"                   # browser, device, password, client_credentials, import
-        # redirect_port   = 0                     # 0: any free port of 127.0.0.1
-        # ca_file         = "/etc/ssl/private-ca.pem"
-        # max_session_age = "30d"                 # force a new login after this
-        # warn_before     = "3d"                  # say so this long before a login is needed
-        # allow = [{ exe = "/usr/bin/git" }]      # who may have its tokens; empty: every program of yours
+        # Any OpenID Connect server. Redirect: http://127.0.0.1/callback
+        #[session.work]
+        #kind            = "oidc"              # endpoints are discovered from the issuer
+        #issuer          = "https://id.example.com"
+        #client_id       = "cli"
+        #client_secret_command = ["pass", "show", "cli"]   # or client_secret_file; only if the client has a secret
+        #scopes          = ["openid", "offline_access"]
+        #flow            = "browser"           # browser, device, password, client_credentials, import
+        #redirect_port   = 0                   # 0: any free port
+        #ca_file         = "/etc/ssl/private-ca.pem"
+        #max_session_age = "30d"               # force a new login after this
+        #warn_before     = "3d"                # event "expiring" this long before the end
+        #allow           = [{ exe = "/usr/bin/git" }, { unit = "backup.service", confirm = true }]
 
-        # [session.google]                        # Google; register a "Desktop app" client
-        # kind      = "oidc"
-        # issuer    = "https://accounts.google.com"
-        # client_id = "NUMBER-NAME.apps.googleusercontent.com"
-        # client_secret_file = "/home/me/.config/tokenagent/google-client-secret"
-        # scopes    = ["openid", "email", "https://mail.google.com/"]
+        # Google. Create an OAuth client of type "Desktop app"; its secret is not secret. No offline_access scope:
+        # desktop clients always get a refresh token.
+        #[session.google]
+        #kind          = "oidc"
+        #issuer        = "https://accounts.google.com"
+        #client_id     = "000000000000-example.apps.googleusercontent.com"
+        #client_secret_file = "/home/me/.config/tokenagent/google.secret"
+        #scopes        = ["openid", "email", "https://mail.google.com/"]
 
-        # [session.entra]                         # Microsoft Entra ID; a public client with a loopback redirect
-        # kind      = "oidc"
-        # issuer    = "https://login.microsoftonline.com/TENANT-ID/v2.0"
-        # client_id = "APPLICATION-ID"
-        # scopes    = ["openid", "offline_access", "https://graph.microsoft.com/User.Read"]
+        # Microsoft Entra ID. Register a public client; add http://127.0.0.1/callback in the application manifest.
+        # Replace the tenant; "common" does not work, because its discovery document names no single issuer.
+        #[session.microsoft]
+        #kind      = "oidc"
+        #issuer    = "https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/v2.0"
+        #client_id = "11111111-1111-1111-1111-111111111111"
+        #scopes    = ["openid", "offline_access", "https://graph.microsoft.com/User.Read"]
 
-        # [session.github]                        # GitHub has no discovery; device flow must be enabled for the app
-        # kind      = "oauth2"
-        # client_id = "Iv1.0123456789abcdef"
-        # authorization_endpoint        = "https://github.com/login/oauth/authorize"
-        # token_endpoint                = "https://github.com/login/oauth/access_token"
-        # device_authorization_endpoint = "https://github.com/login/device/code"
-        # scopes    = ["repo", "read:org"]
-        # flow      = "device"
+        # GitHub App with expiring user tokens. GitHub has no discovery, and the device flow needs no secret.
+        #[session.github]
+        #kind      = "oauth2"
+        #issuer    = "https://github.com"
+        #client_id = "Iv1.0123456789abcdef"
+        #flow      = "device"
+        #authorization_endpoint        = "https://github.com/login/oauth/authorize"
+        #token_endpoint                = "https://github.com/login/oauth/access_token"
+        #device_authorization_endpoint = "https://github.com/login/device/code"
 
-        # [session.gitlab]                        # GitLab.com, or your own instance's address
-        # kind      = "oidc"
-        # issuer    = "https://gitlab.com"
-        # client_id = "APPLICATION-ID"
-        # scopes    = ["openid", "read_api"]
+        # GitLab. Redirect: http://127.0.0.1/callback, not confidential.
+        #[session.gitlab]
+        #kind      = "oidc"
+        #issuer    = "https://gitlab.com"
+        #client_id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+        #scopes    = ["openid", "read_api", "write_repository"]
 
-        # [session.keycloak]
-        # kind      = "oidc"
-        # issuer    = "https://sso.example.com/realms/REALM"
-        # client_id = "cli"
-        # scopes    = ["openid", "offline_access"]
+        # Keycloak. A public client with the standard flow. Redirect: http://127.0.0.1/callback
+        # offline_access gives a refresh token that outlives the browser session.
+        #[session.keycloak]
+        #kind      = "oidc"
+        #issuer    = "https://sso.example.com/realms/main"
+        #client_id = "cli"
+        #scopes    = ["openid", "offline_access"]
 
-        # [session.okta]                          # a native application with refresh tokens allowed
-        # kind      = "oidc"
-        # issuer    = "https://ORG.okta.com/oauth2/default"
-        # client_id = "CLIENT-ID"
-        # scopes    = ["openid", "offline_access"]
+        # Okta. A native application with refresh tokens. Redirect, exactly: http://127.0.0.1:8400/callback
+        #[session.okta]
+        #kind          = "oidc"
+        #issuer        = "https://example.okta.com/oauth2/default"
+        #client_id     = "0oaexample"
+        #scopes        = ["openid", "offline_access"]
+        #redirect_port = 8400
 
-        # [session.auth0]                         # a native application with rotation enabled
-        # kind      = "oidc"
-        # issuer    = "https://TENANT.eu.auth0.com/"
-        # client_id = "CLIENT-ID"
-        # scopes    = ["openid", "offline_access"]
+        # Auth0. A native application. Redirect, exactly: http://127.0.0.1:8400/callback
+        # The issuer ends in a slash. For the token of an API: tokenctl get auth0 --audience https://api.example.com
+        #[session.auth0]
+        #kind          = "oidc"
+        #issuer        = "https://example.eu.auth0.com/"
+        #client_id     = "example"
+        #scopes        = ["openid", "offline_access"]
+        #redirect_port = 8400
 
-        # [session.phone]                         # JSON refresh endpoints, as mobile back ends have them
-        # kind        = "json"
-        # preset      = "signaling"               # or "ecall"
-        # login_url   = "https://api.example.com/auth/login"
-        # refresh_url = "https://api.example.com/auth/refresh"
-        # logout_url  = "https://api.example.com/auth/logout"
+        # Amazon Cognito, hosted pages. Redirect, exactly: http://127.0.0.1:8400/callback
+        #[session.cognito-hosted]
+        #kind          = "oidc"
+        #issuer        = "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example00"
+        #client_id     = "example"
+        #scopes        = ["openid", "email"]
+        #redirect_port = 8400
 
-        # [session.aws]                           # AWS Cognito user pools
-        # kind         = "cognito"
-        # region       = "eu-west-1"
-        # user_pool_id = "eu-west-1_abc"
-        # client_id    = "CLIENT-ID"
-        """
+        # Amazon Cognito without pages: user name and password, further questions in the terminal.
+        #[session.cognito]
+        #kind         = "cognito"
+        #region       = "eu-west-1"
+        #user_pool_id = "eu-west-1_Example00"
+        #client_id    = "example"
+
+        # A program's own login: no person, nothing stored.
+        #[session.ci]
+        #kind           = "oauth2"
+        #token_endpoint = "https://id.example.com/oauth2/token"
+        #client_id      = "ci"
+        #client_secret_file = "/home/me/.config/tokenagent/ci.secret"
+        #flow           = "client_credentials"
+
+        # A mobile back end with JSON endpoints. The preset sets fields, refresh_on and logout_on; each can be set here.
+        #[session.phone]
+        #kind        = "json"
+        #preset      = "signaling"             # or "ecall"
+        #login_url   = "https://api.example.com/auth/login"
+        #refresh_url = "https://api.example.com/auth/refresh"
+        #logout_url  = "https://api.example.com/auth/logout"
+        #keep        = ["userId", "deviceId"]  # further members, shown by status
+        #fields      = { access_token = "accessToken", refresh_token = "refreshToken", expires_in = "expiresIn" }
+        #refresh_on  = ["access_token_expired"]
+        #logout_on   = ["refresh_token_expired", "token_revoked"]
+
+        """#
 }

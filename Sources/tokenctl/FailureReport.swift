@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import StrictJSON
 
 /// Says on standard error, in one line, what failed and what to do about it.
 enum FailureReport {
     /// Prints `tokenctl: MESSAGE; REMEDY` and answers the exit status.
-    static func print(_ error: AgentError) -> Int32 {
+    ///
+    /// With `asJSON` the failure goes to standard output as well, as the agent would write it.
+    static func print(_ error: AgentError, asJSON: Bool) -> Int32 {
+        if asJSON { try? StandardOutput.json(["error": json(for: error)]) }
         StandardError.write("tokenctl: " + line(for: error) + "\n")
         return error.code.exitStatus
+    }
+
+    private static func json(for error: AgentError) -> JSONValue {
+        var object = JSONObject()
+        object["code"] = .string(error.code.rawValue)
+        object["message"] = .string(error.message)
+        object["session"] = error.session.map(JSONValue.string)
+        object["remedy"] = (error.remedy ?? defaultRemedy(for: error)).map(JSONValue.string)
+        object["retry_after"] = error.retryAfter.map { .integer($0.components.seconds) }
+        return .object(object)
     }
 
     /// The line without the program's name.

@@ -48,16 +48,13 @@ struct GetCommand: ParsableCommand {
     @Flag(name: .customLong("id-token"), help: "Print the ID token instead.")
     var wantsIDToken = false
 
-    @Flag(name: .customLong("json"), help: "The same as --format json.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
         guard doesNotWait == false || timeout == nil else {
             throw ValidationError("--no-wait and --timeout exclude each other")
         }
-        guard wantsJSON == false || format == nil || format == .json else {
+        guard agent.wantsJSON == false || format == nil || format == .json else {
             throw ValidationError("--json and --format exclude each other")
         }
     }
@@ -71,7 +68,7 @@ struct GetCommand: ParsableCommand {
             audience: audience,
             wantsIDToken: wantsIDToken
         )
-        let chosen = wantsJSON ? .json : format ?? .token
+        let chosen = agent.wantsJSON ? .json : format ?? .token
         try GetOrder(demand: demand, format: chosen, user: user, endpoint: agent.endpoint).carryOut()
     }
 }

@@ -45,9 +45,6 @@ struct LoginCommand: ParsableCommand {
     @Flag(name: .customLong("refresh-token-stdin"), help: "Import a refresh token from standard input.")
     var readsRefreshToken = false
 
-    @Flag(name: .customLong("json"), help: "Print progress as JSON, one object per line.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
@@ -68,7 +65,7 @@ struct LoginCommand: ParsableCommand {
         let conversation = LoginConversation(
             session: name,
             opensBrowser: opensNoBrowser == false && pastesRedirect == false,
-            isJSON: wantsJSON,
+            isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
         )
         do {

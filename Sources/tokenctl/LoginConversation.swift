@@ -17,7 +17,7 @@ struct LoginConversation {
             guard let event = try? JSONValue(parsing: line).object, let name = event["event"]?.string else {
                 throw AgentError(.internal, "the agent's progress is not understood")
             }
-            if isJSON { try StandardOutput.write(TerminalText.ascii(.object(event)) + [0x0A]) }
+            if isJSON { try StandardOutput.json(.object(event)) }
             switch name {
             case "open_url": try present(address: event["url"]?.string ?? "")
             case "user_code": try present(userCode: event)

@@ -21,9 +21,6 @@ struct LogoutCommand: ParsableCommand {
     @Flag(name: .customLong("local"), help: "Forget the tokens without asking the server to revoke them.")
     var isLocal = false
 
-    @Flag(name: .customLong("json"), help: "Print the agent's answers as JSON, one per line.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
@@ -58,6 +55,6 @@ struct LogoutCommand: ParsableCommand {
         } catch {
             throw error.about(session)
         }
-        if wantsJSON { try StandardOutput.write(TerminalText.ascii(.object(answer)) + [0x0A]) }
+        if agent.wantsJSON { try StandardOutput.json(.object(answer)) }
     }
 }

@@ -21,9 +21,6 @@ struct RefreshCommand: ParsableCommand {
     @Flag(name: .customLong("rejected-stdin"), help: "Read the refused token from standard input.")
     var readsRejectedToken = false
 
-    @Flag(name: .customLong("json"), help: "Print the agent's answer as JSON.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
@@ -37,6 +34,6 @@ struct RefreshCommand: ParsableCommand {
         } catch {
             throw error.about(name)
         }
-        if wantsJSON { try StandardOutput.write(TerminalText.ascii(.object(answer)) + [0x0A]) }
+        if agent.wantsJSON { try StandardOutput.json(.object(answer)) }
     }
 }

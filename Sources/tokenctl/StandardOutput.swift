@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import Glibc
+import StrictJSON
 
 /// Standard output, where nothing but the answer goes and a failure to write is a failure.
 enum StandardOutput {
@@ -18,6 +19,11 @@ enum StandardOutput {
     /// Writes text and a line feed.
     static func line(_ text: String) throws(AgentError) {
         try write(Array((text + "\n").utf8))
+    }
+
+    /// Writes a JSON text and a line feed.
+    static func json(_ value: JSONValue) throws(AgentError) {
+        try write(TerminalText.ascii(value) + [0x0A])
     }
 
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }

@@ -15,16 +15,13 @@ struct StatusCommand: ParsableCommand {
     @Argument(help: .sessionName, completion: .sessions)
     var name: String?
 
-    @Flag(name: .customLong("json"), help: "Print the agent's answer as JSON.")
-    var wantsJSON = false
-
     @Flag(help: "Keep the display up to date.")
     var watch = false
 
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let report = StatusReport(session: name, isJSON: wantsJSON, endpoint: agent.endpoint)
+        let report = StatusReport(session: name, isJSON: agent.wantsJSON, endpoint: agent.endpoint)
         if watch {
             try StatusWatch(report: report).run()
         } else {

@@ -16,6 +16,7 @@ enum TokenCtl {
     /// `get` with its own options is read by hand: it is what programs call all day, and the argument parser costs
     /// more than the whole request.
     private static func status(of arguments: [String]) -> Int32 {
+        let wantsJSON = arguments.prefix { $0 != "--" }.contains("--json")
         do {
             guard let order = GetOrder(reading: arguments) else {
                 return try CommandTree.status(of: arguments)
@@ -23,9 +24,9 @@ enum TokenCtl {
             try order.carryOut()
             return 0
         } catch let error as AgentError {
-            return FailureReport.print(error)
+            return FailureReport.print(error, asJSON: wantsJSON)
         } catch {
-            return FailureReport.print(AgentError(.internal, "\(error)"))
+            return FailureReport.print(AgentError(.internal, "\(error)"), asJSON: wantsJSON)
         }
     }
 }

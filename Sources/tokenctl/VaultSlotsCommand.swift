@@ -19,14 +19,11 @@ struct VaultSlotsCommand: ParsableCommand {
             abstract: "List the ways to unlock the store."
         )
 
-        @Flag(name: .customLong("json"), help: "Print the agent's answer as JSON.")
-        var wantsJSON = false
-
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
             let vault = try agent.endpoint.object(AgentRequest(.get, "vault"))
-            if wantsJSON { return try StandardOutput.write(TerminalText.ascii(.object(vault)) + [0x0A]) }
+            if agent.wantsJSON { return try StandardOutput.json(.object(vault)) }
             let rows = vault["slots"]?.array?.compactMap(\.object).map { slot in
                 ["index", "type", "detail"].map { TerminalText.escaped(slot[$0]?.plainText ?? "") }
             }

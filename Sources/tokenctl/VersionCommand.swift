@@ -11,9 +11,6 @@ struct VersionCommand: ParsableCommand {
         abstract: "Print the versions of tokenctl and of the running agent."
     )
 
-    @Flag(name: .customLong("json"), help: "Print JSON.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
@@ -21,13 +18,13 @@ struct VersionCommand: ParsableCommand {
         endpoint.mayStartAgent = false
         let answer = try? endpoint.object(AgentRequest(.get), timeout: .seconds(5))
         let version = answer?["version"]?.string
-        if wantsJSON {
+        if agent.wantsJSON {
             let value: JSONValue = [
                 "tokenctl": .string(AgentRelease.version),
                 "tokenagent": version.map(JSONValue.string) ?? .null,
                 "api": .integer(AgentRelease.apiVersion),
             ]
-            return try StandardOutput.write(TerminalText.ascii(value) + [0x0A])
+            return try StandardOutput.json(value)
         }
         try StandardOutput.line("tokenctl \(AgentRelease.version)")
         guard let version else { return }

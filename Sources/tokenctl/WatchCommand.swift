@@ -17,9 +17,6 @@ struct WatchCommand: ParsableCommand {
     @Argument(help: .sessionName, completion: .sessions)
     var name: String?
 
-    @Flag(name: .customLong("json"), help: "Events are always JSON; accepted like everywhere.")
-    var wantsJSON = false
-
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
@@ -30,7 +27,7 @@ struct WatchCommand: ParsableCommand {
             }
             let session = event.object?["session"]?.string
             guard name == nil || session == nil || session == name else { continue }
-            try StandardOutput.write(TerminalText.ascii(event) + [0x0A])
+            try StandardOutput.json(event)
         }
         throw AgentError(.noAgent, "the agent has ended")
     }
