@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+
+/// A complete answer that holds no secret; tokens are written by ``TokenAnswer``.
+struct Answer: Equatable, Sendable {
+    var status: HTTPStatus
+    var contentType: StaticString = "application/json"
+    /// Further header fields, each printable and without line ends.
+    var fields: [Field] = []
+    var body: [UInt8]
+
+    struct Field: Equatable, Sendable {
+        var name: String
+        var value: String
+    }
+
+    /// A JSON text and a line feed, so that a terminal shows it well.
+    static func json(_ value: JSONValue, status: HTTPStatus = .ok) -> Answer {
+        Answer(status: status, body: value.serialized + [.lineFeed])
+    }
+
+    static func text(_ text: String, contentType: StaticString) -> Answer {
+        Answer(status: .ok, contentType: contentType, body: Array(text.utf8))
+    }
+
+    static func == (left: Answer, right: Answer) -> Bool {
+        left.status == right.status && left.fields == right.fields && left.body == right.body
+            && String(describing: left.contentType) == String(describing: right.contentType)
+    }
+}
+
+extension Answer {
+    /// The answer to a request that breaks the rules of the socket.
+    init(_ refusal: RequestRefusal) {
+        self = Answer(RequestFailure(code: refusal.code, message: refusal.message))
+        status = refusal.status
+    }
+
+    /// The error answer of the contract: `{"error":{…}}`, and `Retry-After` where there is one.
+    init(_ failure: RequestFailure) {
+        self = .json(["error": failure.json], status: HTTPStatus(failure.code))
+        if let seconds = failure.retryAfterSeconds {
+            fields.append(Field(name: "Retry-After", value: String(seconds)))
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+
+/// Writes HTTP/1.1 answers into a buffer.
+struct AnswerWriter {
+    /// The connection stays open after this answer.
+    var keepsAlive: Bool
+    /// An HTTP/1.0 peer must be told that the connection stays open.
+    var isHTTP11: Bool
+    /// `HEAD`: the fields of the answer without its body (RFC 9110 §9.3.2).
+    var isHead: Bool
+
+    func write(_ answer: Answer, to output: inout ByteBuffer) {
+        writeHead(answer.status, answer.contentType, bodyCount: answer.body.count, to: &output, answer.fields)
+        if !isHead { output.writeBytes(answer.body) }
+    }
+
+    /// Writes status line and fields; nothing the agent says may be kept by a cache.
+    func writeHead(
+        _ status: HTTPStatus,
+        _ contentType: StaticString,
+        bodyCount: Int,
+        to output: inout ByteBuffer,
+        _ fields: [Answer.Field] = []
+    ) {
+        writeStart(status, contentType, to: &output)
+        output.writeStaticString("\r\nContent-Length: ")
+        output.writeString(String(bodyCount))
+        for field in fields {
+            output.writeString("\r\n\(field.name): \(field.value)")
+        }
+        output.writeStaticString("\r\n\r\n")
+    }
+
+    /// Writes the head of an answer of unknown length; its body follows in ``writeChunk(_:to:)``s.
+    func writeStreamHead(_ contentType: StaticString, to output: inout ByteBuffer) {
+        writeStart(.ok, contentType, to: &output)
+        if isHTTP11 { output.writeStaticString("\r\nTransfer-Encoding: chunked") }
+        output.writeStaticString("\r\n\r\n")
+    }
+
+    /// Writes one piece of a stream (RFC 9112 §7.1); an HTTP/1.0 peer reads until close.
+    func writeChunk(_ bytes: [UInt8], to output: inout ByteBuffer) {
+        guard isHTTP11 else {
+            output.writeBytes(bytes)
+            return
+        }
+        output.writeString(String(bytes.count, radix: 16))
+        output.writeStaticString("\r\n")
+        output.writeBytes(bytes)
+        output.writeStaticString("\r\n")
+    }
+
+    func writeStreamEnd(to output: inout ByteBuffer) {
+        if isHTTP11 { output.writeStaticString("0\r\n\r\n") }
+    }
+
+    private func writeStart(_ status: HTTPStatus, _ contentType: StaticString, to output: inout ByteBuffer) {
+        if status == .ok {
+            output.writeStaticString("HTTP/1.1 200 OK\r\nContent-Type: ")
+        } else {
+            output.writeString("HTTP/1.1 \(status.rawValue) \(status.reason)\r\nContent-Type: ")
+        }
+        output.writeStaticString(contentType)
+        output.writeStaticString("\r\nCache-Control: no-store")
+        if !keepsAlive {
+            output.writeStaticString("\r\nConnection: close")
+        } else if !isHTTP11 {
+            output.writeStaticString("\r\nConnection: keep-alive")
+        }
+    }
+}

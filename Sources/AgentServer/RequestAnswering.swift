@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+
+/// What a connection hands its requests to, on the event loop.
+protocol RequestAnswering: Sendable {
+    /// Answers `request` on `connection`, now or later.
+    func receive(_ request: HTTPRequest, on connection: Connection)
+    /// The peer left while its request was being answered.
+    func peerLeft(_ connection: Connection)
+}

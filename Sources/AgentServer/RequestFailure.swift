@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+import TokenCore
+
+/// Why a request could not be served, as the peer is told.
+package struct RequestFailure: Error, Equatable, Sendable {
+    package var code: FailureCode
+    /// One sentence for a person.
+    package var message: String
+    package var session: String?
+    /// The command that helps, or what to change.
+    package var remedy: String?
+    /// Whole seconds, rounded up, at least 1.
+    package var retryAfterSeconds: Int64?
+
+    package init(
+        code: FailureCode,
+        message: String,
+        session: SessionName? = nil,
+        remedy: String? = nil,
+        retryAfter: Duration? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.session = session?.description
+        self.remedy = remedy
+        retryAfterSeconds = retryAfter.map { max(1, ($0 + .nanoseconds(999_999_999)).wholeSeconds) }
+    }
+
+    /// The `error` member of answers and events.
+    var json: JSONValue {
+        var error = JSONObject()
+        error["code"] = .string(code.rawValue)
+        error["message"] = .string(message)
+        error["session"] = session.map { .string($0) }
+        error["remedy"] = remedy.map { .string($0) }
+        error["retry_after"] = retryAfterSeconds.map { .integer($0) }
+        return .object(error)
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+
+/// Cuts a stream of bytes into requests, whatever the pieces in which they arrive.
+struct RequestParser {
+    enum Step: Equatable {
+        case request(HTTPRequest)
+        /// More bytes are needed; `partial` tells whether some of a request have arrived.
+        case needsMore(partial: Bool)
+        /// The head is complete and the peer asks before it sends the body.
+        case wantsContinue
+    }
+
+    private let limits: RequestLimits
+    /// A complete head whose body is still arriving.
+    private var head: HTTPRequestHead?
+    /// Bytes of the present head already searched for its end.
+    private var searched = 0
+
+    init(limits: RequestLimits) {
+        self.limits = limits
+    }
+
+    /// A head has been read whose body has not.
+    var isInsideRequest: Bool { head != nil }
+
+    /// Takes the next request out of `input`, if all of it is there.
+    mutating func next(from input: inout ByteBuffer) throws(RequestRefusal) -> Step {
+        var isNewHead = false
+        if head == nil {
+            skipEmptyLine(in: &input)
+            guard let count = try headCount(in: input) else {
+                return .needsMore(partial: input.readableBytes > 0)
+            }
+            head = try parseHead(count, from: &input)
+            isNewHead = true
+        }
+        guard let head else { return .needsMore(partial: false) }
+        guard input.readableBytes >= head.contentLength else {
+            return isNewHead && head.expectsContinue ? .wantsContinue : .needsMore(partial: true)
+        }
+        let body = head.contentLength > 0 ? input.readBytes(length: head.contentLength) ?? [] : []
+        self.head = nil
+        return .request(HTTPRequest(head: head, body: body))
+    }
+
+    /// Some old clients end a body with one line end too many (RFC 9112 §2.2).
+    private mutating func skipEmptyLine(in input: inout ByteBuffer) {
+        guard searched < 2, input.readableBytes >= 2, input.readableBytesView.first == .carriageReturn,
+            input.readableBytesView.dropFirst().first == .lineFeed
+        else { return }
+        input.moveReaderIndex(forwardBy: 2)
+        searched = 0
+    }
+
+    /// The bytes of the head with its empty line, or `nil` while that has not arrived.
+    private mutating func headCount(in input: ByteBuffer) throws(RequestRefusal) -> Int? {
+        let bytes = input.readableBytesUInt8Span
+        var index = searched
+        while index < bytes.count {
+            if bytes[index] == .lineFeed {
+                guard index > 0, bytes[index - 1] == .carriageReturn else { throw .malformed }
+                if index >= 3, bytes[index - 2] == .lineFeed {
+                    searched = 0
+                    return index + 1
+                }
+            }
+            index += 1
+        }
+        searched = index
+        guard index <= limits.requestLine + limits.headers + 4 else { throw .headersTooLong }
+        guard index <= limits.requestLine + 1 || hasLineEnd(bytes) else { throw .lineTooLong }
+        return nil
+    }
+
+    private func hasLineEnd(_ bytes: Span<UInt8>) -> Bool {
+        for index in 0...limits.requestLine + 1 where bytes[index] == .lineFeed { return true }
+        return false
+    }
+
+    private func parseHead(
+        _ count: Int,
+        from input: inout ByteBuffer
+    ) throws(RequestRefusal) -> HTTPRequestHead {
+        guard let bytes = input.readBytes(length: count) else { throw .malformed }
+        var parser = HeadParser(bytes: bytes, limits: limits)
+        return try parser.parse()
+    }
+}
+
+extension UInt8 {
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let lineFeed = UInt8(ascii: "\n")
+    static let blank = UInt8(ascii: " ")
+    static let tab = UInt8(ascii: "\t")
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// A request that breaks the rules of the socket; answered once, then the connection is closed.
+enum RequestRefusal: Error, Equatable, CaseIterable {
+    /// Not HTTP, or HTTP that two readers could understand differently.
+    case malformed
+    case lineTooLong
+    case headersTooLong
+    case bodyTooLong
+    /// The whole request did not arrive in time.
+    case tooSlow
+    /// `Host` is missing, repeated, or names something else than this agent.
+    case wrongHost
+    /// `Origin` or `Referer`: the request comes from a web page.
+    case fromBrowser
+    case chunkedBody
+    case unknownExpectation
+    case unsupportedVersion
+
+    var status: HTTPStatus {
+        switch self {
+        case .malformed, .wrongHost: .badRequest
+        case .lineTooLong: .targetTooLong
+        case .headersTooLong: .headersTooLong
+        case .bodyTooLong: .bodyTooLong
+        case .tooSlow: .requestTimeout
+        case .fromBrowser: .forbidden
+        case .chunkedBody: .lengthRequired
+        case .unknownExpectation: .expectationFailed
+        case .unsupportedVersion: .unsupportedVersion
+        }
+    }
+
+    var code: FailureCode {
+        self == .fromBrowser ? .denied : .badRequest
+    }
+
+    var message: String {
+        switch self {
+        case .malformed: "This is not a well-formed HTTP/1.1 request."
+        case .lineTooLong: "The request line is longer than 4096 bytes."
+        case .headersTooLong: "The header fields are longer than 8192 bytes."
+        case .bodyTooLong: "The body is longer than 65536 bytes."
+        case .tooSlow: "The request was not complete within 5 seconds."
+        case .wrongHost: "Host must be given once, as tokenagent or localhost."
+        case .fromBrowser: "Requests from web pages are refused."
+        case .chunkedBody: "Send the body with Content-Length; chunked requests are not accepted."
+        case .unknownExpectation: "The only expectation understood is 100-continue."
+        case .unsupportedVersion: "Only HTTP/1.1 and HTTP/1.0 are spoken here."
+        }
+    }
+}
