@@ -115,6 +115,12 @@ extension Session {
         return end(.configurationChanged, message, login, probeAt: nil, at: moment)
     }
 
+    /// A resource server said that the whole session is over, not only its present token.
+    package mutating func endReported(_ message: String, at moment: Moment) -> [Effect] {
+        guard let login else { return [] }
+        return end(.grantDead, message, login, probeAt: nil, at: moment)
+    }
+
     /// The timing settings have changed.
     package mutating func policyChanged(_ policy: SessionPolicy) {
         self.policy = policy

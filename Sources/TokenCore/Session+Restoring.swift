@@ -23,6 +23,12 @@ extension Session {
         state = Session.restoredState(snapshot.standing, login, interrupted: interrupted, at: moment)
     }
 
+    /// A session whose record could not be used.
+    package init(lost reason: EndReason, message: String, name: SessionName, policy: SessionPolicy) {
+        self.init(name: name, policy: policy)
+        state = .loggedOut(Ended(reason: reason, message: message, afterlife: .none))
+    }
+
     private static func restoredState(
         _ standing: SessionSnapshot.Standing,
         _ login: Login,

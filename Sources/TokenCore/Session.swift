@@ -83,6 +83,9 @@ package struct Session: Sendable {
         }
     }
 
+    /// The token of the login itself, good or not.
+    package var primaryToken: AccessToken? { servable?.primary }
+
     mutating func nextAttempt() -> AttemptNumber {
         attempts += 1
         return AttemptNumber(rawValue: attempts)
