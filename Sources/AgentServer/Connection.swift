@@ -25,27 +25,31 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
 
     /// The process at the other end.
     let peer: Peer
-    private(set) var state = State.reading
+    var state = State.reading
     /// How often housekeeping found the connection without a request since its last one.
     var idleRounds = 0
     /// Orders connections by their last request.
     var lastUse: UInt64 = 0
+    /// What the agent owes the peer beyond the present turn of the loop.
+    var awaited: AwaitedAnswer?
     /// Tells ``ConnectionRegister`` that a request came in.
     var onRequest: ((Connection) -> Void)?
+    /// Tells ``ConnectionRegister`` that the connection is gone.
+    var onClose: ((Connection) -> Void)?
 
-    private let limits: RequestLimits
-    private let agent: any RequestAnswering
-    private let shared: OutputBuffer
-    private var parser: RequestParser
-    private var input = ByteBuffer()
-    private var output: ByteBuffer?
-    private var writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
-    private var context: ChannelHandlerContext?
-    private var requestDeadline: Scheduled<Void>?
-    private var stallDeadline: Scheduled<Void>?
-    private var isParsing = false
-    private var isInRead = false
-    private var holdsRead = false
+    let limits: RequestLimits
+    let agent: any RequestAnswering
+    let shared: OutputBuffer
+    var parser: RequestParser
+    var input = ByteBuffer()
+    var output: ByteBuffer?
+    var writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
+    var context: ChannelHandlerContext?
+    var requestDeadline: Scheduled<Void>?
+    var stallDeadline: Scheduled<Void>?
+    var isParsing = false
+    var isInRead = false
+    var holdsRead = false
 
     init(peer: Peer, limits: RequestLimits, agent: any RequestAnswering, shared: OutputBuffer) {
         self.peer = peer
@@ -106,7 +110,7 @@ extension Connection {
         finish()
     }
 
-    private func append(_ write: (inout ByteBuffer) -> Void) {
+    func append(_ write: (inout ByteBuffer) -> Void) {
         var buffer = output.take() ?? shared.take()
         write(&buffer)
         output = buffer
@@ -122,116 +126,14 @@ extension Connection {
         input = ByteBuffer()
     }
 
-    private func flushUnlessReading() {
+    func flushUnlessReading() {
         if !isInRead { flush() }
     }
 
-    private func flush() {
+    func flush() {
         guard let buffer = output.take(), let context else { return }
         context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
         shared.giveBack(buffer)
-    }
-}
-
-// MARK: Reading
-
-extension Connection {
-    private func continueReading() {
-        guard !isParsing else { return }
-        parse()
-        flushUnlessReading()
-    }
-
-    private func parse() {
-        isParsing = true
-        defer { isParsing = false }
-        while state == .reading, hasRoomForAnswers {
-            do {
-                guard try takeStep() else { break }
-            } catch {
-                refuse(error)
-            }
-        }
-        updateRequestDeadline()
-        resumeReadIfPossible()
-    }
-
-    /// Handles what the parser finds next; `false` when it needs more bytes.
-    private func takeStep() throws(RequestRefusal) -> Bool {
-        switch try parser.next(from: &input) {
-        case .request(let request):
-            begin(request)
-            return true
-        case .wantsContinue:
-            append { $0.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n") }
-            return true
-        case .needsMore: return false
-        }
-    }
-
-    private func begin(_ request: HTTPRequest) {
-        state = .answering
-        idleRounds = 0
-        writer = AnswerWriter(
-            keepsAlive: request.head.keepsAlive,
-            isHTTP11: request.head.isHTTP11,
-            isHead: request.method == .head
-        )
-        requestDeadline?.cancel()
-        requestDeadline = nil
-        onRequest?(self)
-        agent.receive(request, on: self)
-    }
-
-    private func refuse(_ refusal: RequestRefusal) {
-        state = .answering
-        writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
-        answer(Answer(refusal))
-    }
-
-    /// Starts the clock at the first byte of a request, not at the first byte of the connection.
-    private func updateRequestDeadline() {
-        let isWaiting = state == .reading && (input.readableBytes > 0 || parser.isInsideRequest)
-        guard isWaiting else {
-            requestDeadline?.cancel()
-            requestDeadline = nil
-            return
-        }
-        guard requestDeadline == nil else { return }
-        requestDeadline = schedule(after: limits.requestTime) { connection in
-            guard connection.state == .reading else { return }
-            connection.refuse(.tooSlow)
-        }
-    }
-
-    /// Answers already queued leave room for another.
-    private var hasRoomForAnswers: Bool {
-        guard (output?.readableBytes ?? 0) < limits.unreadAnswers else {
-            flush()
-            return context?.channel.isWritable ?? false
-        }
-        return context?.channel.isWritable ?? false
-    }
-
-    private var mayRead: Bool {
-        state == .draining || input.readableBytes < limits.readAhead && context?.channel.isWritable ?? false
-    }
-
-    private func resumeReadIfPossible() {
-        guard holdsRead, mayRead else { return }
-        holdsRead = false
-        context?.read()
-    }
-
-    @discardableResult
-    private func schedule(
-        after delay: TimeAmount,
-        _ action: @escaping @Sendable (Connection) -> Void
-    ) -> Scheduled<Void>? {
-        context?.eventLoop.scheduleTask(in: delay) { [weak self] in
-            guard let self else { return }
-            action(self)
-        }
     }
 }
 
@@ -282,6 +184,7 @@ extension Connection {
         stallDeadline?.cancel()
         output = nil
         if wasAnswering { agent.peerLeft(self) }
+        onClose?(self)
         context.fireChannelInactive()
     }
 

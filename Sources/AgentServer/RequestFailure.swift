@@ -29,6 +29,13 @@ package struct RequestFailure: Error, Equatable, Sendable {
         retryAfterSeconds = retryAfter.map { max(1, ($0 + .nanoseconds(999_999_999)).wholeSeconds) }
     }
 
+    /// What every route but a few answers while the agent is locked.
+    static let lockedAgent = RequestFailure(
+        code: .locked,
+        message: "The agent is locked.",
+        remedy: "tokenctl unlock"
+    )
+
     /// The `error` member of answers and events.
     var json: JSONValue {
         var error = JSONObject()

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import SealedStore
+import TokenCore
+
+/// Everything the agent needs from outside, joined by the program.
+package struct AgentPorts: Sendable {
+    package var timekeeper: any Timekeeper
+    package var authorization: any AuthorizationServing
+    package var store: any StoreControlling
+    package var vault: Vault
+    package var configuration: any ConfigurationProviding
+    package var diagnostics: any DiagnosticsProviding
+    package var observer: any EventObserving
+    package var logger: Logger
+    /// Draws from `0..<1`, evenly.
+    package var chance: @Sendable () -> Double
+
+    package init(
+        timekeeper: any Timekeeper,
+        authorization: any AuthorizationServing,
+        store: any StoreControlling,
+        vault: Vault,
+        configuration: any ConfigurationProviding,
+        diagnostics: any DiagnosticsProviding,
+        observer: any EventObserving,
+        logger: Logger,
+        chance: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
+    ) {
+        self.timekeeper = timekeeper
+        self.authorization = authorization
+        self.store = store
+        self.vault = vault
+        self.configuration = configuration
+        self.diagnostics = diagnostics
+        self.observer = observer
+        self.logger = logger
+        self.chance = chance
+    }
+}
+
+/// What `GET /v1` says about the program.
+package struct AgentIdentity: Equatable, Sendable {
+    package var version: String
+    /// Keys are in locked memory.
+    package var isMemoryLocked: Bool
+    /// Where the sealed store is.
+    package var store: String
+
+    package init(version: String, isMemoryLocked: Bool, store: String) {
+        self.version = version
+        self.isMemoryLocked = isMemoryLocked
+        self.store = store
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+
+/// A whole running agent: event loop, store thread, sessions and socket.
+package final class AgentRuntime: Sendable {
+    package let agent: SessionAgent
+    private let group: MultiThreadedEventLoopGroup
+    private let pool: NIOThreadPool
+    private let listener: SocketListener
+    private let ports: AgentPorts
+    private let stopRequests: AsyncStream<Void>
+    private let stopRequest: AsyncStream<Void>.Continuation
+
+    /// Twice a minute: suspended timers, unused connections, a socket that was removed.
+    private static let housekeeping = TimeAmount.seconds(30)
+    /// Time for answers under way to reach their peers.
+    private static let farewell = TimeAmount.milliseconds(200)
+
+    package init(configuration: AgentConfiguration, ports: AgentPorts, identity: AgentIdentity) {
+        self.ports = ports
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        pool = NIOThreadPool(numberOfThreads: 1)
+        pool.start()
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        stopRequests = stream
+        stopRequest = continuation
+        let loop = group.next()
+        agent = SessionAgent(
+            configuration: configuration,
+            ports: ports,
+            identity: identity,
+            eventLoop: loop,
+            pool: pool,
+            onShutdownRequest: { continuation.yield() }
+        )
+        listener = SocketListener(
+            eventLoop: loop,
+            agent: agent,
+            limits: RequestLimits(),
+            logger: ports.logger,
+            register: ConnectionRegister(limits: .ofThisProcess)
+        )
+    }
+
+    /// Loads the sessions and begins to serve.
+    package func start(on socket: ListeningSocket) async throws {
+        await agent.begin()
+        try await listener.start(on: socket).get()
+        let stopRequest = stopRequest
+        let (agent, listener) = (agent, listener)
+        group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) { _ in
+            agent.assumeIsolated { $0.timeReached() }
+            if !listener.housekeep() { stopRequest.yield() }
+        }
+    }
+
+    /// Waits until somebody asks the agent to stop, over the socket or by ``requestStop()``.
+    package func untilStopRequested() async {
+        for await _ in stopRequests { return }
+    }
+
+    /// Ends ``untilStopRequested()``; may be called from anywhere.
+    package func requestStop() {
+        stopRequest.yield()
+    }
+
+    /// Finishes what is in flight, at most 20 s, and releases everything; the runtime can not be started again.
+    package func shutdown() async {
+        let listener = listener
+        try? await group.next().submit { listener.stopAccepting() }.get()
+        await agent.stop()
+        try? await group.next().scheduleTask(in: Self.farewell) { listener.closeConnections() }.futureResult
+            .get()
+        try? await group.shutdownGracefully()
+        try? await pool.shutdownGracefully()
+        stopRequest.finish()
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+/// Looks at what surrounds the agent, for `tokenctl doctor`.
+package protocol DiagnosticsProviding: Sendable {
+    func checks() async -> [DiagnosticCheck]
+}
+
+/// The result of one look.
+package struct DiagnosticCheck: Equatable, Sendable {
+    package enum Verdict: Sendable {
+        case good
+        case warning
+        case bad
+    }
+
+    /// What was looked at, in a few words.
+    package var name: String
+    package var verdict: Verdict
+    package var detail: String
+    /// What to do about it.
+    package var remedy: String?
+
+    package init(name: String, verdict: Verdict, detail: String, remedy: String? = nil) {
+        self.name = name
+        self.verdict = verdict
+        self.detail = detail
+        self.remedy = remedy
+    }
+}

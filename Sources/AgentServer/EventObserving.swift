@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// Is told every event, to run hooks; must return at once.
+package protocol EventObserving: Sendable {
+    func observe(_ event: AgentEvent)
+}
+
+/// Something that happened, as subscribers and hooks see it: never with a secret.
+package struct AgentEvent: Equatable, Sendable {
+    /// A ``SessionEvent/Kind`` as spelled on the wire, or `locked`, `unlocked`.
+    package var kind: String
+    package var session: SessionName?
+    package var time: WallTime
+    package var reason: String?
+    package var message: String?
+    package var expiresAt: WallTime?
+
+    package init(
+        kind: String,
+        session: SessionName?,
+        time: WallTime,
+        reason: String? = nil,
+        message: String? = nil,
+        expiresAt: WallTime? = nil
+    ) {
+        self.kind = kind
+        self.session = session
+        self.time = time
+        self.reason = reason
+        self.message = message
+        self.expiresAt = expiresAt
+    }
+
+    /// One line of `GET /v1/events`, without its end.
+    package var json: JSONValue {
+        var object = JSONObject()
+        object["event"] = .string(kind)
+        object["session"] = session.map { .string($0.description) }
+        object["time"] = .integer(time.secondsSince1970)
+        object["reason"] = reason.map { .string($0) }
+        object["message"] = message.map { .string($0) }
+        object["expires_at"] = expiresAt.map { .integer($0.secondsSince1970) }
+        return .object(object)
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// A session with what the agent, not the state machine, needs to know about it.
+struct KeptSession {
+    var session: Session
+    var settings: SessionSettings
+    var counts = SessionCounts()
+    /// Who asked for the logout that is under way.
+    var logouts: [Connection] = []
+    /// The token a reported refusal brought: refused again at once, another refresh would not help.
+    var refreshedByReport = false
+    var reportedToken: SecretID?
+    /// The session's files are to be removed, which has failed so far.
+    var owesForget = false
+}
+
+/// What happened to a session since the agent started, for the metrics.
+struct SessionCounts: Equatable, Sendable {
+    /// Requests answered with a token.
+    var served = 0
+    /// Requests answered with a failure, by its code.
+    var refused: [String: Int] = [:]
+    /// Requests that joined a refresh somebody else had started.
+    var coalesced = 0
+    var refreshes = 0
+    var failures: [FailureClass: Int] = [:]
+}

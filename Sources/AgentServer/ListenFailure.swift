@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+/// Why the agent can not listen; every case is fixed by the person who started it.
+package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    /// Linux has room for 107 bytes (unix(7)).
+    case pathTooLong(path: String)
+    /// The directory of the socket, or one above it, could be changed by somebody else.
+    case unsafeDirectory(path: String, reason: String)
+    /// Another agent answers there.
+    case alreadyRunning(path: String)
+    /// Something that is no socket is in the way.
+    case occupied(path: String)
+    /// A system call failed.
+    case system(operation: String, path: String, reason: String)
+    /// The inherited descriptor is not a listening Unix stream socket.
+    case notASocket(descriptor: CInt)
+
+    package var description: String {
+        switch self {
+        case .pathTooLong(let path): "the socket path is longer than 107 bytes: \(path)"
+        case .unsafeDirectory(let path, let reason): "refusing the directory \(path): \(reason)"
+        case .alreadyRunning(let path): "an agent is already listening at \(path)"
+        case .occupied(let path): "\(path) exists and is not a socket"
+        case .system(let operation, let path, let reason): "can not \(operation) \(path): \(reason)"
+        case .notASocket(let descriptor): "descriptor \(descriptor) is not a listening Unix stream socket"
+        }
+    }
+}

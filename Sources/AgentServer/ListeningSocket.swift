@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// A listening Unix stream socket, made here or inherited from whoever started the agent.
+package struct ListeningSocket: Sendable {
+    /// Which file a path named at some moment.
+    struct Identity: Equatable, Sendable {
+        var device: dev_t
+        var inode: ino_t
+    }
+
+    let descriptor: CInt
+    /// Where it is in the file system; `nil`: inherited, so not ours to remove or to watch.
+    let path: String?
+    let identity: Identity?
+
+    /// Peers that have connected and are not accepted yet; more get `EAGAIN` from connect.
+    private static let backlog: CInt = 1_024
+    package static let longestPath = 107
+
+    /// Listens at `path`, in a directory of ours; the socket has mode 0600 from the first moment.
+    ///
+    /// Whoever answers there already is left alone. What remains of an agent that was killed is removed; a lock
+    /// file beside the socket makes sure that two agents starting at once do not remove each other's.
+    package static func bind(to path: String) throws(ListenFailure) -> ListeningSocket {
+        guard path.utf8.count <= longestPath else { throw .pathTooLong(path: path) }
+        _ = try SocketDirectory(preparing: SocketDirectory.parent(of: path))
+        let lock = try lockFile(path + ".lock")
+        defer { close(lock) }
+        try removeStale(path)
+        let descriptor = socket(AF_UNIX, streamType, 0)
+        guard descriptor >= 0 else { throw SocketDirectory.failure("create a socket for", path) }
+        do {
+            try claim(path, descriptor)
+            return ListeningSocket(descriptor: descriptor, path: path, identity: identity(of: path))
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    /// Takes over a socket that is listening already, as service managers hand them out (sd_listen_fds(3)).
+    package static func inherited(_ descriptor: CInt) throws(ListenFailure) -> ListeningSocket {
+        var address = sockaddr_un()
+        let size = MemoryLayout<sockaddr_un>.size
+        var length = socklen_t(size)
+        let named = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+            unsafe bytes.withMemoryRebound(to: sockaddr.self) {
+                unsafe getsockname(descriptor, $0.baseAddress, &length)
+            }
+        }
+        guard named == 0, address.sun_family == sa_family_t(AF_UNIX),
+            option(SO_ACCEPTCONN, of: descriptor) == 1,
+            option(SO_TYPE, of: descriptor) == CInt(SOCK_STREAM.rawValue)
+        else { throw .notASocket(descriptor: descriptor) }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        return ListeningSocket(descriptor: descriptor, path: nil, identity: nil)
+    }
+
+    /// Whether the path still leads to this socket.
+    var isInPlace: Bool {
+        guard let path else { return true }
+        return Self.identity(of: path) == identity
+    }
+
+    /// Removes the socket's file, if it is still this one's.
+    func removeFile() {
+        guard let path, isInPlace else { return }
+        unsafe unlink(path)
+    }
+
+    private static let streamType = CInt(
+        SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+    )
+
+    private static func claim(_ path: String, _ descriptor: CInt) throws(ListenFailure) {
+        // The kernel applies the umask when it makes the file, so there is no moment with a wider mode.
+        let previous = umask(0o177)
+        let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
+        _ = umask(previous)
+        guard bound == 0 else { throw SocketDirectory.failure("bind", path) }
+        guard listen(descriptor, backlog) == 0 else { throw SocketDirectory.failure("listen at", path) }
+    }
+
+    private static func identity(of path: String) -> Identity? {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+        return Identity(device: status.st_dev, inode: status.st_ino)
+    }
+
+    /// Asks whoever is at `path`; only a socket nobody listens on is removed.
+    private static func removeStale(_ path: String) throws(ListenFailure) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else { throw .occupied(path: path) }
+        let probe = socket(AF_UNIX, streamType, 0)
+        guard probe >= 0 else { throw SocketDirectory.failure("create a socket for", path) }
+        defer { close(probe) }
+        let connected = unsafe withAddress(of: path) { unsafe connect(probe, $0, $1) }
+        guard connected != 0, errno == ECONNREFUSED || errno == ENOENT else {
+            throw .alreadyRunning(path: path)
+        }
+        guard unsafe unlink(path) == 0 || errno == ENOENT else {
+            throw SocketDirectory.failure("remove", path)
+        }
+    }
+
+    /// Takes the lock under which sockets are claimed; closing the descriptor gives it back.
+    private static func lockFile(_ path: String) throws(ListenFailure) -> CInt {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SocketDirectory.failure("open", path) }
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else {
+                close(descriptor)
+                throw SocketDirectory.failure("lock", path)
+            }
+        }
+        return descriptor
+    }
+
+    private static func option(_ name: CInt, of descriptor: CInt) -> CInt {
+        var value: CInt = -1
+        var size = socklen_t(MemoryLayout<CInt>.size)
+        return unsafe getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : -1
+    }
+
+    private static func withAddress(
+        of path: String,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt
+    ) -> CInt {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+            for (index, byte) in path.utf8.enumerated() where index < bytes.count - 1 {
+                unsafe bytes[index] = byte
+            }
+        }
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+/// HTTP requests become calls of the agent here, and nowhere else.
+extension SessionAgent: RequestAnswering {
+    nonisolated func receive(_ request: HTTPRequest, on connection: Connection) {
+        assumeIsolated { $0.handle(request, on: connection) }
+    }
+
+    nonisolated func peerLeft(_ connection: Connection) {
+        assumeIsolated { $0.withdraw(connection) }
+    }
+
+    private func handle(_ request: HTTPRequest, on connection: Connection) {
+        do throws(RequestFailure) {
+            let (path, query) = request.head.splitTarget
+            guard let route = Route(path: path) else {
+                throw RequestFailure(code: .notFound, message: "There is nothing at this address.")
+            }
+            guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
+            guard isServing || route.worksLocked else { throw RequestFailure.lockedAgent }
+            try dispatch(route, request, query, on: connection)
+        } catch {
+            connection.answer(Answer(error))
+        }
+    }
+
+    private func dispatch(
+        _ route: Route,
+        _ request: HTTPRequest,
+        _ query: Substring,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        switch route {
+        case .token(let name):
+            let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
+            let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
+            let isID = query.wantsIDToken
+            serveToken(
+                query,
+                TokenCall(connection: connection, session: name, wantsIDToken: isID, format: format)
+            )
+        case .refresh(let name):
+            try serveRefresh(request, TokenCall(connection: connection, session: name))
+        case .report(let name):
+            try serveReport(request, TokenCall(connection: connection, session: name))
+        case .login(let name): try serveLogin(request, name, on: connection)
+        case .loginAnswer(let name, let number):
+            connection.answer(try serveLoginAnswer(request, number, name))
+        case .logout(let name): try serveLogout(request, name, on: connection)
+        case .session(let name): connection.answer(try sessionStatus(name))
+        case .sessions: connection.answer(sessionList())
+        case .events: subscribe(connection, to: try eventFilter(query))
+        case .agent, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
+            try dispatchAgent(route, request, on: connection)
+        case .vault, .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
+            try dispatchVault(route, request, on: connection)
+        }
+    }
+
+    private func dispatchAgent(
+        _ route: Route,
+        _ request: HTTPRequest,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        switch route {
+        case .agent: connection.answer(agentStatus())
+        case .metrics: connection.answer(metrics())
+        case .doctor: serveDoctor(on: connection)
+        case .lock: serveLock(on: connection)
+        case .unlock: try serveUnlock(request, on: connection)
+        case .reload: serveReload(on: connection)
+        case .shutdown:
+            connection.answer(.json(["stopping": true]))
+            onShutdownRequest()
+        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .events, .vault,
+            .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
+            break
+        }
+    }
+
+    private func dispatchVault(
+        _ route: Route,
+        _ request: HTTPRequest,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        switch route {
+        case .vaultInit:
+            try serveSlot(request, on: connection) { store, slot throws(StoreRefusal) in
+                try store.initialize(slot)
+            }
+        case .vaultSlots:
+            try serveSlot(request, on: connection) { store, slot throws(StoreRefusal) in
+                try store.addSlot(slot)
+            }
+        case .vaultSlot(let index):
+            serveVaultChange(on: connection) { store throws(StoreRefusal) in try store.removeSlot(index) }
+        case .vaultPassphrase: try servePassphraseChange(request, on: connection)
+        case .vaultRekey:
+            serveVaultChange(on: connection) { store throws(StoreRefusal) in try store.rekey() }
+        case .vault, .agent, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,
+            .events, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
+            serveVaultStatus(on: connection)
+        }
+    }
+
+    private func refuseMethod(_ route: Route, on connection: Connection) {
+        let allowed = route.method == .get ? "GET, HEAD" : route.method.rawValue
+        let message = "This address answers \(allowed)."
+        var answer = Answer(RequestFailure(code: .badRequest, message: message))
+        answer.status = .methodNotAllowed
+        answer.fields.append(Answer.Field(name: "Allow", value: allowed))
+        connection.answer(answer)
+    }
+
+    private func serveReload(on connection: Connection) {
+        Task {
+            do throws(RequestFailure) {
+                try await reload()
+                connection.answer(.json(["sessions": .integer(configuration.sessions.count)]))
+            } catch {
+                connection.answer(Answer(error))
+            }
+        }
+    }
+
+    /// `?session=NAME`: only the events of that session.
+    private func eventFilter(_ query: Substring) throws(RequestFailure) -> SessionName? {
+        guard !query.isEmpty else { return nil }
+        guard let parameters = PercentCoding.parameters(of: query), parameters.count == 1,
+            parameters[0].name == "session", let name = SessionName(parameters[0].value)
+        else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
+        guard sessions[name] != nil else { throw unknown(name) }
+        return name
+    }
+}
+
+extension Route {
+    fileprivate func accepts(_ given: HTTPRequest.Method) -> Bool {
+        // An endless answer has no head to show.
+        if given == .head { return method == .get && self != .events }
+        return given == method
+    }
+}
+
+extension HTTPRequestHead {
+    /// The path, and the query without its question mark.
+    fileprivate var splitTarget: (path: Substring, query: Substring) {
+        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target[...], "") }
+        return (target[..<mark], target[target.utf8.index(after: mark)...])
+    }
+}

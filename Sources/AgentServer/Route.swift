@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What a request asks for, by its method and path.
+enum Route: Equatable {
+    case agent
+    case sessions
+    case session(SessionName)
+    case token(SessionName)
+    case refresh(SessionName)
+    case report(SessionName)
+    case login(SessionName)
+    case loginAnswer(SessionName, LoginNumber)
+    case logout(SessionName)
+    case events
+    case metrics
+    case doctor
+    case lock
+    case unlock
+    case reload
+    case shutdown
+    case vault
+    case vaultInit
+    case vaultSlots
+    case vaultSlot(Int)
+    case vaultPassphrase
+    case vaultRekey
+
+    /// Finds the route of `path`, whatever the method; `nil` when there is none.
+    init?(path: some StringProtocol) {
+        guard let segments = PercentCoding.segments(of: path), segments.first == "v1" else { return nil }
+        let rest = segments.dropFirst()
+        if rest.first == "sessions" {
+            self.init(session: Array(rest.dropFirst()))
+        } else if rest.first == "vault" {
+            self.init(vault: Array(rest.dropFirst()))
+        } else {
+            self.init(agent: Array(rest))
+        }
+    }
+
+    private init?(agent segments: [String]) {
+        switch segments {
+        case []: self = .agent
+        case ["events"]: self = .events
+        case ["metrics"]: self = .metrics
+        case ["doctor"]: self = .doctor
+        case ["lock"]: self = .lock
+        case ["unlock"]: self = .unlock
+        case ["reload"]: self = .reload
+        case ["shutdown"]: self = .shutdown
+        default: return nil
+        }
+    }
+
+    private init?(session segments: [String]) {
+        guard let first = segments.first else {
+            self = .sessions
+            return
+        }
+        guard let name = SessionName(first) else { return nil }
+        switch segments.dropFirst() {
+        case []: self = .session(name)
+        case ["token"]: self = .token(name)
+        case ["refresh"]: self = .refresh(name)
+        case ["report"]: self = .report(name)
+        case ["login"]: self = .login(name)
+        case ["logout"]: self = .logout(name)
+        case let rest where rest.count == 2 && rest.first == "login":
+            guard let number = rest.last.flatMap({ UInt64($0) }) else { return nil }
+            self = .loginAnswer(name, LoginNumber(rawValue: number))
+        default: return nil
+        }
+    }
+
+    private init?(vault segments: [String]) {
+        switch segments {
+        case []: self = .vault
+        case ["init"]: self = .vaultInit
+        case ["slots"]: self = .vaultSlots
+        case ["passwd"]: self = .vaultPassphrase
+        case ["rekey"]: self = .vaultRekey
+        default:
+            guard segments.count == 2, segments[0] == "slots", let index = Int(segments[1]), index >= 0 else {
+                return nil
+            }
+            self = .vaultSlot(index)
+        }
+    }
+
+    /// The one method the route answers; `HEAD` goes with `GET`.
+    var method: HTTPRequest.Method {
+        switch self {
+        case .agent, .sessions, .session, .token, .events, .metrics, .doctor, .vault: .get
+        case .refresh, .report, .login, .loginAnswer, .logout, .lock, .unlock, .reload, .shutdown,
+            .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey:
+            .post
+        case .vaultSlot: .delete
+        }
+    }
+
+    /// Whether a locked agent answers it.
+    var worksLocked: Bool {
+        switch self {
+        case .agent, .lock, .unlock, .shutdown: true
+        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .events, .metrics,
+            .doctor, .reload, .vault, .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
+            false
+        }
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+extension RequestFailure {
+    /// Why a session gives no token, as the peer is told.
+    init(_ failure: ServingFailure, of session: SessionName) {
+        switch failure {
+        case .loginRequired(_, let message):
+            self.init(
+                code: .loginRequired,
+                message: Self.sentence(message),
+                session: session,
+                remedy: "tokenctl login \(session)"
+            )
+        case .temporarilyUnavailable(let message, let retryAfter):
+            self.init(
+                code: .temporarilyUnavailable,
+                message: Self.sentence(message),
+                session: session,
+                retryAfter: retryAfter
+            )
+        case .misconfigured(let message):
+            self.init(
+                code: .misconfigured,
+                message: Self.sentence(message),
+                session: session,
+                remedy: "fix the configuration, then tokenctl refresh \(session)"
+            )
+        case .validityUnattainable(let lifetime):
+            self.init(
+                code: .badRequest,
+                message: "The issuer's tokens live \(lifetime.wholeSeconds) s in all, less than asked for.",
+                session: session
+            )
+        case .noIDToken:
+            self.init(
+                code: .misconfigured,
+                message: "The issuer gave no ID token.",
+                session: session,
+                remedy: "add openid to the session's scopes, then tokenctl login \(session)"
+            )
+        }
+    }
+
+    /// Why an authorization server gave no tokens, as the person who logs in is told.
+    init(_ failure: RefreshFailure, of session: SessionName) {
+        let code: FailureCode =
+            switch failure.kind {
+            case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage: .temporarilyUnavailable
+            case .grantDead, .interactionRequired, .unexplained, .identityChanged: .denied
+            case .misconfigured, .variantRefused: .misconfigured
+            }
+        self.init(
+            code: code,
+            message: Self.sentence(failure.message),
+            session: session,
+            retryAfter: failure.retryAfter
+        )
+    }
+
+    /// Why the store did not do what was asked.
+    init(_ refusal: StoreRefusal) {
+        switch refusal {
+        case .wrongKey: self.init(code: .denied, message: "That does not open the store.")
+        case .passphraseNeeded:
+            self.init(code: .locked, message: "A passphrase is needed.", remedy: "tokenctl unlock")
+        case .notPossible(let message): self.init(code: .badRequest, message: Self.sentence(message))
+        case .failed(let message): self.init(code: .internal, message: Self.sentence(message))
+        }
+    }
+
+    /// `text` with a capital and a full stop.
+    private static func sentence(_ text: String) -> String {
+        guard let first = text.first, let last = text.last else { return "No reason was given." }
+        let end = ".!?".contains(last) ? "" : "."
+        return first.uppercased() + text.dropFirst() + end
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+extension SessionAgent {
+    /// Longest wait for what is in flight, before a lock or a stop.
+    static let drainLimit = TimeAmount.seconds(20)
+
+    /// Loads the sessions if the store is open; called once, before the first request.
+    package func begin() async {
+        let state = await withCheckedContinuation { continuation in
+            onStoreThread {
+                $0.vaultStatus().state
+            } then: {
+                continuation.resume(returning: $1)
+            }
+        }
+        guard state == .unlocked else { return }
+        await load()
+        phase = .working
+        startDue()
+    }
+
+    /// Stops serving at once, lets refreshes in flight finish, then wipes every key and secret.
+    package func lock() async {
+        guard phase == .working else { return await untilLocked() }
+        phase = .locking
+        refuseWaiting(.lockedAgent)
+        await drain(within: Self.drainLimit)
+        guard phase == .locking else { return }
+        await wipe()
+        phase = .locked
+        ports.logger.notice("locked")
+        publish("locked")
+    }
+
+    /// Opens the store again and serves what is in it.
+    func unlock(passphrase: [UInt8]?) async throws(RequestFailure) {
+        await untilLocked()
+        guard phase == .locked else { return }
+        let refusal = await withCheckedContinuation { continuation in
+            onStoreThread { store -> StoreRefusal? in
+                do throws(StoreRefusal) {
+                    try store.unlock(passphrase: passphrase)
+                    return nil
+                } catch {
+                    return error
+                }
+            } then: {
+                continuation.resume(returning: $1)
+            }
+        }
+        if let refusal { throw RequestFailure(refusal) }
+        guard phase == .locked else { return }
+        await load()
+        guard phase == .locked else { return }
+        phase = .working
+        ports.logger.notice("unlocked")
+        publish("unlocked")
+        startDue()
+    }
+
+    /// Stops for good: nothing new begins, what is in flight finishes.
+    package func stop() async {
+        guard phase != .stopping else { return await drain(within: Self.drainLimit) }
+        let wasServing = phase == .working
+        phase = .stopping
+        for number in logins.keys { cancelLogin(number) }
+        if wasServing { await drain(within: Self.drainLimit) }
+        for (waiter, call) in calls {
+            calls[waiter] = nil
+            answer(stopping, to: call)
+        }
+        for subscriber in subscribers.values { subscriber.connection.endStream() }
+        subscribers = [:]
+        planNothing()
+    }
+
+    private func untilLocked() async {
+        while phase == .locking { await drain(within: Self.drainLimit) }
+    }
+
+    private func startDue() {
+        for name in sessions.keys { planWake(name) }
+        timeReached()
+    }
+
+    /// Answers everybody who waits.
+    private func refuseWaiting(_ failure: RequestFailure) {
+        for number in logins.keys { cancelLogin(number) }
+        for (waiter, call) in calls {
+            calls[waiter] = nil
+            apply(call.session) { session, _ in session.requestWithdrawn(by: waiter) }
+            answer(failure, to: call)
+        }
+        for name in sessions.keys {
+            for connection in sessions[name]?.logouts ?? [] { connection.answer(Answer(failure)) }
+            sessions[name]?.logouts = []
+        }
+    }
+
+    private func wipe() async {
+        sessions = [:]
+        planNothing()
+        await withCheckedContinuation { continuation in
+            onStoreThread {
+                $0.lock()
+            } then: { _, _ in
+                continuation.resume()
+            }
+        }
+        ports.vault.lock()
+    }
+
+    /// Makes the sessions of the configuration out of what the store has.
+    private func load() async {
+        let stored = await withCheckedContinuation { continuation in
+            onStoreThread {
+                $0.loadSessions()
+            } then: {
+                continuation.resume(returning: $1)
+            }
+        }
+        sessions = [:]
+        let contents = Dictionary(stored.map { ($0.name, $0.content) }) { first, _ in first }
+        let moment = ports.timekeeper.moment
+        for (name, settings) in configuration.sessions {
+            let session = Session(contents[name], name: name, policy: settings.policy, at: moment)
+            sessions[name] = KeptSession(session: session, settings: settings)
+        }
+    }
+}
+
+extension Session {
+    /// The session as the store has it, if it has it.
+    init(_ content: StoredSession.Content?, name: SessionName, policy: SessionPolicy, at moment: Moment) {
+        switch content {
+        case .record(let snapshot, let interrupted):
+            self.init(restoring: snapshot, name: name, policy: policy, interrupted: interrupted, at: moment)
+        case .lost(let reason, let message):
+            self.init(lost: reason, message: message, name: name, policy: policy)
+        case nil:
+            self.init(name: name, policy: policy)
+        }
+    }
+}

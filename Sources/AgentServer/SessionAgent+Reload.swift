@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+extension SessionAgent {
+    /// Reads the configuration again and puts it in force.
+    /// - Throws: ``RequestFailure``; the old configuration then stays in force.
+    package func reload() async throws(RequestFailure) {
+        let source = ports.configuration
+        let result = await withCheckedContinuation { continuation in
+            onStoreThread { _ -> Result<AgentConfiguration, RequestFailure> in
+                do throws(RequestFailure) {
+                    return .success(try source.load())
+                } catch {
+                    return .failure(error)
+                }
+            } then: {
+                continuation.resume(returning: $1)
+            }
+        }
+        switch result {
+        case .failure(let failure): throw failure
+        case .success(let configuration): await adopt(configuration)
+        }
+    }
+
+    /// Sessions whose identity is unchanged go on undisturbed; others must not use their old login.
+    private func adopt(_ new: AgentConfiguration) async {
+        let old = configuration
+        configuration = new
+        guard phase == .working else { return }
+        for name in sessions.keys where new.sessions[name] == nil { drop(name) }
+        var added: [SessionName] = []
+        for (name, settings) in new.sessions {
+            guard sessions[name] != nil else {
+                added.append(name)
+                continue
+            }
+            update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
+        }
+        if !added.isEmpty { await restore(added) }
+        ports.logger.notice("configuration reloaded")
+    }
+
+    private func update(_ name: SessionName, _ settings: SessionSettings, isSame: Bool) {
+        sessions[name]?.settings = settings
+        apply(name) { session, moment in
+            session.policyChanged(settings.policy)
+            return isSame ? session.retryAllowed(at: moment) : session.registrationChanged(at: moment)
+        }
+    }
+
+    /// The session is no longer configured: its record stays, nothing of it is served.
+    private func drop(_ name: SessionName) {
+        for (number, login) in logins where login.session == name { cancelLogin(number) }
+        for (waiter, call) in calls where call.session == name {
+            calls[waiter] = nil
+            answer(unknown(name), to: call)
+        }
+        for connection in sessions[name]?.logouts ?? [] { connection.answer(Answer(unknown(name))) }
+        sessions[name] = nil
+        planWake(name)
+    }
+
+    private func restore(_ names: [SessionName]) async {
+        let stored = await withCheckedContinuation { continuation in
+            onStoreThread {
+                $0.loadSessions()
+            } then: {
+                continuation.resume(returning: $1)
+            }
+        }
+        guard phase == .working else { return }
+        let moment = ports.timekeeper.moment
+        var unwanted: Set<SecretID> = []
+        for found in stored {
+            guard case .record(let snapshot, _) = found.content, !names.contains(found.name) else { continue }
+            unwanted.formUnion(snapshot.secrets)
+        }
+        for secret in unwanted { erase(secret) }
+        for name in names {
+            guard let settings = configuration.sessions[name], sessions[name] == nil else { continue }
+            let content = stored.first { $0.name == name }?.content
+            let session = Session(content, name: name, policy: settings.policy, at: moment)
+            sessions[name] = KeptSession(session: session, settings: settings)
+            planWake(name)
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+extension SessionAgent {
+    /// Serves `GET …/token`: in this very turn of the loop when the session's token is good.
+    func serveToken(_ query: TokenQuery, _ call: TokenCall) {
+        guard let index = sessions.index(forKey: call.session) else {
+            return answer(unknown(call.session), to: call)
+        }
+        let waiter = WaiterID(rawValue: freshNumber())
+        let moment = ports.timekeeper.moment
+        let timeout = query.timeout ?? sessions.values[index].session.policy.getTimeout
+        let need = TokenNeed(
+            variant: query.variant,
+            minimumValidity: query.minimumValidity,
+            wantsIDToken: query.wantsIDToken,
+            deadline: moment.now + timeout
+        )
+        let effects = sessions.values[index].session.tokenRequested(by: waiter, need, at: moment)
+        if effects.count == 1, case .reply(waiter, let reply) = effects[0] {
+            // Nothing but this request has changed.
+            return answer(reply, to: call, at: moment)
+        }
+        wait(waiter, call)
+        if !effects.contains(where: \.startsSomething) { sessions.values[index].counts.coalesced += 1 }
+        perform(effects, for: call.session, at: moment)
+        planWake(call.session)
+    }
+
+    /// Serves `POST …/refresh`.
+    func serveRefresh(_ request: HTTPRequest, _ call: TokenCall) throws(RequestFailure) {
+        let rejected = try RequestBody(request.body, members: ["rejected_token"]).string("rejected_token")
+        guard let kept = sessions[call.session] else { throw unknown(call.session) }
+        forceRefresh(rejecting: rejected.map { secret(matching: $0, in: kept) }, call)
+    }
+
+    /// Refreshes even though the token may look good.
+    func forceRefresh(rejecting rejected: SecretID?, _ call: TokenCall) {
+        guard let kept = sessions[call.session] else { return answer(unknown(call.session), to: call) }
+        let waiter = WaiterID(rawValue: freshNumber())
+        let timeout = kept.session.policy.getTimeout
+        wait(waiter, call)
+        apply(call.session) { session, moment in
+            session.refreshRequested(
+                by: waiter,
+                rejecting: rejected,
+                deadline: moment.now + timeout,
+                at: moment
+            )
+        }
+    }
+
+    /// The session's present token if that is `candidate`, else a name no secret has.
+    func secret(matching candidate: String, in kept: KeptSession) -> SecretID {
+        var candidate = candidate
+        let nothing = SecretID(rawValue: 0)
+        guard let current = kept.session.primaryToken?.secret else { return nothing }
+        let vault = ports.vault
+        let isSame = candidate.withUTF8 { bytes in
+            unsafe (try? vault.holds(UnsafeRawBufferPointer(bytes), in: current)) ?? false
+        }
+        return isSame ? current : nothing
+    }
+
+    private func wait(_ waiter: WaiterID, _ call: TokenCall) {
+        calls[waiter] = call
+        call.connection.awaited = .token(call.session, waiter)
+    }
+
+    /// Forgets what a peer that left was waiting for; what it started goes on for the others.
+    func withdraw(_ connection: Connection) {
+        defer { connection.awaited = nil }
+        switch connection.awaited {
+        case .token(let name, let waiter):
+            calls[waiter] = nil
+            apply(name) { session, _ in session.requestWithdrawn(by: waiter) }
+        case .login(let number): cancelLogin(number)
+        case .logout(let name): sessions[name]?.logouts.removeAll { $0 === connection }
+        case .events: subscribers[ObjectIdentifier(connection)] = nil
+        case nil: break
+        }
+    }
+}
+
+// MARK: Answers
+
+extension SessionAgent {
+    func answer(_ waiter: WaiterID, _ reply: Reply, at moment: Moment) {
+        guard let call = calls.removeValue(forKey: waiter) else { return }
+        answer(reply, to: call, at: moment)
+    }
+
+    private func answer(_ reply: Reply, to call: TokenCall, at moment: Moment) {
+        switch reply {
+        case .token(let token): answer(token, to: call, at: moment)
+        case .failure(let failure): answer(RequestFailure(failure, of: call.session), to: call)
+        }
+    }
+
+    private func answer(_ token: AccessToken, to call: TokenCall, at moment: Moment) {
+        guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
+            return answer(RequestFailure(.noIDToken, of: call.session), to: call)
+        }
+        let answer = TokenAnswer(
+            session: call.session,
+            token: token,
+            wantsIDToken: call.wantsIDToken,
+            format: call.format,
+            moment: moment
+        )
+        call.connection.awaited = nil
+        var body = scratch.take()
+        do {
+            try unsafe ports.vault.open(secret) { bytes in
+                call.connection.respond { writer, output in
+                    unsafe answer.write(bytes, as: writer, scratch: &body, to: &output)
+                }
+            }
+            count(.served, of: call)
+        } catch {
+            log(.error, "a token can not be opened", call.session)
+            let failure = RequestFailure(
+                code: .internal,
+                message: "The token can not be opened.",
+                session: call.session
+            )
+            self.answer(failure, to: call)
+        }
+        scratch.giveBack(body)
+    }
+
+    func answer(_ failure: RequestFailure, to call: TokenCall) {
+        count(.refused(failure.code), of: call)
+        call.connection.awaited = nil
+        call.connection.answer(Answer(failure))
+    }
+
+    private enum Ending {
+        case served
+        case refused(FailureCode)
+    }
+
+    private func count(_ ending: Ending, of call: TokenCall) {
+        guard let index = sessions.index(forKey: call.session) else { return }
+        switch ending {
+        case .served: sessions.values[index].counts.served += 1
+        case .refused(let code): sessions.values[index].counts.refused[code.rawValue, default: 0] += 1
+        }
+    }
+
+    func unknown(_ name: SessionName) -> RequestFailure {
+        RequestFailure(
+            code: .notFound,
+            message: "There is no session \(name) in the configuration.",
+            session: name,
+            remedy: "tokenctl list"
+        )
+    }
+}
+
+extension Effect {
+    /// Begins a refresh, or answers: the request did not merely join one.
+    fileprivate var startsSomething: Bool {
+        switch self {
+        case .reserve, .refresh, .reply: true
+        case .commit, .release, .forget, .revoke, .discard, .finishLogin, .finishLogout, .erase, .notify:
+            false
+        }
+    }
+}

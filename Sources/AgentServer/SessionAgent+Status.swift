@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import StrictJSON
+import TokenCore
+
+extension SessionAgent {
+    /// Serves `GET /v1`.
+    func agentStatus() -> Answer {
+        let uptime = ports.timekeeper.now - startedAt
+        return .json([
+            "version": .string(identity.version),
+            "api": 1,
+            "pid": .integer(getpid()),
+            "uptime": .integer(uptime.wholeSeconds),
+            "locked": .bool(!isServing),
+            "sessions": .integer(sessions.count),
+            "memory_locked": .bool(identity.isMemoryLocked),
+            "store": .string(identity.store),
+        ])
+    }
+
+    /// Serves `GET /v1/sessions`.
+    func sessionList() -> Answer {
+        let moment = ports.timekeeper.moment
+        let all = sessions.sorted { $0.key < $1.key }.map { _, kept in
+            kept.session.status.json(kept.settings, at: moment)
+        }
+        return .json(["sessions": .array(all)])
+    }
+
+    /// Serves `GET /v1/sessions/NAME`.
+    func sessionStatus(_ name: SessionName) throws(RequestFailure) -> Answer {
+        guard let kept = sessions[name] else { throw unknown(name) }
+        return .json(kept.session.status.json(kept.settings, at: ports.timekeeper.moment))
+    }
+
+    /// Serves `GET /v1/metrics`.
+    func metrics() -> Answer {
+        var metrics = MetricsText()
+        let moment = ports.timekeeper.moment
+        metrics.addAgent(uptime: moment.now - startedAt, waiters: calls.count, logins: logins.count)
+        metrics.add(sessions.sorted { $0.key < $1.key }.map(\.value), at: moment)
+        return .text(metrics.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
+    }
+
+    /// Serves `GET /v1/doctor`.
+    func serveDoctor(on connection: Connection) {
+        Task {
+            let checks = await ports.diagnostics.checks()
+            connection.answer(.json(["checks": .array(checks.map(\.json))]))
+        }
+    }
+}
+
+extension DiagnosticCheck {
+    fileprivate var json: JSONValue {
+        var object = JSONObject()
+        object["name"] = .string(name)
+        object["ok"] = verdict == .warning ? "warning" : .bool(verdict == .good)
+        object["detail"] = .string(detail)
+        object["remedy"] = remedy.map { .string($0) }
+        return .object(object)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+extension SessionAgent {
+    /// Serves `POST /v1/lock`, when the keys are gone.
+    func serveLock(on connection: Connection) {
+        Task {
+            await lock()
+            connection.answer(.json(["locked": .bool(!isServing)]))
+        }
+    }
+
+    /// Serves `POST /v1/unlock`.
+    func serveUnlock(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
+        let passphrase = try RequestBody(request.body, members: ["passphrase"]).string("passphrase")
+        Task {
+            do throws(RequestFailure) {
+                try await unlock(passphrase: passphrase.map { Array($0.utf8) })
+                connection.answer(.json(["locked": .bool(!isServing)]))
+            } catch {
+                connection.answer(Answer(error))
+            }
+        }
+    }
+
+    /// Serves `GET /v1/vault`.
+    func serveVaultStatus(on connection: Connection) {
+        onStoreThread {
+            $0.vaultStatus()
+        } then: {
+            connection.answer(.json($1.json))
+        }
+    }
+
+    /// Serves the requests that change how the store is unlocked; each answers with how it stands then.
+    func serveVaultChange(
+        on connection: Connection,
+        _ change: @escaping @Sendable (any StoreControlling) throws(StoreRefusal) -> Void
+    ) {
+        onStoreThread { store -> Answer in
+            do throws(StoreRefusal) {
+                try change(store)
+                return .json(store.vaultStatus().json)
+            } catch {
+                return Answer(RequestFailure(error))
+            }
+        } then: {
+            connection.answer($1)
+        }
+    }
+
+    func servePassphraseChange(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
+        let body = try RequestBody(request.body, members: ["old", "new"])
+        let old = Array(try body.requiredString("old").utf8)
+        let new = Array(try body.requiredString("new").utf8)
+        serveVaultChange(on: connection) { store throws(StoreRefusal) in
+            try store.changePassphrase(from: old, to: new)
+        }
+    }
+
+    func serveSlot(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        _ change: @escaping @Sendable (any StoreControlling, SlotRequest) throws(StoreRefusal) -> Void
+    ) throws(RequestFailure) {
+        let slot = try SlotRequest(request.body)
+        serveVaultChange(on: connection) { store throws(StoreRefusal) in try change(store, slot) }
+    }
+}
+
+extension SlotRequest {
+    init(_ bytes: [UInt8]) throws(RequestFailure) {
+        let body = try RequestBody(bytes, members: ["type", "passphrase", "path", "command", "credential"])
+        switch try body.requiredString("type") {
+        case "passphrase": self = .passphrase(Array(try body.requiredString("passphrase").utf8))
+        case "keyfile": self = .keyFile(path: try body.string("path"))
+        case "command":
+            guard let command = try body.strings("command"), !command.isEmpty else {
+                throw RequestFailure(code: .badRequest, message: "command is a non-empty array of strings.")
+            }
+            self = .command(command)
+        case "systemd-cred": self = .systemdCredential(name: try body.string("credential"))
+        default:
+            let message = "type is passphrase, keyfile, command or systemd-cred."
+            throw RequestFailure(code: .badRequest, message: message)
+        }
+    }
+}
+
+extension VaultStatus {
+    var json: JSONValue {
+        var object = JSONObject()
+        object["state"] = .string(state.rawValue)
+        object["vault_id"] = vaultID.map { .string($0) }
+        object["epoch"] = .integer(epoch)
+        object["slots"] = .array(
+            slots.map { slot in
+                ["index": .integer(slot.index), "type": .string(slot.type), "detail": .string(slot.detail)]
+            }
+        )
+        return .object(object)
+    }
+}

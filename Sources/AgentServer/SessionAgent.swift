@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import NIOCore
+import NIOPosix
+import SealedStore
+import TokenCore
+
+/// All sessions, and everything that may be done with them; runs on the event loop that serves the socket.
+///
+/// So there is no hop between a request's bytes and the state it reads. Applying an event never suspends:
+/// whatever takes long runs elsewhere and comes back as another event.
+package actor SessionAgent {
+    /// Whether refreshes may start.
+    enum Phase: Equatable {
+        case working
+        /// Waiting for what is in flight, to wipe the keys then.
+        case locking
+        case locked
+        /// Waiting for what is in flight, to end then.
+        case stopping
+    }
+
+    nonisolated let eventLoop: any EventLoop
+    nonisolated private let executor: any SerialExecutor
+    nonisolated package var unownedExecutor: UnownedSerialExecutor {
+        unsafe executor.asUnownedSerialExecutor()
+    }
+
+    let ports: AgentPorts
+    let identity: AgentIdentity
+    let pool: NIOThreadPool
+    let scratch = OutputBuffer()
+    let startedAt: Instant
+    let onShutdownRequest: @Sendable () -> Void
+
+    var configuration: AgentConfiguration
+    var sessions: [SessionName: KeptSession] = [:]
+    var phase = Phase.locked
+    /// Requests for tokens that wait, by the name the session knows them under.
+    var calls: [WaiterID: TokenCall] = [:]
+    var logins: [LoginNumber: LoginConversation] = [:]
+    var subscribers: [ObjectIdentifier: Subscriber] = [:]
+    /// Requests and commits under way that a lock or a stop waits for.
+    var inFlight = 0
+    /// Work handed to the store's thread and not finished.
+    var storeJobs = 0
+    var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    private var wakeQueue = WakeQueue()
+    private var alarm: (time: Instant, task: Scheduled<Void>)?
+    private var nextNumber: UInt64 = 1
+
+    package init(
+        configuration: AgentConfiguration,
+        ports: AgentPorts,
+        identity: AgentIdentity,
+        eventLoop: any EventLoop,
+        pool: NIOThreadPool,
+        onShutdownRequest: @escaping @Sendable () -> Void
+    ) {
+        self.configuration = configuration
+        self.ports = ports
+        self.identity = identity
+        self.eventLoop = eventLoop
+        executor = eventLoop.executor
+        self.pool = pool
+        self.onShutdownRequest = onShutdownRequest
+        startedAt = ports.timekeeper.now
+    }
+
+    var isServing: Bool { phase == .working || phase == .stopping }
+
+    /// A number nothing else in this process is known by.
+    func freshNumber() -> UInt64 {
+        defer { nextNumber += 1 }
+        return nextNumber
+    }
+
+    func log(
+        _ level: Logger.Level,
+        _ message: Logger.Message,
+        _ name: SessionName,
+        _ more: Logger.Metadata = [:]
+    ) {
+        ports.logger.log(
+            level: level,
+            message,
+            metadata: more.merging(["session": "\(name)"]) { first, _ in first }
+        )
+    }
+}
+
+// MARK: Events
+
+extension SessionAgent {
+    /// Lets an event change a session, then does what follows from it.
+    func apply(_ name: SessionName, _ event: (inout Session, Moment) -> [Effect]) {
+        guard let index = sessions.index(forKey: name) else { return }
+        let moment = ports.timekeeper.moment
+        let effects = event(&sessions.values[index].session, moment)
+        perform(effects, for: name, at: moment)
+        planWake(name)
+    }
+
+    /// Asks the session when it next needs attention, and sets the alarm for it.
+    func planWake(_ name: SessionName) {
+        wakeQueue.plan(name, at: sessions[name]?.session.wakeTime)
+        setAlarm()
+    }
+
+    func planNothing() {
+        wakeQueue.removeAll()
+        setAlarm()
+    }
+
+    /// Wakes every session that is due; called by the alarm, and by housekeeping because a suspended machine's
+    /// timers come late.
+    package func timeReached() {
+        guard phase == .working || phase == .stopping else { return }
+        for name in wakeQueue.takeDue(at: ports.timekeeper.now) {
+            let jitter = ports.chance()
+            apply(name) { session, moment in session.timeReached(moment, jitter: jitter) }
+        }
+        setAlarm()
+    }
+
+    private func setAlarm() {
+        guard let next = wakeQueue.next else {
+            alarm?.task.cancel()
+            alarm = nil
+            return
+        }
+        if let alarm, alarm.time == next { return }
+        alarm?.task.cancel()
+        // A session that is due again at once can not stop the loop; a far plan is looked at again within the hour.
+        let delay = min(max(.milliseconds(5), next - ports.timekeeper.now), .seconds(3_600))
+        let task = eventLoop.scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) { [weak self] in
+            guard let self else { return }
+            assumeIsolated { agent in
+                agent.alarm = nil
+                agent.timeReached()
+            }
+        }
+        alarm = (next, task)
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+extension SessionStatus {
+    /// The session as `GET /v1/sessions/NAME` shows it.
+    func json(_ settings: SessionSettings, at moment: Moment) -> JSONValue {
+        var object = JSONObject()
+        object["session"] = .string(name.description)
+        object["state"] = .string(state.rawValue)
+        object["kind"] = .string(settings.kind)
+        object["issuer"] = .string(settings.issuer)
+        object["account"] = subject.map { .string($0) }
+        addTimes(to: &object, at: moment)
+        object["scope"] = .strings(scope)
+        object["rotation"] = .string(rotation?.word ?? "unknown")
+        object["storage"] = .string(storage.word)
+        object["reason"] = reason.map { .string($0.rawValue) }
+        object["message"] = message.map { .string($0) }
+        object["waiters"] = .integer(waiters)
+        addHistory(to: &object)
+        object["remedy"] = remedy.map { .string($0) }
+        object["kept"] = .object(
+            JSONObject(keptMembers.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
+        )
+        return .object(object)
+    }
+
+    private func addTimes(to object: inout JSONObject, at moment: Moment) {
+        func epoch(_ instant: Instant) -> JSONValue {
+            .integer(moment.wallTime(at: instant).secondsSince1970)
+        }
+        func seconds(_ duration: Duration) -> JSONValue { .integer(max(0, duration.wholeSeconds)) }
+        object["expires_at"] = tokenExpiresAt.map(epoch)
+        object["expires_in"] = tokenExpiresAt.map { seconds($0 - moment.now) }
+        object["next_refresh_at"] = nextRefreshAt.map(epoch)
+        object["next_refresh_in"] = nextRefreshAt.map { seconds($0 - moment.now) }
+        object["refresh_expires_at"] = refreshExpiresAt.map(epoch)
+        object["logged_in_at"] = loggedInAt.map(epoch)
+        object["session_age"] = loggedInAt.map { seconds(moment.now - $0) }
+    }
+
+    private func addHistory(to object: inout JSONObject) {
+        object["last_refresh_at"] = history.lastRefreshAt.map { .integer($0.secondsSince1970) }
+        object["refreshes"] = .integer(history.refreshes)
+        let failures = history.failures.sorted { $0.key.rawValue < $1.key.rawValue }
+        object["failures"] = .object(JSONObject(failures.map { ($0.key.rawValue, .integer($0.value)) }))
+        guard let failure = history.lastFailure else { return }
+        var error = JSONObject()
+        error["class"] = .string(failure.kind.rawValue)
+        error["code"] = failure.code.map { .string($0) }
+        error["message"] = .string(failure.message)
+        error["at"] = history.lastFailureAt.map { .integer($0.secondsSince1970) }
+        object["last_error"] = .object(error)
+    }
+}
+
+extension RotationHabit {
+    fileprivate var word: String {
+        switch self {
+        case .unknown: "unknown"
+        case .rotates: "rotates"
+        case .keeps: "keeps"
+        }
+    }
+}
+
+extension CommitOutcome {
+    fileprivate var word: String {
+        switch self {
+        case .durable: "durable"
+        case .lifeboat: "lifeboat"
+        case .memoryOnly: "memory_only"
+        }
+    }
+}
+
+extension JSONObject {
+    /// An object of members whose names are unique.
+    init(_ members: some Sequence<(String, JSONValue)>) {
+        self.init()
+        for (name, value) in members { self[name] = value }
+    }
+}

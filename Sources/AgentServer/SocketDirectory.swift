@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The directory a socket lives in: made if it is missing, refused if anyone else could change it.
+struct SocketDirectory {
+    let path: String
+
+    /// Makes sure that `path` is a directory of ours with mode 0700.
+    ///
+    /// Missing directories are made with mode 0700 whatever the umask. The directory itself may not be a symbolic
+    /// link; those above it are resolved, and each must belong to us or to root and be writable for nobody else
+    /// (or be sticky, as `/tmp` is).
+    init(preparing path: String) throws(ListenFailure) {
+        self.path = path
+        try Self.create(path)
+        try Self.checkParents(of: path)
+        let status = try Self.status(of: path)
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw .unsafeDirectory(path: path, reason: "it is not a directory")
+        }
+        guard status.st_uid == geteuid() else {
+            throw .unsafeDirectory(path: path, reason: "it belongs to user \(status.st_uid)")
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            let mode = String(status.st_mode & 0o777, radix: 8)
+            throw .unsafeDirectory(path: path, reason: "its mode is \(mode), not 700")
+        }
+    }
+
+    private static func create(_ path: String) throws(ListenFailure) {
+        let previous = umask(0o077)
+        defer { _ = umask(previous) }
+        try createMissing(path)
+    }
+
+    private static func createMissing(_ path: String) throws(ListenFailure) {
+        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        let parent = parent(of: path)
+        guard errno == ENOENT, parent != path else { throw failure("make", path) }
+        try createMissing(parent)
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
+    }
+
+    /// Everything above must be as trustworthy as the directory itself: who can rename it can replace it.
+    private static func checkParents(of path: String) throws(ListenFailure) {
+        guard let resolved = unsafe realpath(parent(of: path), nil) else { throw failure("resolve", path) }
+        defer { unsafe free(resolved) }
+        var current = unsafe String(cString: resolved)
+        while true {
+            let status = try status(of: current)
+            guard status.st_uid == geteuid() || status.st_uid == 0 else {
+                throw .unsafeDirectory(path: current, reason: "it belongs to user \(status.st_uid)")
+            }
+            guard status.st_mode & 0o022 == 0 || status.st_mode & S_ISVTX != 0 else {
+                throw .unsafeDirectory(path: current, reason: "others may write to it")
+            }
+            guard current != "/" else { return }
+            current = parent(of: current)
+        }
+    }
+
+    private static func status(of path: String) throws(ListenFailure) -> stat {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { throw failure("examine", path) }
+        return status
+    }
+
+    static func parent(of path: String) -> String {
+        var trimmed = path[...]
+        while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }
+        guard let slash = trimmed.lastIndex(of: "/") else { return "." }
+        return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+    }
+
+    static func failure(_ operation: String, _ path: String) -> ListenFailure {
+        .system(operation: operation, path: path, reason: unsafe String(cString: strerror(errno)))
+    }
+}

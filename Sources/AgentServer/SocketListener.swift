@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+
+/// Accepts peers of our own uid and gives each a ``Connection``; keeps its socket in place.
+final class SocketListener: @unchecked Sendable {
+    // Unchecked: every property that changes is confined to the event loop.
+    private let eventLoop: any EventLoop
+    private let agent: any RequestAnswering
+    private let limits: RequestLimits
+    private let logger: Logger
+    private let register: ConnectionRegister
+    private let shared = OutputBuffer()
+    private var socket: ListeningSocket?
+    private var channel: (any Channel)?
+
+    /// How long accepting pauses when descriptors run out; those that are open are served on.
+    private static let acceptPause = TimeAmount.milliseconds(500)
+
+    init(
+        eventLoop: any EventLoop,
+        agent: any RequestAnswering,
+        limits: RequestLimits,
+        logger: Logger,
+        register: ConnectionRegister
+    ) {
+        self.eventLoop = eventLoop
+        self.agent = agent
+        self.limits = limits
+        self.logger = logger
+        self.register = register
+    }
+
+    /// Begins to accept on `socket`.
+    func start(on socket: ListeningSocket) -> EventLoopFuture<Void> {
+        ServerBootstrap(group: eventLoop)
+            .serverChannelOption(.maxMessagesPerRead, value: 16)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(
+                        AcceptBackoffHandler(shouldForwardIOErrorCaught: false) { _ in Self.acceptPause }
+                    )
+                }
+            }
+            .childChannelOption(.maxMessagesPerRead, value: 4)
+            .childChannelOption(.writeBufferWaterMark, value: waterMark)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.welcome(channel) }
+            }
+            .withBoundSocket(socket.descriptor)
+            .map { channel in
+                self.socket = socket
+                self.channel = channel
+            }
+    }
+
+    private var waterMark: ChannelOptions.Types.WriteBufferWaterMark {
+        .init(low: limits.unreadAnswers / 4, high: limits.unreadAnswers)
+    }
+
+    /// Lets in peers of our own uid only, before a byte of theirs is read.
+    private func welcome(_ channel: any Channel) throws {
+        guard let peer = Peer(of: channel), peer.userID == geteuid() else {
+            let user = Peer(of: channel).map { "\($0.userID)" } ?? "unknown"
+            logger.warning("refused a peer of another user", metadata: ["uid": "\(user)"])
+            throw ChannelError.operationUnsupported
+        }
+        let connection = Connection(peer: peer, limits: limits, agent: agent, shared: shared)
+        guard register.admit(connection) else {
+            logger.warning("refused a connection: all are in use")
+            throw ChannelError.operationUnsupported
+        }
+        connection.onRequest = { [register] in register.touch($0) }
+        connection.onClose = { [register] in register.remove($0) }
+        try channel.pipeline.syncOperations.addHandler(connection)
+    }
+
+    /// What has to be looked after twice a minute.
+    /// - Returns: whether the agent can still be reached.
+    func housekeep() -> Bool {
+        register.closeUnused()
+        guard let socket, let path = socket.path, !socket.isInPlace else { return true }
+        return rebind(path)
+    }
+
+    /// The socket's file is gone or another's: makes it anew, unless another agent is there now.
+    private func rebind(_ path: String) -> Bool {
+        do {
+            let socket = try ListeningSocket.bind(to: path)
+            let old = channel
+            start(on: socket).whenComplete { _ in old?.close(promise: nil) }
+            logger.warning("the socket's file was gone and has been made again")
+            return true
+        } catch {
+            logger.error("the socket is lost", metadata: ["reason": "\(error)"])
+            return false
+        }
+    }
+
+    /// Accepts nobody any more and removes the socket's file; open connections go on.
+    func stopAccepting() {
+        socket?.removeFile()
+        channel?.close(promise: nil)
+        channel = nil
+        socket = nil
+        register.closeIdle()
+    }
+
+    func closeConnections() {
+        register.closeAll()
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The parameters of `GET …/token`.
+struct TokenQuery: Equatable {
+    var variant = TokenVariant.primary
+    var minimumValidity: Duration?
+    var timeout: Duration?
+    var wantsIDToken = false
+
+    /// Seconds a caller may ask for; keeps arithmetic far from its limits.
+    private static let mostSeconds: Int64 = 1_000_000_000
+
+    init() {}
+
+    /// Reads a query; unknown, repeated or malformed parameters are refused, so that a typing error is not
+    /// silently another request.
+    init(_ query: some StringProtocol) throws(RequestFailure) {
+        guard let parameters = PercentCoding.parameters(of: query) else {
+            throw RequestFailure(code: .badRequest, message: "The query is not properly encoded.")
+        }
+        var seen: Set<String> = []
+        var scopes: [String] = []
+        var audience: String?
+        for (name, value) in parameters {
+            guard seen.insert(name).inserted || name == "scope" else {
+                throw RequestFailure(code: .badRequest, message: "The parameter \(name) is given twice.")
+            }
+            switch name {
+            case "min_valid": minimumValidity = try Self.seconds(value, of: name)
+            case "timeout": timeout = try Self.seconds(value, of: name)
+            case "scope": scopes += try Self.scopes(value)
+            case "audience": audience = try Self.audience(value)
+            case "kind": wantsIDToken = try Self.isIDToken(value)
+            default:
+                throw RequestFailure(code: .badRequest, message: "There is no such query parameter.")
+            }
+        }
+        variant = TokenVariant(scopes: scopes, audience: audience)
+    }
+
+    private static func seconds(_ text: String, of name: String) throws(RequestFailure) -> Duration {
+        guard let seconds = Int64(text), (0...mostSeconds).contains(seconds) else {
+            let message = "\(name) is a whole number of seconds, 0 to \(mostSeconds)."
+            throw RequestFailure(code: .badRequest, message: message)
+        }
+        return .seconds(seconds)
+    }
+
+    /// Scope tokens of printable ASCII without quotes and backslashes (RFC 6749 §3.3).
+    private static func scopes(_ text: String) throws(RequestFailure) -> [String] {
+        let scopes = text.split(separator: " ").map(String.init)
+        let isValid = scopes.allSatisfy { scope in
+            scope.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+        }
+        guard isValid else {
+            throw RequestFailure(
+                code: .badRequest,
+                message: "A scope holds characters that scopes can not have."
+            )
+        }
+        return scopes
+    }
+
+    private static func audience(_ text: String) throws(RequestFailure) -> String? {
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw RequestFailure(code: .badRequest, message: "The audience is not printable ASCII.")
+        }
+        return text.isEmpty ? nil : text
+    }
+
+    private static func isIDToken(_ text: String) throws(RequestFailure) -> Bool {
+        switch text {
+        case "id": return true
+        case "access": return false
+        default: throw RequestFailure(code: .badRequest, message: "kind is access or id.")
+        }
+    }
+}
