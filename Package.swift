@@ -164,7 +164,13 @@ let package = Package(
         ),
         .testTarget(
             name: "AgentServerTests",
-            dependencies: ["AgentServer", "AgentProtocol", "SealedStore", "TokenCore", "TestSupport"],
+            dependencies: [
+                "AgentServer", "AgentProtocol", "SealedStore", "StrictJSON", "TokenCore", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: testing
         ),
         .testTarget(

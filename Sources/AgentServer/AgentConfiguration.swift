@@ -24,6 +24,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
     package var endCodes: Set<String>
+    /// Prints the password for ``SilentLogin/command``; empty when there is none.
+    package var reauthCommand: [String]
 
     package init(
         policy: SessionPolicy,
@@ -31,7 +33,8 @@ package struct SessionSettings: Equatable, Sendable {
         issuer: String,
         fingerprint: String,
         refreshCodes: Set<String> = [],
-        endCodes: Set<String> = []
+        endCodes: Set<String> = [],
+        reauthCommand: [String] = []
     ) {
         self.policy = policy
         self.kind = kind
@@ -39,5 +42,6 @@ package struct SessionSettings: Equatable, Sendable {
         self.fingerprint = fingerprint
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
+        self.reauthCommand = reauthCommand
     }
 }

@@ -10,6 +10,7 @@ package struct AgentPorts: Sendable {
     package var authorization: any AuthorizationServing
     package var store: any StoreControlling
     package var vault: Vault
+    package var commands: any CommandRunning
     package var configuration: any ConfigurationProviding
     package var diagnostics: any DiagnosticsProviding
     package var observer: any EventObserving
@@ -22,6 +23,7 @@ package struct AgentPorts: Sendable {
         authorization: any AuthorizationServing,
         store: any StoreControlling,
         vault: Vault,
+        commands: any CommandRunning,
         configuration: any ConfigurationProviding,
         diagnostics: any DiagnosticsProviding,
         observer: any EventObserving,
@@ -32,6 +34,7 @@ package struct AgentPorts: Sendable {
         self.authorization = authorization
         self.store = store
         self.vault = vault
+        self.commands = commands
         self.configuration = configuration
         self.diagnostics = diagnostics
         self.observer = observer

@@ -23,6 +23,8 @@ extension SessionAgent {
         case .finishLogin(let number, let result): finishLogin(number, result, for: name)
         case .finishLogout(let result): finishLogout(result, for: name)
         case .erase(let secret): erase(secret)
+        case .reauthenticate(let number, let ways, let account):
+            reauthenticate(number, ways, account: account, for: name)
         case .notify(let event): announce(event, for: name, at: moment)
         }
     }

@@ -165,7 +165,8 @@ extension Effect {
     fileprivate var startsSomething: Bool {
         switch self {
         case .reserve, .refresh, .reply: true
-        case .commit, .release, .forget, .revoke, .discard, .finishLogin, .finishLogout, .erase, .notify:
+        case .commit, .release, .forget, .revoke, .discard, .finishLogin, .finishLogout, .erase,
+            .reauthenticate, .notify:
             false
         }
     }

@@ -11,7 +11,7 @@ extension SessionStatus {
         object["state"] = .string(state.rawValue)
         object["kind"] = .string(settings.kind)
         object["issuer"] = .string(settings.issuer)
-        object["account"] = subject.map { .string($0) }
+        object["account"] = (account ?? subject).map { .string($0) }
         addTimes(to: &object, at: moment)
         object["scope"] = .strings(scope)
         object["rotation"] = .string(rotation?.word ?? "unknown")
