@@ -1,9 +1,53 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <stdint.h>
 #include <sys/types.h>
 
 /// Makes this process undumpable and refuses core dumps; returns 0, or -1 with errno.
 int hardening_refuse_inspection(void);
 
+/// Refuses new privileges on any later exec, for this process and its children; returns 0, or -1 with errno.
+int hardening_refuse_new_privileges(void);
+
+/// Refuses memory that is writable and executable, where the kernel knows how (Linux 6.3); returns 0, or -1.
+int hardening_refuse_writable_code(void);
+
+/// Restores the default action of every signal that means a crash, so that no handler prints memory.
+void hardening_restore_crash_signals(void);
+
+/// Opens /dev/null in place of standard input, output or error that is closed; returns 0, or -1 with errno.
+int hardening_fill_standard_descriptors(void);
+
+/// Whether this process runs with more rights than the user who started it (set-uid, set-gid, capabilities).
+int hardening_has_borrowed_privileges(void);
+
+/// Asks for `signal` when the parent process ends; returns 0, or -1 with errno.
+int hardening_signal_when_parent_ends(int signal);
+
 /// Reads who connected a Unix stream socket, as the kernel noted it at connect time; returns 0, or -1 with errno.
 int hardening_peer_credentials(int descriptor, pid_t *pid, uid_t *uid);
+
+/// Opens a descriptor that stands for the peer's process (SO_PEERPIDFD, Linux 6.5); returns it, or -1 with errno.
+int hardening_peer_process(int socket);
+
+/// Nanoseconds since boot, suspend included (CLOCK_BOOTTIME).
+int64_t hardening_boot_clock(void);
+
+/// Kilobytes of this process's memory that are locked (VmLck), or -1.
+int64_t hardening_locked_kilobytes(void);
+
+/// Writes the kernel's random name for this boot, 36 characters and a NUL; returns 0, or -1 with errno.
+int hardening_boot_id(char id[37]);
+
+/// Opens a descriptor that becomes readable when the child `process` ends; returns it, or -1 with errno.
+int hardening_open_process(pid_t process);
+
+/// Makes a pipe whose ends close on exec; returns 0, or -1 with errno.
+int hardening_pipe(int ends[2]);
+
+/// Starts `executable` (looked up in PATH) as a child with default signals and no descriptors but those named.
+///
+/// `descriptors[i]` is what the child's descriptor `i` is in this process, not below `i`, or -1 for /dev/null. The
+/// child is in a session of its own, or else in a process group of its own. Returns 0, or the error number.
+int hardening_spawn(const char *executable, char *const arguments[], char *const environment[],
+                    const int *descriptors, int count, const char *directory, int new_session, pid_t *child);
