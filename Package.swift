@@ -86,10 +86,20 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .target(
+            name: "CommandExecution",
+            dependencies: [
+                "CHardening", "TokenCore",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(name: "CWipingAllocator"),
         .executableTarget(
             name: "tokenagent",
             dependencies: [
-                "CHardening", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient",
+                "CHardening", "CWipingAllocator", "CommandExecution", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient",
                 "AgentServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
@@ -170,6 +180,14 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: testing
+        ),
+        .testTarget(
+            name: "CommandExecutionTests",
+            dependencies: [
+                "CommandExecution", "TokenCore", "TestSupport",
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: testing
         ),

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// One program to run, as it travels to the runner process.
+///
+/// On the wire: payload length (4 bytes), number (8), time limit in milliseconds (4), count of arguments (2), count
+/// of environment entries (2), then that many strings, each after its length (4); integers big-endian, strings
+/// UTF-8 without NUL, environment entries as `NAME=value`.
+package struct CommandRequest: Equatable, Sendable {
+    /// Chosen by the sender; comes back in the reply.
+    package var number: UInt64
+    package var command: [String]
+    package var environment: [String: String]
+    package var timeLimit: Duration
+
+    package init(number: UInt64, command: [String], environment: [String: String], timeLimit: Duration) {
+        self.number = number
+        self.command = command
+        self.environment = environment
+        self.timeLimit = timeLimit
+    }
+}
+
+/// How a program ended, as it travels back from the runner process.
+///
+/// On the wire: payload length (4), number (8), 0 for a result or 1 for a failure (1), exit status (4), then the
+/// output or the failure's message to the end.
+package struct CommandReply: Equatable, Sendable {
+    package var number: UInt64
+    package var outcome: Result<CommandResult, CommandFailure>
+
+    package init(number: UInt64, outcome: Result<CommandResult, CommandFailure>) {
+        self.number = number
+        self.outcome = outcome
+    }
+}
+
+/// Sizes both ends agree on.
+package enum CommandLimits {
+    /// Longest frame; the longest output fits with room for its header.
+    package static let frame = 128 * 1024
+    /// Most bytes of standard output that are kept; a program that writes more has failed.
+    package static let output = 64 * 1024
+    /// Programs run at the same time; more wait.
+    package static let concurrentCommands = 8
+}
+
+extension CommandRequest {
+    package var frame: [UInt8] {
+        var payload = ByteWriter()
+        payload.append(number)
+        payload.append(UInt32(clamping: timeLimit.saturatedNanoseconds / 1_000_000))
+        payload.append(UInt16(clamping: command.count))
+        payload.append(UInt16(clamping: environment.count))
+        for text in command { payload.append(text) }
+        for (name, value) in environment.sorted(by: { $0.key < $1.key }) {
+            payload.append("\(name)=\(value)")
+        }
+        return payload.framed
+    }
+
+    /// Reads the payload of a frame; `nil` when it is not one of ours.
+    package init?(payload: [UInt8]) {
+        var reader = ByteReader(payload)
+        guard let number: UInt64 = reader.integer(), let milliseconds: UInt32 = reader.integer(),
+            let argumentCount: UInt16 = reader.integer(), let entryCount: UInt16 = reader.integer()
+        else { return nil }
+        var command: [String] = []
+        for _ in 0..<argumentCount {
+            guard let text = reader.string() else { return nil }
+            command.append(text)
+        }
+        var environment: [String: String] = [:]
+        for _ in 0..<entryCount {
+            guard let entry = reader.string(), let mark = entry.firstIndex(of: "=") else { return nil }
+            environment[String(entry[..<mark])] = String(entry[entry.index(after: mark)...])
+        }
+        guard reader.isAtEnd, !command.isEmpty else { return nil }
+        self.init(
+            number: number,
+            command: command,
+            environment: environment,
+            timeLimit: .milliseconds(Int64(milliseconds))
+        )
+    }
+}
+
+extension CommandReply {
+    package var frame: [UInt8] {
+        var payload = ByteWriter()
+        payload.append(number)
+        switch outcome {
+        case .success(let result):
+            payload.append(UInt8(0))
+            payload.append(UInt32(bitPattern: result.status))
+            payload.bytes += result.standardOutput
+        case .failure(let failure):
+            payload.append(UInt8(1))
+            payload.append(UInt32(0))
+            payload.bytes += Array(failure.message.utf8)
+        }
+        return payload.framed
+    }
+
+    /// Reads the payload of a frame; `nil` when it is not one of ours.
+    package init?(payload: [UInt8]) {
+        var reader = ByteReader(payload)
+        guard let number: UInt64 = reader.integer(), let kind: UInt8 = reader.integer(),
+            let status: UInt32 = reader.integer()
+        else { return nil }
+        switch kind {
+        case 0:
+            let result = CommandResult(status: Int32(bitPattern: status), standardOutput: reader.rest)
+            self.init(number: number, outcome: .success(result))
+        case 1:
+            let message = String(decoding: reader.rest, as: UTF8.self)
+            self.init(number: number, outcome: .failure(CommandFailure(message: message)))
+        default: return nil
+        }
+    }
+}
+
+private struct ByteWriter {
+    var bytes: [UInt8] = []
+
+    mutating func append(_ value: some FixedWidthInteger) {
+        for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
+        }
+    }
+
+    mutating func append(_ text: String) {
+        append(UInt32(clamping: text.utf8.count))
+        bytes += Array(text.utf8)
+    }
+
+    var framed: [UInt8] {
+        var frame = ByteWriter()
+        frame.append(UInt32(clamping: bytes.count))
+        return frame.bytes + bytes
+    }
+}
+
+private struct ByteReader {
+    private let bytes: [UInt8]
+    private var index = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    var isAtEnd: Bool { index == bytes.count }
+
+    var rest: [UInt8] { Array(bytes[index...]) }
+
+    mutating func integer<Value: FixedWidthInteger>() -> Value? {
+        let count = Value.bitWidth / 8
+        guard bytes.count - index >= count else { return nil }
+        let value = bytes[index..<index + count].reduce(Value(0)) {
+            ($0 << 8) | Value(truncatingIfNeeded: $1)
+        }
+        index += count
+        return value
+    }
+
+    mutating func string() -> String? {
+        guard let count: UInt32 = integer(), bytes.count - index >= Int(count) else { return nil }
+        defer { index += Int(count) }
+        let text = bytes[index..<index + Int(count)]
+        guard !text.contains(0) else { return nil }
+        return String(validating: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import Glibc
+import Synchronization
+import TokenCore
+
+/// The process that runs other programs on the agent's behalf; it never sees the agent's memory or store.
+///
+/// It is this executable in another form, started before the agent holds any secret, and ends when the agent's
+/// end of the socket closes.
+@safe
+package final class CommandRunnerProcess: Sendable {
+    private let socket: Int32
+    private let environment: [String: String]
+    /// Process groups that are running now.
+    private let running = Mutex<Set<pid_t>>([])
+    /// Serialises whole frames.
+    private let writing = Mutex(())
+    private let places = CountingGate(CommandLimits.concurrentCommands)
+
+    /// Serves the agent at the other end of `socket`; programs inherit `environment`.
+    package init(socket: Int32, environment: [String: String]) {
+        self.socket = socket
+        self.environment = environment
+    }
+
+    /// Serves until the agent is gone, then stops what still runs.
+    package func serve() {
+        while let payload = readFrame(), let request = CommandRequest(payload: payload) {
+            places.enter()
+            startThread { [self] in
+                run(request)
+                places.leave()
+            }
+        }
+        running.withLock { groups in
+            for group in groups { kill(-group, SIGTERM) }
+        }
+    }
+
+    private func run(_ request: CommandRequest) {
+        let outcome: Result<CommandResult, CommandFailure>
+        do {
+            let program = try RunningProgram.start(request, inheriting: environment)
+            _ = running.withLock { $0.insert(program.process) }
+            defer { _ = running.withLock { $0.remove(program.process) } }
+            outcome = .success(try program.finish(within: request.timeLimit))
+        } catch {
+            outcome = .failure(error)
+        }
+        let reply = CommandReply(number: request.number, outcome: outcome).frame
+        writing.withLock { _ in writeAll(reply) }
+    }
+
+    private func readFrame() -> [UInt8]? {
+        guard let header = readExactly(4) else { return nil }
+        let count = header.reduce(0) { $0 << 8 | Int($1) }
+        guard count <= CommandLimits.frame else { return nil }
+        return readExactly(count)
+    }
+
+    private func readExactly(_ count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe read(socket, buffer.baseAddress?.advanced(by: filled), count - filled)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else { return nil }
+            filled += got
+        }
+        return bytes
+    }
+
+    private func writeAll(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe send(
+                    socket,
+                    buffer.baseAddress?.advanced(by: sent),
+                    bytes.count - sent,
+                    Int32(MSG_NOSIGNAL)
+                )
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import Glibc
+import TokenCore
+
+/// A program about to be started as a child of this process, with nothing inherited that is not named here.
+package struct ProgramStart: Sendable {
+    /// Where the child stands relative to our terminal and our signals.
+    package enum Placement: Sendable {
+        /// Own process group: signals of the terminal do not reach it, and it can be killed with its children.
+        case ownGroup
+        /// Own session: no terminal at all.
+        case ownSession
+    }
+
+    /// A path, or a name looked up in `PATH`.
+    package var executable: String
+    /// Including the program's own name as the first.
+    package var arguments: [String]
+    package var environment: [String: String]
+    /// What the child's descriptors are in this process.
+    ///
+    /// Missing standard ones become `/dev/null`, all others are closed.
+    package var descriptors: [Int32: Int32]
+    package var placement: Placement
+    package var directory: String?
+
+    package init(
+        executable: String,
+        arguments: [String],
+        environment: [String: String],
+        descriptors: [Int32: Int32] = [:],
+        placement: Placement,
+        directory: String? = nil
+    ) {
+        self.executable = executable
+        self.arguments = arguments
+        self.environment = environment
+        self.descriptors = descriptors
+        self.placement = placement
+        self.directory = directory
+    }
+
+    /// Starts the program and returns its process identifier.
+    package func start() throws(CommandFailure) -> pid_t {
+        let highest = max(2, descriptors.keys.max() ?? 2)
+        let table = (0...highest).map { descriptors[$0] ?? -1 }
+        var child: pid_t = 0
+        let entries = environment.map { "\($0.key)=\($0.value)" }
+        let error = unsafe withCStrings(arguments) { arguments in
+            unsafe withCStrings(entries) { entries in
+                unsafe hardening_spawn(
+                    executable,
+                    arguments,
+                    entries,
+                    table,
+                    Int32(table.count),
+                    directory,
+                    placement == .ownSession ? 1 : 0,
+                    &child
+                )
+            }
+        }
+        guard error == 0 else {
+            throw CommandFailure(
+                message: "can not run \(executable): \(unsafe String(cString: strerror(error)))"
+            )
+        }
+        return child
+    }
+}
+
+/// Lends `texts` as a NULL-terminated array of C strings.
+private func withCStrings<Result>(
+    _ texts: [String],
+    _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
+) -> Result {
+    var pointers = unsafe texts.map { unsafe strdup($0) } + [nil]
+    defer { for index in unsafe pointers.indices { unsafe free(pointers[index]) } }
+    return unsafe pointers.withUnsafeMutableBufferPointer { buffer in
+        var empty: UnsafeMutablePointer<CChar>? = nil
+        return unsafe withUnsafeMutablePointer(to: &empty) { unsafe body(buffer.baseAddress ?? $0) }
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import Glibc
+import TokenCore
+
+/// A started program whose standard output is being collected until it ends, writes too much or takes too long.
+struct RunningProgram {
+    /// For messages; its arguments are not shown, they may say more than a log should.
+    let name: String
+    let process: pid_t
+    /// Our end of the program's standard output.
+    let output: Int32
+
+    /// Starts `request` in a process group of its own.
+    static func start(
+        _ request: CommandRequest,
+        inheriting environment: [String: String]
+    ) throws(CommandFailure) -> RunningProgram {
+        let name = request.command.first ?? ""
+        var ends: [Int32] = [-1, -1]
+        guard unsafe hardening_pipe(&ends) == 0 else {
+            throw CommandFailure(message: "can not run \(name): \(unsafe String(cString: strerror(errno)))")
+        }
+        defer { close(ends[1]) }
+        let start = ProgramStart(
+            executable: name,
+            arguments: request.command,
+            environment: environment.merging(request.environment) { $1 },
+            descriptors: [1: ends[1], 2: 2],
+            placement: .ownGroup,
+            directory: environment["HOME"]
+        )
+        do {
+            return RunningProgram(name: name, process: try start.start(), output: ends[0])
+        } catch {
+            close(ends[0])
+            throw error
+        }
+    }
+
+    /// Collects the output and the exit status; afterwards the program is gone and the descriptor closed.
+    ///
+    /// What the program leaves running in the background may keep its standard output open: the end of the
+    /// program itself is what counts.
+    func finish(within timeLimit: Duration) throws(CommandFailure) -> CommandResult {
+        let deadline = ContinuousClock.now + timeLimit
+        let ended = hardening_open_process(process)
+        defer {
+            close(output)
+            if ended >= 0 { close(ended) }
+        }
+        var collected: [UInt8] = []
+        do {
+            try collect(into: &collected, until: deadline, ended: ended)
+        } catch {
+            kill(-process, SIGKILL)
+            _ = reap()
+            throw error
+        }
+        return CommandResult(status: reap(), standardOutput: collected)
+    }
+
+    private func collect(
+        into collected: inout [UInt8],
+        until deadline: ContinuousClock.Instant,
+        ended: Int32
+    ) throws(CommandFailure) {
+        var isOpen = true
+        while true {
+            var events = [
+                pollfd(fd: isOpen ? output : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: ended, events: Int16(POLLIN), revents: 0),
+            ]
+            let remaining = (deadline - .now).saturatedNanoseconds / 1_000_000
+            guard remaining > 0 else {
+                throw CommandFailure(message: "\(name) took too long and was stopped")
+            }
+            let count = unsafe poll(&events, 2, Int32(clamping: remaining))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw CommandFailure(message: "can not wait for \(name)") }
+            if events[0].revents != 0 { isOpen = try readSome(into: &collected) }
+            // Everything the program wrote is in the pipe by the time it has ended.
+            if events[1].revents != 0, events[0].revents == 0 { return }
+        }
+    }
+
+    /// Reads what is there.
+    /// - Returns: whether there may be more.
+    private func readSome(into collected: inout [UInt8]) throws(CommandFailure) -> Bool {
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        defer { chunk.wipe() }
+        let count = unsafe read(output, &chunk, chunk.count)
+        if count < 0 { return errno == EINTR }
+        guard collected.count + count <= CommandLimits.output else {
+            throw CommandFailure(message: "\(name) wrote more than \(CommandLimits.output / 1024) KiB")
+        }
+        // Room for all of it at once, so that growing leaves no copies behind.
+        if collected.isEmpty { collected.reserveCapacity(CommandLimits.output) }
+        collected += chunk[..<count]
+        return count > 0
+    }
+
+    /// Waits for the end; the exit status, or 128 + signal number.
+    private func reap() -> Int32 {
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7F
+        return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+    }
+}
+
+extension [UInt8] {
+    /// Overwrites the bytes with zeros, unless another copy shares them.
+    fileprivate mutating func wipe() {
+        unsafe withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            unsafe explicit_bzero(base, bytes.count)
+        }
+    }
+}
