@@ -95,11 +95,16 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .target(
+            name: "AgentSettings",
+            dependencies: ["PositionedTOML", "AgentProtocol", "TokenCore", "OAuthClient"],
+            swiftSettings: strict
+        ),
         .target(name: "CWipingAllocator"),
         .executableTarget(
             name: "tokenagent",
             dependencies: [
-                "CHardening", "CWipingAllocator", "CommandExecution", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient",
+                "CHardening", "CWipingAllocator", "CommandExecution", "AgentSettings", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient",
                 "AgentServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
@@ -181,6 +186,11 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ],
+            swiftSettings: testing
+        ),
+        .testTarget(
+            name: "AgentSettingsTests",
+            dependencies: ["AgentSettings", "OAuthClient", "TokenCore", "TestSupport"],
             swiftSettings: testing
         ),
         .testTarget(

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import TokenCore
+
+extension ConfiguredSession {
+    /// What the OAuth client needs to know.
+    ///
+    /// - Parameter seal: puts a client secret written in the file into the vault.
+    /// - Returns: the profile, or `nil` for a kind of server the client can not speak to.
+    /// - Throws: what `seal` throws.
+    package func profile<Failure: Error>(
+        sealing seal: (String) throws(Failure) -> SecretID
+    ) throws(Failure) -> ServerProfile? {
+        guard let kind = server.profileKind else { return nil }
+        let secret: ClientSecretSource
+        switch clientSecret {
+        case .none: secret = .none
+        case .literal(let text): secret = .sealed(try seal(text))
+        case .file(let path): secret = .file(path)
+        case .command(let command): secret = .command(command)
+        }
+        return ServerProfile(
+            kind: kind,
+            clientID: clientID,
+            clientSecret: secret,
+            authentication: authentication,
+            scopes: scopes,
+            flow: flow,
+            redirectPort: redirectPort,
+            audience: audience,
+            resources: resources,
+            trust: trust
+        )
+    }
+
+    /// Whom the session belongs to, for people.
+    package var issuerShown: String {
+        switch server {
+        case .oidc(let issuer): issuer
+        case .oauth2(let endpoints): issuer ?? endpoints.token
+        case .json(let json): json.refreshURL
+        case .cognito(let cognito): cognito.userPoolID
+        }
+    }
+
+    /// Who the tokens were given to and by whom: when this changes, the old tokens are not for the new server.
+    package var fingerprint: String {
+        switch server {
+        case .oidc(let issuer): "oidc \(issuer) \(clientID)"
+        case .oauth2(let endpoints): "oauth2 \(endpoints.token) \(clientID)"
+        case .json(let json): "json \(json.refreshURL)"
+        case .cognito(let cognito): "cognito \(cognito.endpoint ?? "") \(cognito.userPoolID) \(clientID)"
+        }
+    }
+}
+
+extension ServerSettings {
+    /// The same in the client's words, or `nil` for a kind the client can not speak to.
+    var profileKind: ServerProfile.Kind? {
+        switch self {
+        case .oidc(let issuer): .oidc(issuer: issuer)
+        case .oauth2(let endpoints): .oauth2(endpoints)
+        case .json, .cognito: nil
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+/// Guesses which word a misspelt one was meant to be.
+enum NearestWord {
+    /// The candidate that fewest edits turn into `word`, if that is at most a third of its letters.
+    static func to(_ word: String, among candidates: [String]) -> String? {
+        let letters = Array(word.prefix(64))
+        let nearest = candidates.map { (edits(letters, Array($0)), $0) }.min { $0 < $1 }
+        guard let (distance, candidate) = nearest, distance * 3 <= max(letters.count, candidate.count) else {
+            return nil
+        }
+        return candidate
+    }
+
+    /// The Levenshtein distance.
+    private static func edits(_ left: [Character], _ right: [Character]) -> Int {
+        var row = Array(0...right.count)
+        for (i, letter) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, other) in right.enumerated() {
+                let replaced = diagonal + (letter == other ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(replaced, row[j] + 1, diagonal + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+import PositionedTOML
+import TokenCore
+
+/// Who may use the session, and how it comes back without a person.
+extension SessionReader {
+    /// `reauth`; by default a person is asked.
+    mutating func reauthentication() -> [ReauthenticationStep] {
+        guard let words = table.strings("reauth") else { return [.prompt] }
+        let steps = words.compactMap { word in
+            ReauthenticationStep(word: word) { [table] in table.report("reauth", $0) }
+        }
+        if Set(steps).count < steps.count { table.report("reauth", "must not name a step twice") }
+        if let place = steps.firstIndex(of: .prompt), place < steps.count - 1 {
+            table.report("reauth", "\"prompt\" must be the last step: nothing is tried after a person")
+        }
+        if steps.contains(.clientCredentials), writtenSecrets.isEmpty {
+            table.report("reauth", "client_credentials needs a client_secret_command or client_secret_file")
+        }
+        return steps
+    }
+
+    /// `reauth_command`, which must be there exactly if `steps` use it.
+    mutating func reauthenticationCommand(_ steps: [ReauthenticationStep]) -> [String] {
+        let isWritten = table.has("reauth_command")
+        let command = table.command("reauth_command") ?? []
+        if steps.contains(.command), !isWritten {
+            table.report("reauth_command", "is missing: reauth names \"command\"")
+        }
+        if !steps.contains(.command), isWritten {
+            table.report("reauth_command", "is never used: add \"command\" to reauth")
+        }
+        return command
+    }
+
+    /// `allow`; empty: every program of this user.
+    mutating func allowedPeers() -> [PeerRule] {
+        guard let value = table.value("allow") else { return [] }
+        guard case .array(let elements) = value.content else {
+            table.report("allow", "must be an array of tables, such as [{ exe = \"/usr/bin/git\" }]")
+            return []
+        }
+        return elements.compactMap { rule($0) }
+    }
+
+    private func rule(_ value: TOMLValue) -> PeerRule? {
+        guard case .table(let content) = value.content else {
+            table.problems.add(
+                table.name(of: "allow"),
+                at: value.position,
+                "must hold tables such as { exe = \"/usr/bin/git\" } or { unit = \"backup.service\" }"
+            )
+            return nil
+        }
+        var reader = TableReader(
+            content,
+            path: table.name(of: "allow"),
+            at: value.position,
+            problems: table.problems
+        )
+        let executable = reader.path("exe", home: home)
+        let unit = reader.string("unit")
+        let confirms = reader.boolean("confirm") ?? false
+        reader.refuseUnknownKeys()
+        if !reader.has("exe"), !reader.has("unit"), !confirms {
+            table.problems.add(
+                reader.path,
+                at: value.position,
+                "must name an exe or a unit, or confirm = true"
+            )
+        }
+        return PeerRule(executable: executable, unit: unit, asksForConfirmation: confirms)
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import TokenCore
+
+/// The keys that depend on the kind of server.
+extension SessionReader {
+    mutating func server(_ kind: ServerSettings.Kind) -> ServerSettings? {
+        switch kind {
+        case .oidc: issuer().map { .oidc(issuer: $0) }
+        case .oauth2: fixedEndpoints().map { .oauth2($0) }
+        case .json: jsonServer().map { .json($0) }
+        case .cognito: cognito().map { .cognito($0) }
+        }
+    }
+
+    /// An issuer identifier is an https URL without query or fragment (OIDC Discovery §3, RFC 8414 §2).
+    private mutating func issuer() -> String? {
+        guard let url = requiredURL("issuer", "the address of the authorization server") else { return nil }
+        guard url.query == nil else {
+            table.report("issuer", "must not contain a query (?)")
+            return nil
+        }
+        return url.description
+    }
+
+    private mutating func fixedEndpoints() -> FixedEndpoints? {
+        _ = url("issuer")
+        let token = requiredURL("token_endpoint", "without discovery the endpoints are written by hand")
+        let authorization = url("authorization_endpoint")
+        let device = url("device_authorization_endpoint")
+        let revocation = url("revocation_endpoint")
+        return token.map {
+            FixedEndpoints(
+                token: $0.description,
+                authorization: authorization?.description,
+                deviceAuthorization: device?.description,
+                revocation: revocation?.description
+            )
+        }
+    }
+
+    private mutating func jsonServer() -> JSONServerSettings? {
+        let login = url("login_url")
+        let refresh = requiredURL("refresh_url", "where a refresh token is exchanged")
+        let logout = url("logout_url")
+        let preset = table.word("preset", JSONServerSettings.Preset.self)
+        let fields = fields()
+        let kept = table.strings("keep")
+        let refreshCodes = table.strings("refresh_on")
+        let logoutCodes = table.strings("logout_on")
+        return refresh.map {
+            JSONServerSettings(
+                loginURL: login?.description,
+                refreshURL: $0.description,
+                logoutURL: logout?.description,
+                preset: preset,
+                fields: fields,
+                keptMembers: kept,
+                refreshCodes: refreshCodes,
+                logoutCodes: logoutCodes
+            )
+        }
+    }
+
+    private mutating func fields() -> [JSONServerSettings.Field: String] {
+        guard var reader = table.table("fields") else { return [:] }
+        var fields: [JSONServerSettings.Field: String] = [:]
+        for field in JSONServerSettings.Field.allCases { fields[field] = reader.string(field.rawValue) }
+        reader.refuseUnknownKeys()
+        return fields
+    }
+
+    private mutating func cognito() -> CognitoSettings? {
+        let region = table.required("region", "the AWS region of the user pool, such as \"eu-west-1\"")
+        let pool = table.required("user_pool_id", "as the AWS console shows it, such as \"eu-west-1_abc\"")
+        let endpoint = url("endpoint")
+        if let region, !region.utf8.allSatisfy(\.isRegionByte) {
+            table.report("region", "\"\(region)\" is not an AWS region")
+        }
+        if let region, let pool, !pool.hasPrefix(region + "_") {
+            table.report("user_pool_id", "must begin with the region, \(region)_")
+        }
+        guard let region, let pool else { return nil }
+        return CognitoSettings(region: region, userPoolID: pool, endpoint: endpoint?.description)
+    }
+
+    private mutating func requiredURL(_ key: String, _ purpose: String) -> EndpointURL? {
+        if !table.has(key) { table.report(key, "is missing: \(purpose)") }
+        return url(key)
+    }
+
+    /// An https URL, or plain http to a literal loopback address.
+    private mutating func url(_ key: String) -> EndpointURL? {
+        guard let text = table.string(key) else { return nil }
+        do throws(EndpointProblem) {
+            return try EndpointURL(text)
+        } catch {
+            table.report(key, error.description)
+            return nil
+        }
+    }
+}
+
+extension ServerSettings.Kind {
+    /// Spoken to as RFC 6749 says.
+    var isStandard: Bool {
+        switch self {
+        case .oidc, .oauth2: true
+        case .json, .cognito: false
+        }
+    }
+
+    var flows: [LoginFlow] {
+        switch self {
+        case .oidc, .oauth2: LoginFlow.allCases
+        case .json, .cognito: [.password, .import]
+        }
+    }
+
+    var defaultFlow: LoginFlow { isStandard ? .browser : .password }
+}
+
+extension UInt8 {
+    fileprivate var isRegionByte: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) || self == UInt8(ascii: "-")
+            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Everything the configuration file says, checked and with its defaults filled in.
+package struct Settings: Equatable, Sendable {
+    package var logLevel: LogLevel
+    package var hooks: HookSettings
+    package var vault: VaultSettings
+    /// In the order of the file.
+    package var sessions: [ConfiguredSession]
+
+    package init(
+        logLevel: LogLevel = .notice,
+        hooks: HookSettings = HookSettings(),
+        vault: VaultSettings = VaultSettings(),
+        sessions: [ConfiguredSession] = []
+    ) {
+        self.logLevel = logLevel
+        self.hooks = hooks
+        self.vault = vault
+        self.sessions = sessions
+    }
+}
+
+/// How much is logged; the words of swift-log.
+package enum LogLevel: String, CaseIterable, Sendable {
+    case critical
+    case error
+    case warning
+    case notice
+    case info
+    case debug
+    case trace
+}
+
+/// `[hooks]`: programs told about events, as argv; empty: none.
+package struct HookSettings: Equatable, Sendable {
+    package var loginRequired: [String]
+    package var event: [String]
+
+    package init(loginRequired: [String] = [], event: [String] = []) {
+        self.loginRequired = loginRequired
+        self.event = event
+    }
+}
+
+/// `[vault]`: how the store is unlocked without a person.
+package struct VaultSettings: Equatable, Sendable {
+    /// The key file made with a new store.
+    ///
+    /// Default: `keyfile` in the state directory.
+    package var keyFile: String?
+    /// Refuse to start when key memory can not be locked, instead of warning.
+    package var requiresLockedMemory: Bool
+
+    package init(keyFile: String? = nil, requiresLockedMemory: Bool = false) {
+        self.keyFile = keyFile
+        self.requiresLockedMemory = requiresLockedMemory
+    }
+}

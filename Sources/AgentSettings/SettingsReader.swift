@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+
+import PositionedTOML
+import TokenCore
+
+/// Reads the text of a configuration file into ``Settings``.
+package struct SettingsReader {
+    /// What `~/` at the beginning of a path stands for.
+    private let home: String?
+    private let refusesUnsupported: Bool
+
+    /// A reader of files in which `~/` means `home`.
+    ///
+    /// - Parameters:
+    ///   - home: the home directory.
+    ///   - refusesUnsupported: objects to what can be written but not done by this version, instead of reading it.
+    package init(home: String?, refusesUnsupported: Bool = true) {
+        self.home = home
+        self.refusesUnsupported = refusesUnsupported
+    }
+
+    /// Checks and reads `text`.
+    ///
+    /// - Parameters:
+    ///   - text: the bytes of the file.
+    ///   - file: its name, for the messages.
+    /// - Returns: the settings, defaults filled in.
+    /// - Throws: every problem there is, not only the first; a syntax error hides what follows it.
+    package func read(_ text: [UInt8], file: String) throws(ConfigurationProblems) -> Settings {
+        let table: TOMLTable
+        do {
+            table = try TOMLTable(parsing: text)
+        } catch {
+            let problem = ConfigurationProblem(line: error.position.line, message: error.message)
+            throw ConfigurationProblems(file: file, problems: [problem])
+        }
+        let problems = ProblemList()
+        var root = TableReader(table, path: "", at: TOMLPosition(line: 1, column: 1), problems: problems)
+        let settings = settings(&root)
+        root.refuseUnknownKeys()
+        guard problems.isEmpty else { throw ConfigurationProblems(file: file, problems: problems.inOrder) }
+        return settings
+    }
+
+    private func settings(_ root: inout TableReader) -> Settings {
+        var settings = Settings()
+        var policy = SessionPolicy()
+        if var agent = root.table("agent") {
+            policy = SessionPolicy(reading: &agent, defaults: policy)
+            settings.logLevel = agent.word("log_level", LogLevel.self) ?? settings.logLevel
+            agent.refuseUnknownKeys()
+        }
+        if var hooks = root.table("hooks") {
+            settings.hooks.loginRequired = hooks.optionalCommand("login_required")
+            settings.hooks.event = hooks.optionalCommand("event")
+            hooks.refuseUnknownKeys()
+        }
+        if var vault = root.table("vault") {
+            settings.vault.keyFile = vault.path("keyfile", home: home)
+            settings.vault.requiresLockedMemory = vault.boolean("require_locked_memory") ?? false
+            vault.refuseUnknownKeys()
+        }
+        if var sessions = root.table("session") {
+            settings.sessions = sessions.tables("a table, as in [session.NAME]").compactMap { key, reader in
+                session(key, reader, policy: policy)
+            }
+        }
+        return settings
+    }
+
+    private func session(_ key: String, _ reader: TableReader, policy: SessionPolicy) -> ConfiguredSession? {
+        guard let name = SessionName(key) else {
+            reader.problems.add(
+                reader.path,
+                at: reader.position,
+                "a session's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+            )
+            return nil
+        }
+        var session = SessionReader(
+            name: name,
+            table: reader,
+            home: home,
+            refusesUnsupported: refusesUnsupported
+        )
+        return session.read(defaults: policy)
+    }
+}
+
+extension TableReader {
+    /// A command where an empty array means none.
+    mutating func optionalCommand(_ key: String) -> [String] {
+        if case .array(let elements)? = value(key)?.content, elements.isEmpty { return [] }
+        return command(key) ?? []
+    }
+
+    /// An absolute path; `~/` at its beginning means the home directory.
+    mutating func path(_ key: String, home: String?) -> String? {
+        guard let text = string(key) else { return nil }
+        if text.hasPrefix("~/"), let home { return home + text.dropFirst() }
+        guard text.hasPrefix("/") else {
+            report(key, "must be an absolute path or begin with ~/")
+            return nil
+        }
+        return text
+    }
+}
+
+extension SessionPolicy {
+    /// The timing keys, which `[agent]` sets for all sessions and a session for itself.
+    init(reading table: inout TableReader, defaults: SessionPolicy) {
+        self = defaults
+        let upToOneDay = Duration.zero...Duration.seconds(86_400)
+        if let lead = table.duration("refresh_before", in: upToOneDay, "at most 1d") { refreshBefore = lead }
+        if let least = table.duration("min_validity", in: upToOneDay, "at most 1d") {
+            minimumValidity = least
+        }
+        let wait = Duration.seconds(1)...Duration.seconds(3600)
+        if let timeout = table.duration("get_timeout", in: wait, "1s to 1h") { getTimeout = timeout }
+    }
+}

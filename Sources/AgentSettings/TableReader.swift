@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import PositionedTOML
+
+/// Reads the keys of one table into typed values; what is wrong goes to the problem list and reads as absent.
+struct TableReader {
+    /// The table's own name, such as `session.work`; empty for the file itself.
+    let path: String
+    /// Where the table begins, for keys that are missing.
+    let position: TOMLPosition
+    let problems: ProblemList
+    private let table: TOMLTable
+    private var known: [String] = []
+
+    init(_ table: TOMLTable, path: String, at position: TOMLPosition, problems: ProblemList) {
+        self.table = table
+        self.path = path
+        self.position = position
+        self.problems = problems
+    }
+
+    func name(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+
+    /// Whether `key` is written, whatever its value.
+    func has(_ key: String) -> Bool { table[key] != nil }
+
+    func report(_ key: String, _ message: String) {
+        let place = table.entries.first { $0.key == key }?.position ?? position
+        problems.add(name(of: key), at: place, message)
+    }
+
+    /// Objects to every key that nobody asked for; call last.
+    func refuseUnknownKeys() {
+        for entry in table.entries where !known.contains(entry.key) {
+            let nearest = NearestWord.to(entry.key, among: known).map { "; did you mean \($0)?" } ?? ""
+            problems.add(name(of: entry.key), at: entry.position, "unknown key\(nearest)")
+        }
+    }
+
+    // MARK: Values
+
+    mutating func value(_ key: String) -> TOMLValue? {
+        known.append(key)
+        return table[key]
+    }
+
+    /// The value of `key` as `convert` reads it; `nil` from there means a wrong type.
+    private mutating func read<Value>(
+        _ key: String,
+        as expected: String,
+        _ convert: (TOMLValue) -> Value?
+    ) -> Value? {
+        guard let value = value(key) else { return nil }
+        if let converted = convert(value) { return converted }
+        problems.add(name(of: key), at: value.position, "must be \(expected), not \(value.kind)")
+        return nil
+    }
+
+    mutating func boolean(_ key: String) -> Bool? {
+        read(key, as: "true or false") { if case .boolean(let value) = $0.content { value } else { nil } }
+    }
+
+    /// A string that is not empty.
+    mutating func string(_ key: String) -> String? {
+        let text: String? = read(key, as: "a string") { $0.text }
+        guard let text, text.isEmpty || text.utf8.contains(0) else { return text }
+        report(key, "must not be empty or hold a NUL character")
+        return nil
+    }
+
+    /// A string without which the table makes no sense.
+    mutating func required(_ key: String, _ purpose: String) -> String? {
+        if !has(key) { report(key, "is missing: \(purpose)") }
+        return string(key)
+    }
+
+    mutating func integer(_ key: String, in range: ClosedRange<Int>) -> Int? {
+        let number: Int64? = read(key, as: "an integer") {
+            if case .integer(let value) = $0.content { value } else { nil }
+        }
+        guard let number else { return nil }
+        guard let value = Int(exactly: number), range.contains(value) else {
+            report(key, "must be \(range.lowerBound) to \(range.upperBound), not \(number)")
+            return nil
+        }
+        return value
+    }
+
+    /// A duration such as `"5m"`, within what makes sense for the key.
+    mutating func duration(_ key: String, in range: ClosedRange<Duration>, _ limits: String) -> Duration? {
+        let text: String? = read(key, as: "a duration such as \"5m\" or \"1h30m\"") { $0.text }
+        guard let text else { return nil }
+        guard let duration = DurationText.parse(text) else {
+            report(
+                key,
+                "\"\(text)\" is not a duration; write a number and a unit (s, m, h, d), such as \"90s\""
+            )
+            return nil
+        }
+        guard range.contains(duration) else {
+            report(key, "must be \(limits), not \"\(text)\"")
+            return nil
+        }
+        return duration
+    }
+
+    /// One of a fixed set of words.
+    mutating func word<Word: RawRepresentable & CaseIterable>(_ key: String, _: Word.Type) -> Word?
+    where Word.RawValue == String {
+        guard let text = string(key) else { return nil }
+        return Word(word: text) { report(key, $0) }
+    }
+
+    /// A list of non-empty strings.
+    mutating func strings(_ key: String) -> [String]? {
+        let elements: [TOMLValue]? = read(key, as: "an array of strings") {
+            if case .array(let elements) = $0.content { elements } else { nil }
+        }
+        guard let elements else { return nil }
+        let texts = elements.compactMap(\.text).filter { !$0.isEmpty && !$0.utf8.contains(0) }
+        guard texts.count == elements.count else {
+            let culprit = elements.first { ($0.text ?? "").isEmpty || ($0.text ?? "").utf8.contains(0) }
+            problems.add(name(of: key), at: culprit?.position, "must hold only strings that are not empty")
+            return nil
+        }
+        return texts
+    }
+
+    /// A program and its arguments, never a shell line.
+    mutating func command(_ key: String) -> [String]? {
+        if case .string? = table[key]?.content {
+            known.append(key)
+            report(
+                key,
+                "must be an array of the program and its arguments, such as [\"pass\", \"show\", \"x\"]"
+            )
+            return nil
+        }
+        guard let command = strings(key) else { return nil }
+        guard !command.isEmpty else {
+            report(key, "must name a program")
+            return nil
+        }
+        return command
+    }
+
+    /// A table inside this one.
+    mutating func table(_ key: String) -> TableReader? {
+        let value = table[key]
+        let inner: TOMLTable? = read(key, as: "a table") {
+            if case .table(let table) = $0.content { table } else { nil }
+        }
+        guard let inner, let value else { return nil }
+        return TableReader(inner, path: name(of: key), at: value.position, problems: problems)
+    }
+
+    /// Every key of this table with its value's reader; values that are no tables are objected to.
+    mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
+        table.entries.compactMap { entry in
+            known.append(entry.key)
+            guard case .table(let inner) = entry.value.content else {
+                problems.add(
+                    name(of: entry.key),
+                    at: entry.position,
+                    "must be \(purpose), not \(entry.value.kind)"
+                )
+                return nil
+            }
+            let position = entry.value.position
+            let reader = TableReader(inner, path: name(of: entry.key), at: position, problems: problems)
+            return (entry.key, reader)
+        }
+    }
+}
+
+extension TOMLValue {
+    var text: String? {
+        if case .string(let text) = content { text } else { nil }
+    }
+}
+
+extension RawRepresentable where Self: CaseIterable, RawValue == String {
+    /// The case spelled `word`; otherwise reports which words there are.
+    init?(word: String, report: (String) -> Void) {
+        if let value = Self(rawValue: word) {
+            self = value
+            return
+        }
+        let words = Self.allCases.map(\.rawValue)
+        let nearest = NearestWord.to(word, among: words).map { "; did you mean \($0)?" } ?? ""
+        report("\"\(word)\" is not one of \(words.joined(separator: ", "))\(nearest)")
+        return nil
+    }
+}
