@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+/// Whose words set a variable.
+package enum ShellSyntax: Equatable, Sendable {
+    case sh
+    case csh
+    case fish
+
+    /// The syntax of the shell at `path`, as ssh-agent decides: `csh` and its kin by their name, else `sh`.
+    package init(shell path: String?) {
+        let name = path.map { $0.split(separator: "/").last ?? "" } ?? ""
+        self = name.hasSuffix("csh") ? .csh : name == "fish" ? .fish : .sh
+    }
+
+    /// The commands that tell a shell where its agent is, one per line.
+    package func commands(socket: String, pid: Int32) -> String {
+        set("TOKENAGENT_SOCK", socket) + set("TOKENAGENT_PID", "\(pid)")
+    }
+
+    private func set(_ name: String, _ value: String) -> String {
+        let quoted = quoted(value)
+        switch self {
+        case .sh: return "\(name)=\(quoted); export \(name);\n"
+        case .csh: return "setenv \(name) \(quoted);\n"
+        case .fish: return "set -gx \(name) \(quoted);\n"
+        }
+    }
+
+    /// `text` as one word, whatever is in it.
+    private func quoted(_ text: String) -> String {
+        if text.utf8.allSatisfy(\.isPlainInEveryShell) { return text }
+        switch self {
+        case .sh: return "'" + text.replacing("'", with: "'\\''") + "'"
+        // The history mark works inside quotes too.
+        case .csh: return "'" + text.replacing("'", with: "'\\''").replacing("!", with: "\\!") + "'"
+        case .fish: return "'" + text.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
+        }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isPlainInEveryShell: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ":"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+
+/// What the command line of `tokenagent` asks for.
+package struct StartOptions: Equatable, Sendable {
+    /// What to be.
+    package enum Form: Equatable, Sendable {
+        /// Start an agent in the background and print how to reach it.
+        case background
+        /// Be the agent.
+        case foreground
+        /// Run this command with an agent around it.
+        case around([String])
+        /// Stop the agent of the socket.
+        case stop
+        case checkConfiguration
+        case version
+        case help
+        /// Be the process that runs commands for the agent at the other end of this socket.
+        case runCommands(socket: Int32)
+    }
+
+    package var form = Form.background
+    /// `nil`: by `$SHELL`.
+    package var syntax: ShellSyntax?
+    package var socket: String?
+    package var configuration: String?
+    package var stateDirectory: String?
+    package var logLevel: LogLevel?
+    package var allowsRoot = false
+    package var allowsNetworkStore = false
+    /// Where a background start waits for the word that the agent is ready.
+    package var readiness: Int32?
+    /// End when this process, which must be the parent, ends.
+    package var parent: Int32?
+
+    package init() {}
+}
+
+/// Why a command line makes no sense, as a clause for a person.
+package struct UsageError: Error, Equatable, Sendable {
+    package let message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+}
+
+extension StartOptions {
+    /// Reads the arguments after the program's name.
+    ///
+    /// Options end at the first word that is none, or at `--`: what follows is a command of its own.
+    ///
+    /// - Parameters:
+    ///   - arguments: as given.
+    ///   - directory: the working directory, for relative paths.
+    /// - Throws: ``UsageError`` for the first argument that makes no sense.
+    package init(_ arguments: [String], in directory: String) throws(UsageError) {
+        self.init()
+        var rest = arguments[...]
+        while let word = rest.first, word.hasPrefix("-"), word != "-" {
+            rest.removeFirst()
+            guard word != "--" else { break }
+            try read(word, &rest, in: directory)
+        }
+        guard !rest.isEmpty else { return }
+        guard form == .background else {
+            throw UsageError("\(rest[rest.startIndex]) can not be combined with another form of start")
+        }
+        form = .around(Array(rest))
+    }
+
+    private mutating func read(
+        _ word: String,
+        _ rest: inout ArraySlice<String>,
+        in directory: String
+    ) throws(UsageError) {
+        let (name, attached) = StartOptions.split(word)
+        func value() throws(UsageError) -> String {
+            if let attached { return attached }
+            guard let next = rest.popFirst() else { throw UsageError("\(name) needs a value") }
+            return next
+        }
+        func path() throws(UsageError) -> String {
+            let text = try value()
+            guard !text.isEmpty else { throw UsageError("\(name) needs a path") }
+            return text.hasPrefix("/") ? text : "\(directory)/\(text)"
+        }
+        switch name {
+        case "-a", "--socket": socket = try path()
+        case "--config": configuration = try path()
+        case "--state-dir": stateDirectory = try path()
+        case "--log-level": logLevel = try StartOptions.level(value())
+        case "--readiness-fd": readiness = try StartOptions.number(name, value())
+        case "--parent": parent = try StartOptions.number(name, value())
+        case "--run-commands": try be(.runCommands(socket: StartOptions.number(name, value())))
+        default:
+            guard attached == nil else { throw UsageError("\(name) takes no value") }
+            try readFlag(name)
+        }
+    }
+
+    private mutating func readFlag(_ name: String) throws(UsageError) {
+        switch name {
+        case "-s": syntax = .sh
+        case "-c": syntax = .csh
+        case "--fish": syntax = .fish
+        case "-D", "--foreground": try be(.foreground)
+        case "-k", "--kill": try be(.stop)
+        case "--check-config": try be(.checkConfiguration)
+        case "--version": try be(.version)
+        case "-h", "--help": try be(.help)
+        case "--allow-root": allowsRoot = true
+        case "--allow-network-store": allowsNetworkStore = true
+        default: throw UsageError("unknown option \(name)")
+        }
+    }
+
+    private mutating func be(_ wanted: Form) throws(UsageError) {
+        guard form == .background || form == wanted else {
+            throw UsageError("only one of -D, -k, --check-config, --version and --help may be given")
+        }
+        form = wanted
+    }
+
+    /// `--name=value` taken apart.
+    private static func split(_ word: String) -> (name: String, value: String?) {
+        guard word.hasPrefix("--"), let mark = word.firstIndex(of: "=") else { return (word, nil) }
+        return (String(word[..<mark]), String(word[word.index(after: mark)...]))
+    }
+
+    private static func number(_ name: String, _ text: String) throws(UsageError) -> Int32 {
+        guard let number = Int32(text), number >= 0 else { throw UsageError("\(name) needs a number") }
+        return number
+    }
+
+    private static func level(_ text: String) throws(UsageError) -> LogLevel {
+        guard let level = LogLevel(rawValue: text) else {
+            let words = LogLevel.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("--log-level must be one of \(words)")
+        }
+        return level
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+
+import AgentSettings
+import Testing
+
+private func options(_ arguments: String...) throws(UsageError) -> StartOptions {
+    try StartOptions(arguments, in: "/work")
+}
+
+struct StartOptionsTests {
+    @Test func `without options an agent is started in the background`() throws {
+        #expect(try options() == StartOptions())
+        #expect(try options().form == .background)
+    }
+
+    @Test(arguments: [
+        ("-D", StartOptions.Form.foreground), ("--foreground", .foreground), ("-k", .stop), ("--kill", .stop),
+        ("--check-config", .checkConfiguration), ("--version", .version), ("-h", .help), ("--help", .help),
+        ("--run-commands=3", .runCommands(socket: 3)), ("make", .around(["make"])),
+    ])
+    func `each form has its word`(word: String, form: StartOptions.Form) throws {
+        #expect(try options(word).form == form)
+    }
+
+    @Test func `options end at the command, whose own options are left alone`() throws {
+        let options = try options("-a", "run/s", "make", "-k", "--config=x")
+        #expect(options.form == .around(["make", "-k", "--config=x"]))
+        #expect(options.socket == "/work/run/s")
+        #expect(try StartOptions(["--", "-x", "--"], in: "/").form == .around(["-x", "--"]))
+    }
+
+    @Test func `values are read attached and detached, relative paths from here`() throws {
+        let options = try options(
+            "--config=/etc/t.toml",
+            "--state-dir",
+            "state",
+            "--log-level",
+            "debug",
+            "--socket=/s",
+            "--fish"
+        )
+        #expect(options.configuration == "/etc/t.toml")
+        #expect(options.stateDirectory == "/work/state")
+        #expect(options.logLevel == .debug)
+        #expect(options.socket == "/s")
+        #expect(options.syntax == .fish)
+    }
+
+    @Test(arguments: [
+        (["--frobnicate"], "unknown option --frobnicate"), (["-x"], "unknown option -x"),
+        (["-a"], "-a needs a value"),
+        (["-a", ""], "-a needs a path"), (["-D=1"], "unknown option -D=1"),
+        (["--foreground=1"], "--foreground takes no value"),
+        (["-D", "-k"], "only one of -D, -k, --check-config, --version and --help may be given"),
+        (["-D", "make"], "make can not be combined with another form of start"),
+        (
+            ["--log-level", "loud"],
+            "--log-level must be one of critical, error, warning, notice, info, debug, trace"
+        ),
+        (["--run-commands", "x"], "--run-commands needs a number"),
+    ])
+    func `wrong usage is explained`(arguments: [String], message: String) {
+        #expect(throws: UsageError(message)) { try StartOptions(arguments, in: "/") }
+    }
+
+    @Test(arguments: [
+        (
+            ShellSyntax.sh,
+            "TOKENAGENT_SOCK=/run/a; export TOKENAGENT_SOCK;\nTOKENAGENT_PID=7; export TOKENAGENT_PID;\n"
+        ),
+        (.csh, "setenv TOKENAGENT_SOCK /run/a;\nsetenv TOKENAGENT_PID 7;\n"),
+        (.fish, "set -gx TOKENAGENT_SOCK /run/a;\nset -gx TOKENAGENT_PID 7;\n"),
+    ])
+    func `each shell is spoken to in its words`(syntax: ShellSyntax, text: String) {
+        #expect(syntax.commands(socket: "/run/a", pid: 7) == text)
+    }
+
+    @Test(arguments: [
+        (ShellSyntax.sh, "TOKENAGENT_SOCK='/a '\\''b$(c)!\\'; export"),
+        (.csh, "setenv TOKENAGENT_SOCK '/a '\\''b$(c)\\!\\';"),
+        (.fish, "set -gx TOKENAGENT_SOCK '/a \\'b$(c)!\\\\';"),
+    ])
+    func `an odd path stays one word`(syntax: ShellSyntax, beginning: String) {
+        #expect(syntax.commands(socket: "/a 'b$(c)!\\", pid: 7).hasPrefix(beginning))
+    }
+
+    @Test(arguments: [
+        ("/bin/bash", ShellSyntax.sh), ("/bin/tcsh", .csh), ("/usr/bin/csh", .csh), ("/usr/bin/fish", .fish),
+        ("", .sh), (nil, .sh),
+    ])
+    func `the shell decides the syntax`(shell: String?, syntax: ShellSyntax) {
+        #expect(ShellSyntax(shell: shell) == syntax)
+    }
+
+    @Test func `the agent keeps what it reads, commands what is theirs`() {
+        let environment = Dictionary(
+            uniqueKeysWithValues: [
+                "HOME", "PATH", "XDG_RUNTIME_DIR", "TOKENAGENT_SOCK", "LC_ALL", "NOTIFY_SOCKET", "LISTEN_FDS",
+                "CREDENTIALS_DIRECTORY", "LD_PRELOAD", "SSLKEYLOGFILE", "HTTPS_PROXY", "MALLOC_PERTURB_",
+                "GNUPGHOME",
+                "SWIFT_BACKTRACE", "DISPLAY",
+            ].map { ($0, "1") }
+        )
+        #expect(
+            Set(EnvironmentScrub.forAgent(environment).keys) == [
+                "HOME", "PATH", "XDG_RUNTIME_DIR", "TOKENAGENT_SOCK", "LC_ALL", "NOTIFY_SOCKET", "LISTEN_FDS",
+                "CREDENTIALS_DIRECTORY",
+            ]
+        )
+        #expect(
+            Set(EnvironmentScrub.forCommands(environment).keys) == [
+                "HOME", "PATH", "XDG_RUNTIME_DIR", "TOKENAGENT_SOCK", "LC_ALL", "HTTPS_PROXY", "GNUPGHOME",
+                "DISPLAY",
+            ]
+        )
+    }
+}
