@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The few system calls the store's files are made of; the port through which tests break the disk.
+///
+/// Names are always single path components below an open directory. No call follows a symbolic link.
+package protocol FileOperations: Sendable {
+    /// Opens `name`, adding `O_NOFOLLOW`, `O_CLOEXEC` and `O_NONBLOCK` to `flags`; a created file gets mode 0600.
+    func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32
+    func close(_ file: Int32)
+    func status(of file: Int32) throws(SystemCallError) -> FileStatus
+    func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus
+    func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError)
+    /// Reserves disk blocks for the first `count` bytes, so that writing them later can not run out of space.
+    func allocate(_ file: Int32, count: Int) throws(SystemCallError)
+    func resize(_ file: Int32, to count: Int) throws(SystemCallError)
+    /// Writes some of `bytes` and returns how many.
+    func write(_ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: Int) throws(SystemCallError) -> Int
+    /// Fills some of `buffer` and returns how many bytes; 0 at the end of the file.
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer,
+        from file: Int32,
+        at offset: Int
+    ) throws(SystemCallError) -> Int
+    /// Flushes a file or directory. After a failure the same file must never be flushed again: Linux drops
+    /// the unwritten pages and the next call would wrongly succeed.
+    func synchronize(_ file: Int32) throws(SystemCallError)
+    func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError)
+    func unlink(_ name: String, in directory: Int32) throws(SystemCallError)
+    /// Every name in the directory except `.` and `..`, in no order.
+    func names(in directory: Int32) throws(SystemCallError) -> [String]
+}
+
+/// What the store wants to know about a file before it trusts it.
+package struct FileStatus: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
+        case regular
+        case directory
+        case symbolicLink
+        case other
+    }
+
+    package var kind: Kind
+    package var owner: UInt32
+    /// Permission bits, `0o7777`.
+    package var mode: UInt32
+    package var linkCount: Int
+    package var size: Int
+    package var device: UInt64
+    package var inode: UInt64
+
+    init(_ status: stat) {
+        kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: .regular
+            case S_IFDIR: .directory
+            case S_IFLNK: .symbolicLink
+            default: .other
+            }
+        owner = status.st_uid
+        mode = status.st_mode & 0o7777
+        linkCount = Int(status.st_nlink)
+        size = Int(status.st_size)
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+    }
+
+    /// Why a file of the store must not be used, or `nil` when it may: ours alone, one name, not a link.
+    func fault(owner us: UInt32) -> String? {
+        if kind == .symbolicLink { return "it is a symbolic link" }
+        if kind != .regular { return "it is not a regular file" }
+        if owner != us { return "it belongs to uid \(owner)" }
+        if mode & 0o077 != 0 { return "its mode \(String(mode, radix: 8)) lets others in" }
+        if linkCount != 1 { return "it has \(linkCount) names" }
+        return nil
+    }
+}

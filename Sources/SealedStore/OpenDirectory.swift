@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// A verified directory of ours; everything in it is reached through its descriptor.
+package final class OpenDirectory: Sendable {
+    /// For messages only: the path may lead elsewhere by now.
+    package let path: String
+    let descriptor: Int32
+    let files: any FileOperations
+
+    init(path: String, descriptor: Int32, files: any FileOperations) {
+        self.path = path
+        self.descriptor = descriptor
+        self.files = files
+    }
+
+    deinit {
+        files.close(descriptor)
+    }
+
+    func path(of name: String) -> String { "\(path)/\(name)" }
+
+    /// Opens an existing file and checks that it is a plain file of ours.
+    func open(_ name: String, writing: Bool = false) throws(FileFault) -> OpenFile {
+        let file: OpenFile
+        do throws(SystemCallError) {
+            let flags = writing ? O_RDWR : O_RDONLY
+            let opened = try files.open(name, in: descriptor, flags: flags)
+            file = OpenFile(descriptor: opened, files: files)
+        } catch {
+            switch error.code {
+            case ENOENT: throw .missing
+            case ELOOP: throw .untrusted("it is a symbolic link")
+            default: throw .system(error)
+            }
+        }
+        if let fault = try OpenDirectory.checked({ () throws(SystemCallError) in try file.status() })
+            .fault(owner: geteuid())
+        {
+            throw .untrusted(fault)
+        }
+        return file
+    }
+
+    /// Creates `name`, which must not exist; what an interrupted writing of ours left there is removed first.
+    ///
+    /// A planted link, pipe or directory is refused and left alone.
+    func create(_ name: String) throws(FileFault) -> OpenFile {
+        do throws(FileFault) {
+            return try createExclusively(name)
+        } catch {
+            guard case .system(let cause) = error, cause.code == EEXIST else { throw error }
+            if let fault = try status(of: name).fault(owner: geteuid()) { throw .untrusted(fault) }
+            try unlink(name)
+            return try createExclusively(name)
+        }
+    }
+
+    private func createExclusively(_ name: String) throws(FileFault) -> OpenFile {
+        try OpenDirectory.checked { () throws(SystemCallError) in
+            let opened = try files.open(name, in: descriptor, flags: O_RDWR | O_CREAT | O_EXCL)
+            let file = OpenFile(descriptor: opened, files: files)
+            // A umask may have taken even the owner's bits.
+            if try file.status().mode != 0o600 { try files.setMode(of: opened, to: 0o600) }
+            return file
+        }
+    }
+
+    func status(of name: String) throws(FileFault) -> FileStatus {
+        do throws(SystemCallError) {
+            return try files.status(of: name, in: descriptor)
+        } catch {
+            throw error.code == ENOENT ? .missing : .system(error)
+        }
+    }
+
+    /// Whether anything has this name, even something that must not be used.
+    func contains(_ name: String) -> Bool {
+        do throws(FileFault) {
+            _ = try status(of: name)
+            return true
+        } catch {
+            return error != .missing
+        }
+    }
+
+    func rename(_ name: String, to newName: String) throws(FileFault) {
+        try OpenDirectory.checked { () throws(SystemCallError) in
+            try files.rename(name, to: newName, in: descriptor)
+        }
+    }
+
+    /// Removes `name`; a missing one is no error.
+    func unlink(_ name: String) throws(FileFault) {
+        do throws(SystemCallError) {
+            try files.unlink(name, in: descriptor)
+        } catch {
+            if error.code != ENOENT { throw .system(error) }
+        }
+    }
+
+    /// Flushes the directory's names.
+    func synchronize() throws(FileFault) {
+        try OpenDirectory.checked { () throws(SystemCallError) in try files.synchronize(descriptor) }
+    }
+
+    func names() throws(FileFault) -> [String] {
+        try OpenDirectory.checked { () throws(SystemCallError) in try files.names(in: descriptor) }
+    }
+
+    /// Reads a whole file of at most `limit` bytes.
+    func contents(of name: String, limit: Int) throws(FileFault) -> [UInt8] {
+        let file = try open(name)
+        return try OpenDirectory.checked { () throws(SystemCallError) in
+            try file.read(count: min(try file.status().size, limit), at: 0)
+        }
+    }
+
+    /// Replaces `name` by a new file holding `bytes`, durably: temporary file, flush, rename, flush.
+    func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
+        let temporary = name + ".tmp"
+        let file = try create(temporary)
+        do throws(FileFault) {
+            try OpenDirectory.checked { () throws(SystemCallError) in
+                try file.write(bytes, at: 0)
+                try file.synchronize()
+            }
+            try rename(temporary, to: name)
+        } catch {
+            try? unlink(temporary)
+            throw error
+        }
+        try synchronize()
+    }
+
+    static func checked<Result>(_ call: () throws(SystemCallError) -> Result) throws(FileFault) -> Result {
+        do throws(SystemCallError) {
+            return try call()
+        } catch {
+            throw .system(error)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// An open file of the store, closed when the last reference goes.
+final class OpenFile: Sendable {
+    let descriptor: Int32
+    private let files: any FileOperations
+
+    init(descriptor: Int32, files: any FileOperations) {
+        self.descriptor = descriptor
+        self.files = files
+    }
+
+    deinit {
+        files.close(descriptor)
+    }
+
+    func status() throws(SystemCallError) -> FileStatus {
+        try files.status(of: descriptor)
+    }
+
+    func allocate(_ count: Int) throws(SystemCallError) {
+        try files.allocate(descriptor, count: count)
+    }
+
+    func resize(to count: Int) throws(SystemCallError) {
+        try files.resize(descriptor, to: count)
+    }
+
+    func synchronize() throws(SystemCallError) {
+        try files.synchronize(descriptor)
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallError) {
+        do {
+            try unsafe bytes.withUnsafeBytes { try unsafe write($0, at: offset) }
+        } catch let error as SystemCallError {
+            throw error
+        } catch {
+            throw SystemCallError(call: "pwrite", code: EIO)
+        }
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemCallError) {
+        var done = 0
+        while done < bytes.count {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[done...])
+            let count = try unsafe files.write(rest, to: descriptor, at: offset + done)
+            guard count > 0 else { throw SystemCallError(call: "pwrite", code: EIO) }
+            done += count
+        }
+    }
+
+    /// Fills `buffer` from `offset` on and returns how many bytes the file had.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemCallError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = try unsafe files.read(into: rest, from: descriptor, at: offset + done)
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+
+    /// The bytes of `offset ..< offset + count`, fewer at the end of the file.
+    func read(count: Int, at offset: Int) throws(SystemCallError) -> [UInt8] {
+        var failure: SystemCallError?
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(SystemCallError) {
+                filled = try unsafe read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+}

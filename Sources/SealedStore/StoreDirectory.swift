@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+/// The state directory, verified and locked for this process.
+///
+/// `lock`, `vault`, `vault.prev`, `manifest`, `keyfile` and `sessions/`, all names that say nothing about whose
+/// sessions they are.
+package final class StoreDirectory: Sendable {
+    let root: OpenDirectory
+    let sessions: OpenDirectory
+    private let lock: StoreLock
+
+    /// Opens `path`, creating it with mode 0700, and takes its lock.
+    ///
+    /// - Parameters:
+    ///   - path: absolute.
+    ///   - allowsNetwork: use it even on NFS, SMB and the like, where locks and flushes may lie.
+    ///   - files: the system calls everything below goes through.
+    /// - Throws: ``StoreError/heldByAnother(path:pid:)``, ``StoreError/unsafe(path:reason:)``,
+    ///   ``StoreError/networkFileSystem(path:)``, ``StoreError/unavailable(path:reason:)``.
+    package init(
+        _ path: String,
+        allowsNetwork: Bool = false,
+        files: any FileOperations = SystemFileOperations()
+    ) throws(StoreError) {
+        root = try TrustedPath.openDirectory(path, files: files)
+        guard allowsNetwork || !MountTable.isOnNetwork(root) else { throw .networkFileSystem(path: path) }
+        lock = try StoreLock(root)
+        sessions = try TrustedPath.openDirectory("sessions", in: root)
+    }
+
+    package var path: String { root.path }
+
+    /// Lets another agent use the store.
+    func close() {
+        lock.release()
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+/// Why the sealed store can not be used, each with a sentence on what happened and one on what to do.
+package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
+    // The directory
+    /// Another agent holds the store; its process number, where it could be read.
+    case heldByAnother(path: String, pid: Int32?)
+    /// A directory or file others could change or read.
+    case unsafe(path: String, reason: String)
+    /// The directory is on a file system whose locks and flushes can not be relied on.
+    case networkFileSystem(path: String)
+    /// The system refused.
+    case unavailable(path: String, reason: String)
+
+    // The vault file
+    /// There is no vault yet.
+    case notInitialized
+    /// There is one already.
+    case alreadyInitialized
+    /// Written by a newer version; nothing was changed.
+    case futureVersion(path: String, version: Int)
+    /// The vault file is not one, or was cut or changed.
+    case damagedVault(path: String, reason: String)
+    /// A passphrase slot asks for less or more work than is ever written.
+    case unacceptableCost(path: String)
+
+    // Unlocking
+    /// The keys are not in memory.
+    case locked
+    /// A person, or a command, has to say the secret.
+    case secretNeeded
+    case wrongPassphrase
+    case emptyPassphrase
+    case keyFileMissing(path: String)
+    case keyFileUnusable(path: String, reason: String)
+    /// The key file exists but opens nothing here.
+    case wrongKeyFile(path: String)
+    /// What a command or credential delivered opens nothing here.
+    case wrongExternalSecret(source: String)
+
+    // Slots
+    case noSuchSlot(Int)
+    case lastSlot
+    case tooManySlots
+    /// A new master key has to be wrapped for this slot, and its secret was not given.
+    case slotSecretNeeded(Int)
+    /// Sessions are stored, so a new vault would lose them.
+    case sessionsStored
+    case outOfMemory
+
+    /// What happened.
+    package var description: String {
+        switch self {
+        case .heldByAnother(let path, let pid):
+            "another agent\(pid.map { " (process \($0))" } ?? "") uses \(path)"
+        case .unsafe(let path, let reason): "\(path) is not safe to use: \(reason)"
+        case .networkFileSystem(let path): "\(path) is on a network file system"
+        case .unavailable(let path, let reason): "\(path): \(reason)"
+        case .notInitialized: "the store has no vault yet"
+        case .alreadyInitialized: "the store has a vault already"
+        case .futureVersion(let path, let version):
+            "\(path) has format version \(version), newer than this program"
+        case .damagedVault(let path, let reason): "\(path) is damaged: \(reason)"
+        case .unacceptableCost(let path): "\(path) asks for an amount of work that no version writes"
+        case .locked: "the store is locked"
+        case .secretNeeded: "no slot of the vault opens without a person"
+        case .wrongPassphrase: "the passphrase is wrong"
+        case .emptyPassphrase: "the passphrase is empty"
+        case .keyFileMissing(let path): "the key file \(path) is missing"
+        case .keyFileUnusable(let path, let reason): "the key file \(path) can not be used: \(reason)"
+        case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
+        case .wrongExternalSecret(let source): "what \(source) delivered does not open this vault"
+        case .noSuchSlot(let index): "the vault has no slot \(index)"
+        case .lastSlot: "this is the last slot that opens the vault"
+        case .tooManySlots: "the vault has no free slot"
+        case .slotSecretNeeded(let index): "the secret of slot \(index) is needed"
+        case .sessionsStored: "the store holds sessions"
+        case .outOfMemory: "the system refused memory for keys"
+        }
+    }
+
+    /// What to do about it.
+    package var remedy: String {
+        switch self {
+        case .heldByAnother: "use that agent, or stop it with `tokenagent -k`"
+        case .unsafe:
+            "make it yours alone (chown, chmod go-rwx), or choose another directory with --state-dir"
+        case .networkFileSystem:
+            "choose a local directory with --state-dir, or allow it with --allow-network-store"
+        case .unavailable: "free the disk or correct its permissions, then start again"
+        case .notInitialized: "run `tokenctl vault init`"
+        case .alreadyInitialized: "use `tokenctl vault slots` to change how it is unlocked"
+        case .futureVersion: "install the newer version again; nothing was changed"
+        case .damagedVault:
+            "restore the vault file from a backup, or move the directory away and log in again"
+        case .unacceptableCost: "restore the vault file from a backup: this one was tampered with"
+        case .locked, .secretNeeded: "run `tokenctl unlock`"
+        case .wrongPassphrase: "try again"
+        case .emptyPassphrase: "give at least one character"
+        case .keyFileMissing: "put the key file back, or unlock with another slot: `tokenctl unlock`"
+        case .keyFileUnusable: "make it a file of your own with mode 0600 and at least 32 random bytes"
+        case .wrongKeyFile: "put the original key file back, or unlock with another slot: `tokenctl unlock`"
+        case .wrongExternalSecret: "correct the credential or command, or run `tokenctl unlock`"
+        case .noSuchSlot: "list them with `tokenctl vault slots`"
+        case .lastSlot: "add another slot first"
+        case .tooManySlots: "remove a slot first"
+        case .slotSecretNeeded: "give its secret as well, or remove the slot first"
+        case .sessionsStored: "log out everywhere first (`tokenctl logout --all`), or add a slot instead"
+        case .outOfMemory: "raise the memory limits (RLIMIT_MEMLOCK, MemoryMax)"
+        }
+    }
+}

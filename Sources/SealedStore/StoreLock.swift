@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The lock that lets only one agent use a store, held until the last reference goes or the process ends.
+final class StoreLock: Sendable {
+    static let fileName = "lock"
+
+    private let file: OpenFile
+
+    /// Takes the lock of `directory` without waiting and writes our process number into it.
+    init(_ directory: OpenDirectory) throws(StoreError) {
+        let path = directory.path(of: StoreLock.fileName)
+        do throws(FileFault) {
+            file = try StoreLock.openFile(in: directory)
+        } catch {
+            switch error {
+            case .untrusted(let reason): throw .unsafe(path: path, reason: reason)
+            case .missing, .system: throw .unavailable(path: path, reason: error.description)
+            }
+        }
+        guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            guard errno == EWOULDBLOCK else {
+                throw .unavailable(path: path, reason: SystemCallError.latest("flock").reason)
+            }
+            throw .heldByAnother(path: directory.path, pid: StoreLock.holder(file))
+        }
+        let written = Array("\(getpid())\n".utf8)
+        do throws(SystemCallError) {
+            try file.resize(to: 0)
+            try file.write(written, at: 0)
+        } catch {
+            // The number only serves the message of a second agent; a full disk must not keep the first away.
+        }
+    }
+
+    /// Lets another agent in.
+    func release() {
+        _ = flock(file.descriptor, LOCK_UN)
+    }
+
+    private static func openFile(in directory: OpenDirectory) throws(FileFault) -> OpenFile {
+        do throws(FileFault) {
+            return try directory.open(fileName, writing: true)
+        } catch {
+            guard error == .missing else { throw error }
+        }
+        return try OpenDirectory.checked { () throws(SystemCallError) in
+            // Not O_EXCL: two agents starting at once must meet at one file.
+            let opened = try directory.files.open(fileName, in: directory.descriptor, flags: O_RDWR | O_CREAT)
+            let file = OpenFile(descriptor: opened, files: directory.files)
+            if try file.status().mode != 0o600 { try directory.files.setMode(of: opened, to: 0o600) }
+            return file
+        }
+    }
+
+    private static func holder(_ file: OpenFile) -> Int32? {
+        do throws(SystemCallError) {
+            let text = String(decoding: try file.read(count: 16, at: 0), as: UTF8.self)
+            return Int32(text.prefix { $0.isNumber })
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The real system calls, restarted when a signal interrupts them.
+package struct SystemFileOperations: FileOperations {
+    package init() {}
+
+    package func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32 {
+        try SystemFileOperations.retrying("openat") {
+            unsafe openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
+        }
+    }
+
+    package func close(_ file: Int32) {
+        _ = Glibc.close(file)
+    }
+
+    package func status(of file: Int32) throws(SystemCallError) -> FileStatus {
+        var status = stat()
+        guard unsafe fstat(file, &status) == 0 else { throw .latest("fstat") }
+        return FileStatus(status)
+    }
+
+    package func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus {
+        var status = stat()
+        guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            throw .latest("fstatat")
+        }
+        return FileStatus(status)
+    }
+
+    package func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError) {
+        guard fchmod(file, mode) == 0 else { throw .latest("fchmod") }
+    }
+
+    package func allocate(_ file: Int32, count: Int) throws(SystemCallError) {
+        var code = posix_fallocate(file, 0, count)
+        while code == EINTR { code = posix_fallocate(file, 0, count) }
+        guard code == 0 else { throw SystemCallError(call: "fallocate", code: code) }
+    }
+
+    package func resize(_ file: Int32, to count: Int) throws(SystemCallError) {
+        _ = try SystemFileOperations.retrying("ftruncate") { ftruncate(file, count) }
+    }
+
+    package func write(
+        _ bytes: UnsafeRawBufferPointer,
+        to file: Int32,
+        at offset: Int
+    ) throws(SystemCallError) -> Int {
+        try SystemFileOperations.retrying("pwrite") {
+            unsafe pwrite(file, bytes.baseAddress, bytes.count, offset)
+        }
+    }
+
+    package func read(
+        into buffer: UnsafeMutableRawBufferPointer,
+        from file: Int32,
+        at offset: Int
+    ) throws(SystemCallError) -> Int {
+        try SystemFileOperations.retrying("pread") {
+            unsafe pread(file, buffer.baseAddress, buffer.count, offset)
+        }
+    }
+
+    package func synchronize(_ file: Int32) throws(SystemCallError) {
+        guard fsync(file) == 0 else { throw .latest("fsync") }
+    }
+
+    package func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError) {
+        guard unsafe renameat(directory, name, directory, newName) == 0 else { throw .latest("renameat") }
+    }
+
+    package func unlink(_ name: String, in directory: Int32) throws(SystemCallError) {
+        guard unsafe unlinkat(directory, name, 0) == 0 else { throw .latest("unlinkat") }
+    }
+
+    package func names(in directory: Int32) throws(SystemCallError) -> [String] {
+        // A descriptor of its own: a duplicate would share the reading position.
+        let own = try open(".", in: directory, flags: O_RDONLY | O_DIRECTORY)
+        guard let stream = unsafe fdopendir(own) else {
+            let error = SystemCallError.latest("fdopendir")
+            close(own)
+            throw error
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw .latest("readdir") }
+        return names
+    }
+
+    /// Repeats `call` while a signal interrupts it; negative results are errors.
+    static func retrying<Result: SignedInteger>(
+        _ name: String,
+        _ call: () -> Result
+    ) throws(SystemCallError) -> Result {
+        while true {
+            let result = call()
+            if result >= 0 { return result }
+            if errno != EINTR { throw .latest(name) }
+        }
+    }
+}
