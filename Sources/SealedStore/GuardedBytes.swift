@@ -21,6 +21,13 @@ package final class GuardedBytes: @unchecked Sendable {
         self.count = count
     }
 
+    /// Copies `bytes`; the caller wipes its own.
+    /// - Throws: ``VaultError/outOfMemory``.
+    package convenience init(copying bytes: UnsafeRawBufferPointer) throws(VaultError) {
+        try self.init(count: bytes.count)
+        unsafe write { unsafe $0.copyMemory(from: bytes) }
+    }
+
     deinit {
         unsafe sodium_free(base)
     }

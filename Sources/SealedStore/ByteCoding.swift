@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+/// Bytes that are not what they should be.
+enum FormatFault: Error, Equatable {
+    /// They end too early.
+    case truncated
+    /// A field has a value it can not have.
+    case invalid(String)
+}
+
+extension [UInt8] {
+    /// Appends an integer, little endian.
+    mutating func append(integer: some FixedWidthInteger) {
+        unsafe Swift.withUnsafeBytes(of: integer.littleEndian) { unsafe append(contentsOf: $0) }
+    }
+
+    /// Appends the 16 bytes of an identifier, most significant first, so that they read like its digits.
+    mutating func append(_ id: RandomID) {
+        unsafe Swift.withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) {
+            unsafe append(contentsOf: $0)
+        }
+    }
+}
+
+/// Reads fields one after the other from bytes that must outlive it.
+@safe
+struct ByteReader {
+    private let bytes: UnsafeRawBufferPointer
+    private(set) var offset = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        unsafe self.bytes = bytes
+    }
+
+    var remaining: Int { unsafe bytes.count - offset }
+
+    /// Takes the next `count` bytes.
+    mutating func take(_ count: Int) throws(FormatFault) -> UnsafeRawBufferPointer {
+        guard count >= 0, count <= remaining else { throw .truncated }
+        defer { offset += count }
+        return unsafe UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
+    }
+
+    mutating func bytes(_ count: Int) throws(FormatFault) -> [UInt8] {
+        unsafe Array(try take(count))
+    }
+
+    /// Reads an integer, little endian.
+    mutating func integer<Value: FixedWidthInteger>(_: Value.Type = Value.self) throws(FormatFault) -> Value {
+        let bytes = unsafe try take(MemoryLayout<Value>.size)
+        return unsafe Value(littleEndian: bytes.loadUnaligned(as: Value.self))
+    }
+
+    /// Reads the 16 bytes of an identifier.
+    mutating func id() throws(FormatFault) -> RandomID {
+        let bytes = unsafe try take(RandomID.byteCount)
+        return unsafe RandomID(
+            high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+            low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        )
+    }
+
+    /// Reads `count` bytes of UTF-8.
+    mutating func text(_ count: Int) throws(FormatFault) -> String {
+        let bytes = unsafe try take(count)
+        guard let text = unsafe String(validating: bytes, as: UTF8.self) else {
+            throw .invalid("text is not UTF-8")
+        }
+        return text
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+
+/// A slot on disk: `u8 type | u8 flags | u16 length | body`, integers little endian.
+///
+/// | type | body |
+/// |---|---|
+/// | 1 passphrase | `u8 2 (Argon2id13) | u32 operations | u32 memory in KiB | salt[16] | wrapped[72]` |
+/// | 2 key file | `salt[16] | wrapped[72] | path` (path only with flag 1) |
+/// | 3 external | `u8 provider | u16 length | name | salt[16] | wrapped[72]`; with flag 1 type 1's parameters for the salt |
+/// | 4 previous key | `u32 epoch | wrapped[72]` |
+extension KeySlot {
+    /// The slot has the optional part its type describes.
+    private static let extended: UInt8 = 1
+    private static let argon2id13: UInt8 = 2
+
+    func append(to bytes: inout [UInt8]) {
+        let parameters = parameters
+        let trailer = trailer
+        bytes.append(source.type)
+        bytes.append(flags)
+        bytes.append(integer: UInt16(parameters.count + wrapped.count + trailer.count))
+        bytes += parameters
+        bytes += wrapped
+        bytes += trailer
+    }
+
+    /// Everything of the slot but the wrapped key, authenticated with it.
+    var authenticated: [UInt8] {
+        [source.type, flags] + parameters + trailer
+    }
+
+    private var flags: UInt8 {
+        switch (source, stretching) {
+        case (.keyFile(path: .some), _), (.external, .argon2id): KeySlot.extended
+        case (.passphrase, _), (.keyFile, _), (.external, _), (.previousKey, _): 0
+        }
+    }
+
+    private var parameters: [UInt8] {
+        var bytes: [UInt8] = []
+        switch source {
+        case .passphrase, .keyFile: break
+        case .external(let provider, let name):
+            bytes.append(provider.rawValue)
+            bytes.append(integer: UInt16(name.utf8.count))
+            bytes += name.utf8
+        case .previousKey(let epoch): bytes.append(integer: epoch)
+        }
+        switch stretching {
+        case .argon2id(let cost, let salt):
+            bytes.append(KeySlot.argon2id13)
+            bytes.append(integer: cost.operations)
+            bytes.append(integer: cost.memoryKiB)
+            bytes.append(salt)
+        case .hash(let salt): bytes.append(salt)
+        case .none: break
+        }
+        return bytes
+    }
+
+    private var trailer: [UInt8] {
+        guard case .keyFile(let path?) = source else { return [] }
+        return Array(path.utf8)
+    }
+
+    /// Reads one slot.
+    init(_ reader: inout ByteReader) throws(FormatFault) {
+        let type = try reader.integer(UInt8.self)
+        let flags = try reader.integer(UInt8.self)
+        guard flags & ~KeySlot.extended == 0 else { throw .invalid("a slot has unknown flags") }
+        let count = Int(try reader.integer(UInt16.self))
+        var body = unsafe ByteReader(try reader.take(count))
+        try self.init(type: type, isExtended: flags != 0, &body)
+        guard body.remaining == 0 else { throw .invalid("a slot is longer than its fields") }
+    }
+
+    private init(type: UInt8, isExtended: Bool, _ body: inout ByteReader) throws(FormatFault) {
+        switch type {
+        case 1 where !isExtended:
+            source = .passphrase
+            stretching = try KeySlot.argon2id(&body)
+            wrapped = try body.bytes(KeySlot.wrappedCount)
+        case 2:
+            stretching = .hash(salt: try body.id())
+            wrapped = try body.bytes(KeySlot.wrappedCount)
+            source = .keyFile(path: isExtended ? try body.text(body.remaining) : nil)
+        case 3:
+            source = try KeySlot.external(&body)
+            stretching = isExtended ? try KeySlot.argon2id(&body) : .hash(salt: try body.id())
+            wrapped = try body.bytes(KeySlot.wrappedCount)
+        case 4 where !isExtended:
+            source = .previousKey(epoch: try body.integer())
+            stretching = .none
+            wrapped = try body.bytes(KeySlot.wrappedCount)
+        default: throw .invalid("slot type \(type) is unknown")
+        }
+    }
+
+    private static func argon2id(_ body: inout ByteReader) throws(FormatFault) -> KeyStretching {
+        guard try body.integer(UInt8.self) == argon2id13 else {
+            throw .invalid("a passphrase slot names an unknown algorithm")
+        }
+        let cost = PassphraseCost(operations: try body.integer(), memoryKiB: try body.integer())
+        return .argon2id(cost, salt: try body.id())
+    }
+
+    private static func external(_ body: inout ByteReader) throws(FormatFault) -> KeySource {
+        guard let provider = ExternalProvider(rawValue: try body.integer()) else {
+            throw .invalid("a slot names an unknown provider")
+        }
+        let count = Int(try body.integer(UInt16.self))
+        return .external(provider, name: try body.text(count))
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+import CSodium
+
+/// Turns a slot's secret into the key that wraps the master key, wraps and unwraps.
+enum KeyWrapping {
+    /// The 32-byte wrapping key of `secret` in a slot of the vault `vault`.
+    ///
+    /// - Throws: ``StoreError/outOfMemory`` when Argon2's memory can not be had.
+    static func wrappingKey(
+        _ secret: GuardedBytes,
+        _ stretching: KeyStretching,
+        vault: RandomID
+    ) throws(StoreError) -> GuardedBytes {
+        let key = try guardedKey()
+        switch stretching {
+        case .argon2id(let cost, let salt): try stretch(secret, cost, salt, into: key)
+        case .hash(let salt):
+            var message = Array("ta1 keyfile".utf8)
+            message.append(salt)
+            message.append(vault)
+            unsafe secret.read { secret in
+                unsafe key.write { unsafe KeyDerivation.hash(message, key: secret, into: $0) }
+            }
+        case .none: throw .secretNeeded
+        }
+        return key
+    }
+
+    /// The key that wraps the predecessors of `key`.
+    static func wrappingKey(belowCurrent key: MasterKey) throws(StoreError) -> GuardedBytes {
+        let copy = try guardedKey()
+        unsafe key.withKey(for: .previousKey) { bytes in
+            unsafe copy.write { unsafe $0.copyMemory(from: bytes) }
+        }
+        return copy
+    }
+
+    private static func guardedKey() throws(StoreError) -> GuardedBytes {
+        do throws(VaultError) {
+            return try GuardedBytes(count: AEAD.keyCount)
+        } catch {
+            throw .outOfMemory
+        }
+    }
+
+    private static func stretch(
+        _ secret: GuardedBytes,
+        _ cost: PassphraseCost,
+        _ salt: RandomID,
+        into key: GuardedBytes
+    ) throws(StoreError) {
+        var saltBytes: [UInt8] = []
+        saltBytes.append(salt)
+        let done = unsafe secret.read { secret in
+            unsafe key.write { key in
+                guard let keyBytes = unsafe key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    let passphrase = unsafe secret.baseAddress?.assumingMemoryBound(to: CChar.self)
+                else { return false }
+                return unsafe crypto_pwhash(
+                    keyBytes,
+                    UInt64(key.count),
+                    passphrase,
+                    UInt64(secret.count),
+                    saltBytes,
+                    UInt64(cost.operations),
+                    Int(cost.memoryKiB) * 1024,
+                    crypto_pwhash_ALG_ARGON2ID13
+                ) == 0
+            }
+        }
+        guard done else { throw .outOfMemory }
+    }
+
+    /// Wraps `masterKey`, bound to `associated`.
+    static func wrap(_ masterKey: MasterKey, under key: GuardedBytes, associated: [UInt8]) -> [UInt8] {
+        unsafe masterKey.withMasterKey { masterKey in
+            unsafe key.read { unsafe AEAD.seal(masterKey, associated: associated, key: $0) }
+        }
+    }
+
+    /// Unwraps a master key, or `nil` when `key` or `associated` is not what it was wrapped with.
+    static func unwrap(
+        _ wrapped: [UInt8],
+        under key: GuardedBytes,
+        associated: [UInt8],
+        epoch: UInt32
+    ) throws(StoreError) -> MasterKey? {
+        let room: GuardedBytes
+        do throws(VaultError) {
+            room = try MasterKey.room()
+        } catch {
+            throw .outOfMemory
+        }
+        var isGenuine = false
+        let masterKey = unsafe MasterKey(epoch: epoch, in: room) { plaintext in
+            isGenuine = unsafe wrapped.withUnsafeBytes { wrapped in
+                unsafe key.read {
+                    unsafe AEAD.open(wrapped, associated: associated, key: $0, into: plaintext)
+                }
+            }
+        }
+        return isGenuine ? masterKey : nil
+    }
+}

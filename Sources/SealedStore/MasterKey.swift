@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import CSodium
+
+/// The key everything on disk hangs from, with the keys derived from it, in guarded memory.
+///
+/// Each purpose has a subkey of its own, and each record two keys below those, so that no ciphertext opens in
+/// another place than the one it was made for.
+final class MasterKey: Sendable {
+    /// What a derived key is for; the raw value is its place and its subkey number.
+    enum Purpose: Int, CaseIterable {
+        /// The MAC of the vault file.
+        case header = 1
+        /// Records as a whole.
+        case records
+        /// Refresh tokens and other long-lived secrets inside records.
+        case refreshTokens
+        /// The manifest.
+        case manifest
+        /// The master key before this one.
+        case previousKey
+
+        fileprivate var context: String {
+            switch self {
+            case .header: "ta1hdr.."
+            case .records: "ta1rec.."
+            case .refreshTokens: "ta1ref.."
+            case .manifest: "ta1man.."
+            case .previousKey: "ta1old.."
+            }
+        }
+    }
+
+    /// Counts the master keys of a vault, from 1.
+    let epoch: UInt32
+    private let keys: GuardedBytes
+
+    /// Derives the keys below the master key that `fill` writes into 32 bytes.
+    /// - Throws: ``VaultError/outOfMemory``, or what `fill` throws.
+    init<Failure: Error>(
+        epoch: UInt32,
+        in keys: GuardedBytes,
+        _ fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        self.epoch = epoch
+        self.keys = keys
+        try unsafe keys.write { all throws(Failure) in
+            try unsafe fill(MasterKey.place(0, in: all))
+            for purpose in Purpose.allCases {
+                unsafe KeyDerivation.subkey(
+                    UInt64(purpose.rawValue),
+                    context: purpose.context,
+                    of: UnsafeRawBufferPointer(MasterKey.place(0, in: all)),
+                    into: MasterKey.place(purpose.rawValue, in: all)
+                )
+            }
+        }
+    }
+
+    /// Guarded room for a master key and the keys below it.
+    static func room() throws(VaultError) -> GuardedBytes {
+        try GuardedBytes(count: (Purpose.allCases.count + 1) * AEAD.keyCount)
+    }
+
+    /// A fresh random key.
+    static func random(epoch: UInt32) throws(VaultError) -> MasterKey {
+        let room = try room()
+        return unsafe MasterKey(epoch: epoch, in: room) { key in
+            if let base = key.baseAddress { unsafe randombytes_buf(base, key.count) }
+        }
+    }
+
+    /// Lends the master key itself, to be wrapped.
+    func withMasterKey<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe keys.read { all throws(Failure) in
+            try unsafe body(UnsafeRawBufferPointer(rebasing: all[..<AEAD.keyCount]))
+        }
+    }
+
+    /// Lends the key for `purpose`.
+    func withKey<Result, Failure: Error>(
+        for purpose: Purpose,
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let start = purpose.rawValue * AEAD.keyCount
+        return try unsafe keys.read { all throws(Failure) in
+            try unsafe body(UnsafeRawBufferPointer(rebasing: all[start..<start + AEAD.keyCount]))
+        }
+    }
+
+    /// Lends the key for `purpose` within one record.
+    func withKey<Result>(
+        for purpose: Purpose,
+        of record: RandomID,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        var message: [UInt8] = []
+        message.append(record)
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: AEAD.keyCount, alignment: 16) { key in
+            defer { if let base = key.baseAddress { unsafe sodium_memzero(base, key.count) } }
+            unsafe withKey(for: purpose) { unsafe KeyDerivation.hash(message, key: $0, into: key) }
+            return try unsafe body(UnsafeRawBufferPointer(key))
+        }
+    }
+
+    /// Commits to this key: XChaCha20-Poly1305 alone would open under more than one key.
+    func commitment(vault: RandomID) -> [UInt8] {
+        var message = Array("ta1 commit".utf8)
+        message.append(vault)
+        message.append(integer: epoch)
+        return unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
+            let output = unsafe UnsafeMutableRawBufferPointer(start: output.baseAddress, count: 32)
+            unsafe withMasterKey { unsafe KeyDerivation.hash(message, key: $0, into: output) }
+            count = 32
+        }
+    }
+
+    /// The MAC over the vault file's bytes.
+    func authenticationCode(_ bytes: [UInt8]) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
+            let output = unsafe UnsafeMutableRawBufferPointer(start: output.baseAddress, count: 32)
+            unsafe withKey(for: .header) { unsafe KeyDerivation.hash(bytes, key: $0, into: output) }
+            count = 32
+        }
+    }
+
+    private static func place(
+        _ index: Int,
+        in all: UnsafeMutableRawBufferPointer
+    ) -> UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(
+            rebasing: all[index * AEAD.keyCount..<(index + 1) * AEAD.keyCount]
+        )
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+/// The file `vault`: which slots open the store, and what proves that nobody changed them.
+///
+/// ```
+/// "TKAVLT\0" | u8 version 1 | u16 suite 1 | u16 length of all before the commitment
+/// vault_id[16] | u32 epoch | u64 generation | u8 slot count, at most 16 | slots
+/// commitment[32] = BLAKE2b-256(key: master key, "ta1 commit" ‖ vault_id ‖ epoch)
+/// mac[32]        = BLAKE2b-256(key: subkey 1 "ta1hdr..", all bytes above)
+/// ```
+///
+/// Integers are little endian. The MAC covers every slot, so that none can be removed or made cheaper unnoticed.
+struct VaultFile: Equatable, Sendable {
+    static let magic = Array("TKAVLT\0".utf8)
+    static let version: UInt8 = 1
+    /// XChaCha20-Poly1305, BLAKE2b, Argon2id.
+    static let suite: UInt16 = 1
+    static let maximumSlots = 16
+    static let maximumCount = 0xFFFF + 64
+
+    var id: RandomID
+    /// Counts the master keys.
+    var epoch: UInt32
+    /// Counts the versions of this file.
+    var generation: UInt64
+    var slots: [KeySlot]
+
+    /// The commitment and MAC as read, to be checked once the key is known.
+    struct Seal: Equatable, Sendable {
+        var authenticated: [UInt8]
+        var commitment: [UInt8]
+        var mac: [UInt8]
+
+        /// Whether `key` is the key of the file and the file is as that key's owner wrote it.
+        func isValid(under key: MasterKey, vault: RandomID) -> Bool {
+            KeyDerivation.areEqual(commitment, key.commitment(vault: vault))
+                && KeyDerivation.areEqual(mac, key.authenticationCode(authenticated))
+        }
+    }
+
+    /// What a slot's wrapped key is bound to.
+    func associatedData(of slot: KeySlot) -> [UInt8] {
+        var bytes = VaultFile.magic
+        bytes.append(VaultFile.version)
+        bytes.append(integer: VaultFile.suite)
+        bytes.append(id)
+        bytes.append(integer: epoch)
+        return bytes + slot.authenticated
+    }
+
+    /// The bytes of the file, sealed by `key`.
+    func serialized(under key: MasterKey) -> [UInt8] {
+        var slotBytes: [UInt8] = []
+        for slot in slots { slot.append(to: &slotBytes) }
+        var bytes = VaultFile.magic
+        bytes.append(VaultFile.version)
+        bytes.append(integer: VaultFile.suite)
+        bytes.append(integer: UInt16(VaultFile.fixedCount + slotBytes.count))
+        bytes.append(id)
+        bytes.append(integer: epoch)
+        bytes.append(integer: generation)
+        bytes.append(UInt8(slots.count))
+        bytes += slotBytes
+        bytes += key.commitment(vault: id)
+        return bytes + key.authenticationCode(bytes)
+    }
+
+    /// Everything before the slots.
+    private static let fixedCount = magic.count + 1 + 2 + 2 + RandomID.byteCount + 4 + 8 + 1
+
+    /// Reads a vault file; nothing in it is believed before ``Seal/isValid(under:vault:)``.
+    ///
+    /// Costs are checked here, so that no work is done for a changed slot.
+    static func parse(_ bytes: [UInt8], path: String) throws(StoreError) -> (VaultFile, Seal) {
+        do {
+            return try unsafe bytes.withUnsafeBytes { bytes in
+                var reader = unsafe ByteReader(bytes)
+                return try parse(&reader, whole: unsafe Array(bytes), path: path)
+            }
+        } catch let error as StoreError {
+            throw error
+        } catch FormatFault.invalid(let reason) {
+            throw .damagedVault(path: path, reason: reason)
+        } catch {
+            throw .damagedVault(path: path, reason: "it is cut short")
+        }
+    }
+
+    private static func parse(
+        _ reader: inout ByteReader,
+        whole: [UInt8],
+        path: String
+    ) throws -> (VaultFile, Seal) {
+        guard try reader.bytes(magic.count) == magic else {
+            throw FormatFault.invalid("it is not a vault file")
+        }
+        let version = try reader.integer(UInt8.self)
+        guard version <= Self.version else {
+            throw StoreError.futureVersion(path: path, version: Int(version))
+        }
+        guard version == Self.version, try reader.integer(UInt16.self) == suite else {
+            throw FormatFault.invalid("its version is unknown")
+        }
+        let count = Int(try reader.integer(UInt16.self))
+        guard whole.count >= count + 64 else { throw FormatFault.truncated }
+        guard whole.count == count + 64 else { throw FormatFault.invalid("it has bytes after its end") }
+        var file = VaultFile(
+            id: try reader.id(),
+            epoch: try reader.integer(),
+            generation: try reader.integer(),
+            slots: []
+        )
+        let slotCount = Int(try reader.integer(UInt8.self))
+        guard slotCount <= maximumSlots else { throw FormatFault.invalid("it has too many slots") }
+        for _ in 0..<slotCount { file.slots.append(try KeySlot(&reader)) }
+        guard reader.offset == count else { throw FormatFault.invalid("its length is wrong") }
+        guard file.slots.allSatisfy(\.hasAcceptableCost) else {
+            throw StoreError.unacceptableCost(path: path)
+        }
+        let commitment = try reader.bytes(32)
+        let seal = Seal(
+            authenticated: Array(whole[..<(count + 32)]),
+            commitment: commitment,
+            mac: try reader.bytes(32)
+        )
+        return (file, seal)
+    }
+}
+
+extension KeySlot {
+    fileprivate var hasAcceptableCost: Bool {
+        guard case .argon2id(let cost, _) = stretching else { return true }
+        return cost.isAcceptable
+    }
+}

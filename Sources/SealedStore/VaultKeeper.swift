@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+
+/// The vault file on disk: reading it, opening it, writing its next version.
+///
+/// A change writes a new file and keeps the old one as `vault.prev` until the new one has been read back, so that
+/// at every moment one of them opens.
+struct VaultKeeper {
+    static let fileName = "vault"
+    static let previousName = "vault.prev"
+
+    let directory: OpenDirectory
+    private(set) var file: VaultFile
+    private var seal: VaultFile.Seal?
+
+    private init(_ directory: OpenDirectory, _ file: VaultFile, _ seal: VaultFile.Seal?) {
+        self.directory = directory
+        self.file = file
+        self.seal = seal
+    }
+
+    /// Reads the vault of `directory`, or its predecessor when it is damaged or gone; `nil` when there is neither.
+    static func read(_ directory: OpenDirectory) throws(StoreError) -> VaultKeeper? {
+        var damage: StoreError?
+        for name in [fileName, previousName] {
+            do throws(StoreError) {
+                guard let bytes = try contents(of: name, in: directory) else { continue }
+                let (file, seal) = try VaultFile.parse(bytes, path: directory.path(of: name))
+                return VaultKeeper(directory, file, seal)
+            } catch {
+                guard case .damagedVault = error else { throw error }
+                damage = damage ?? error
+            }
+        }
+        if let damage { throw damage }
+        return nil
+    }
+
+    /// A vault of a new random key that `slot` opens, written to disk.
+    static func create(
+        in directory: OpenDirectory,
+        _ slot: NewSlot
+    ) throws(StoreError) -> (VaultKeeper, KeyRing) {
+        let masterKey = try newMasterKey(epoch: 1)
+        let file = VaultFile(id: .random(), epoch: 1, generation: 0, slots: [])
+        var keeper = VaultKeeper(directory, file, nil)
+        let ring = KeyRing(vault: file.id, current: masterKey)
+        let added = try keeper.makeSlot(slot, under: masterKey)
+        try keeper.write(slots: [added], under: masterKey)
+        return (keeper, ring)
+    }
+
+    /// Tries the slots `secret` may open.
+    /// - Returns: the keys, or `nil` when no slot opened.
+    func open(with secret: UnlockSecret) throws(StoreError) -> KeyRing? {
+        for (index, slot) in file.slots.enumerated() {
+            guard let bytes = try self.secret(secret, fits: slot, at: index) else { continue }
+            let masterKey = try unwrap(slot, with: bytes)
+            if let masterKey { return try ring(under: masterKey) }
+        }
+        return nil
+    }
+
+    /// The master key in `slot`, or `nil` when `secret` is not the slot's.
+    func unwrap(_ slot: KeySlot, with secret: GuardedBytes) throws(StoreError) -> MasterKey? {
+        try KeyWrapping.unwrap(
+            slot.wrapped,
+            under: KeyWrapping.wrappingKey(secret, slot.stretching, vault: file.id),
+            associated: file.associatedData(of: slot),
+            epoch: file.epoch
+        )
+    }
+
+    /// The bytes `secret` has for `slot`, or `nil` when it is for another kind of slot.
+    func secret(
+        _ secret: UnlockSecret,
+        fits slot: KeySlot,
+        at index: Int
+    ) throws(StoreError) -> GuardedBytes? {
+        switch (secret, slot.source) {
+        case (.passphrase(let bytes), .passphrase): bytes
+        case (.keyFile(nil), .keyFile(let path)): try KeyFile.read(path, in: directory)
+        case (.keyFile(let wanted?), .keyFile(let path)):
+            wanted == path ?? directory.path(of: KeyFile.defaultName)
+                ? try KeyFile.read(path, in: directory) : nil
+        case (.external(index, let bytes), .external): bytes
+        case (.passphrase, _), (.keyFile, _), (.external, _): nil
+        }
+    }
+
+    /// Checks the whole file under its key and unwraps the older keys.
+    private func ring(under masterKey: MasterKey) throws(StoreError) -> KeyRing {
+        let path = directory.path(of: VaultKeeper.fileName)
+        guard let seal, seal.isValid(under: masterKey, vault: file.id) else {
+            throw .damagedVault(path: path, reason: "its authentication code is wrong")
+        }
+        var older: [UInt32: MasterKey] = [:]
+        let key = try KeyWrapping.wrappingKey(belowCurrent: masterKey)
+        for slot in file.slots {
+            guard case .previousKey(let epoch) = slot.source else { continue }
+            let previous = try KeyWrapping.unwrap(
+                slot.wrapped,
+                under: key,
+                associated: file.associatedData(of: slot),
+                epoch: epoch
+            )
+            guard let previous else { throw .damagedVault(path: path, reason: "an older key does not open") }
+            older[epoch] = previous
+        }
+        return KeyRing(vault: file.id, current: masterKey, older: older)
+    }
+
+    /// Makes sure that the file on disk is the one read, and removes its predecessor.
+    func settle() throws(StoreError) {
+        guard directory.contains(VaultKeeper.previousName) else { return }
+        guard let seal else { return }
+        let bytes = seal.authenticated + seal.mac
+        if try VaultKeeper.contents(of: VaultKeeper.fileName, in: directory) != bytes {
+            try VaultKeeper.storing(directory) { () throws(FileFault) in
+                try directory.replace(VaultKeeper.fileName, with: bytes)
+            }
+        }
+        try removePrevious()
+    }
+
+    /// Writes the next version of the file with `slots`, and only then takes it for the current one.
+    mutating func write(slots: [KeySlot], under masterKey: MasterKey) throws(StoreError) {
+        guard slots.count <= VaultFile.maximumSlots else { throw .tooManySlots }
+        var next = file
+        next.slots = slots
+        next.epoch = masterKey.epoch
+        next.generation += 1
+        let bytes = next.serialized(under: masterKey)
+        let old = try VaultKeeper.contents(of: VaultKeeper.fileName, in: directory)
+        try VaultKeeper.storing(directory) { () throws(FileFault) in
+            if let old { try directory.replace(VaultKeeper.previousName, with: old) }
+            try directory.replace(VaultKeeper.fileName, with: bytes)
+        }
+        let path = directory.path(of: VaultKeeper.fileName)
+        guard try VaultKeeper.contents(of: VaultKeeper.fileName, in: directory) == bytes else {
+            throw .unavailable(path: path, reason: "it does not read back as written")
+        }
+        (file, seal) = try VaultFile.parse(bytes, path: path)
+        try removePrevious()
+    }
+
+    private func removePrevious() throws(StoreError) {
+        try VaultKeeper.storing(directory) { () throws(FileFault) in
+            guard directory.contains(VaultKeeper.previousName) else { return }
+            try directory.unlink(VaultKeeper.previousName)
+            try directory.synchronize()
+        }
+    }
+
+    static func newMasterKey(epoch: UInt32) throws(StoreError) -> MasterKey {
+        do throws(VaultError) {
+            return try MasterKey.random(epoch: epoch)
+        } catch {
+            throw .outOfMemory
+        }
+    }
+
+    private static func contents(of name: String, in directory: OpenDirectory) throws(StoreError) -> [UInt8]?
+    {
+        do throws(FileFault) {
+            return try directory.contents(of: name, limit: VaultFile.maximumCount + 1)
+        } catch {
+            switch error {
+            case .missing: return nil
+            case .untrusted(let reason): throw .unsafe(path: directory.path(of: name), reason: reason)
+            case .system(let error): throw .unavailable(path: directory.path(of: name), reason: error.reason)
+            }
+        }
+    }
+
+    private static func storing(
+        _ directory: OpenDirectory,
+        _ body: () throws(FileFault) -> Void
+    ) throws(StoreError) {
+        do throws(FileFault) {
+            try body()
+        } catch {
+            throw .unavailable(path: directory.path(of: fileName), reason: error.description)
+        }
+    }
+}
