@@ -13,7 +13,7 @@ package enum SecretKind: UInt8, CaseIterable, Sendable {
     case password = 5
 
     /// Secrets that never leave the agent except to their issuer.
-    fileprivate var isLongLived: Bool {
+    var isLongLived: Bool {
         switch self {
         case .accessToken, .idToken: false
         case .refreshToken, .clientSecret, .password: true

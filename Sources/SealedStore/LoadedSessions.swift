@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What unlocking brought back.
+package struct LoadedSessions: Sendable {
+    package var sessions: [StoredSession] = []
+    package var problems: [StoreProblem] = []
+}
+
+/// A session as it was stored, its secrets in the vault.
+package struct StoredSession: Sendable {
+    package var name: SessionName
+    package var snapshot: SessionSnapshot
+    /// A refresh was under way when the agent stopped: its refresh token may have been used, so replay it now.
+    package var interrupted: Bool
+}
+
+/// Something in the store that is not as it should be; nothing was deleted.
+package struct StoreProblem: Equatable, Sendable, CustomStringConvertible {
+    package enum Kind: String, Sendable {
+        /// A record does not open; its session, whatever it was, has to log in again.
+        case unreadable
+        /// A record is an old copy and was not used.
+        case rolledBack = "rolled_back"
+        /// A record is gone.
+        case missing
+        /// The list of generations is gone or damaged: old copies could not be noticed this time.
+        case manifest
+        /// The vault file is an old copy: a slot that was removed may open it again.
+        case oldVault = "old_vault"
+        /// A file that should not be there.
+        case stray
+        /// A record is only in the runtime directory and could not be written to the disk.
+        case notDurable = "not_durable"
+    }
+
+    package var kind: Kind
+    /// The session, where it is known.
+    package var session: SessionName?
+    /// One sentence for a person.
+    package var description: String
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+/// The highest durable generation of every record, so that an old copy of a single record is noticed.
+///
+/// It may lag behind the records, never lead: a record is flushed before its generation is noted, and the
+/// file is written in batches, so that a refresh does not pay for it. An old copy is therefore noticed unless it
+/// is younger than the latest write. Records that were removed are remembered up to a limit.
+///
+/// ```
+/// "TKAMAN\0" | u8 version 1 | u16 suite 1 | vault_id[16] | u32 epoch | nonce | sealed | tag
+/// sealed: u64 vault generation | u32 count | u32 how many of them are removed, oldest first, at the end
+///         count × (record_id[16] | u64 generation)
+/// ```
+struct Manifest: Equatable, Sendable {
+    static let fileName = "manifest"
+    private static let magic = Array("TKAMAN\0".utf8)
+    private static let headerCount = magic.count + 1 + 2 + RandomID.byteCount + 4
+    /// How many removed records are remembered.
+    private static let maximumRemoved = 1024
+
+    private(set) var generations: [RandomID: UInt64] = [:]
+    /// Records that are gone, oldest first.
+    private var removed: [RandomID] = []
+    var vaultGeneration: UInt64 = 0
+
+    /// The generation below which a copy of `record` is an old one.
+    subscript(record: RandomID) -> UInt64 { generations[record] ?? 0 }
+
+    /// Notes that `generation` of `record` is durable.
+    mutating func note(_ record: RandomID, _ generation: UInt64) {
+        generations[record] = max(self[record], generation)
+    }
+
+    /// Notes that every record of `gone` is no longer there.
+    mutating func remove(_ gone: some Sequence<RandomID>) {
+        removed += gone.filter { generations[$0] != nil && !removed.contains($0) }
+        guard removed.count > Manifest.maximumRemoved else { return }
+        for record in removed.prefix(removed.count - Manifest.maximumRemoved) { generations[record] = nil }
+        removed.removeFirst(removed.count - Manifest.maximumRemoved)
+    }
+
+    /// The records it knows of that are neither present nor noted as removed.
+    func missing(from present: Set<RandomID>) -> [RandomID] {
+        let known = present.union(removed)
+        return generations.keys.filter { !known.contains($0) }
+    }
+
+    /// The bytes of the file.
+    func sealed(under ring: KeyRing) -> [UInt8] {
+        var plaintext: [UInt8] = []
+        plaintext.reserveCapacity(16 + generations.count * 24)
+        plaintext.append(integer: vaultGeneration)
+        plaintext.append(integer: UInt32(generations.count))
+        plaintext.append(integer: UInt32(removed.count))
+        let gone = Set(removed)
+        for record in generations.keys.filter({ !gone.contains($0) }) + removed {
+            plaintext.append(record)
+            plaintext.append(integer: self[record])
+        }
+        let header = Manifest.header(vault: ring.vault, epoch: ring.current.epoch)
+        return unsafe plaintext.withUnsafeBytes { plaintext in
+            unsafe ring.current.withKey(for: .manifest) { key in
+                unsafe header + AEAD.seal(plaintext, associated: header, key: key)
+            }
+        }
+    }
+
+    private static func header(vault: RandomID, epoch: UInt32) -> [UInt8] {
+        var bytes = magic
+        bytes.append(VaultFile.version)
+        bytes.append(integer: VaultFile.suite)
+        bytes.append(vault)
+        bytes.append(integer: epoch)
+        return bytes
+    }
+
+    /// Opens the bytes of a manifest file.
+    init(_ bytes: [UInt8], under ring: KeyRing) throws(RecordFault) {
+        guard bytes.count >= Manifest.headerCount + AEAD.overhead else { throw .truncated }
+        let header = Array(bytes[..<Manifest.headerCount])
+        let key = [ring.current] + ring.older.values
+        guard let key = key.first(where: { Manifest.header(vault: ring.vault, epoch: $0.epoch) == header })
+        else {
+            throw .otherVault
+        }
+        let count = bytes.count - Manifest.headerCount - AEAD.overhead
+        var isGenuine = false
+        let plaintext = unsafe [UInt8](unsafeUninitializedCapacity: count) { output, filled in
+            let output = unsafe UnsafeMutableRawBufferPointer(start: output.baseAddress, count: count)
+            isGenuine = unsafe bytes.withUnsafeBytes { bytes in
+                let sealed = unsafe UnsafeRawBufferPointer(rebasing: bytes[Manifest.headerCount...])
+                return unsafe key.withKey(for: .manifest) {
+                    unsafe AEAD.open(sealed, associated: header, key: $0, into: output)
+                }
+            }
+            filled = count
+        }
+        guard isGenuine else { throw .forged }
+        do {
+            try unsafe plaintext.withUnsafeBytes { try unsafe read(ByteReader($0)) }
+        } catch {
+            throw .truncated
+        }
+    }
+
+    init() {}
+
+    private mutating func read(_ reader: ByteReader) throws(FormatFault) {
+        var reader = reader
+        vaultGeneration = try reader.integer()
+        let count = try reader.integer(UInt32.self)
+        let removedCount = try reader.integer(UInt32.self)
+        for index in 0..<count {
+            let record = try reader.id()
+            generations[record] = try reader.integer(UInt64.self)
+            if index + removedCount >= count { removed.append(record) }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What the store knows about one session's files.
+struct RecordEntry {
+    let id: RandomID
+    /// The highest generation written so far, durable or not.
+    var generation: UInt64
+    /// The epoch of the key the durable record is sealed under; `nil` while there is none.
+    var epoch: UInt32?
+    /// Room made for the answer to a refresh.
+    var reservation: Reservation?
+    /// A file `ID.new` exists that is not ``reservation``: left by an earlier process or spoiled by an error.
+    var hasStaleReservation = false
+    /// The latest commit is not on the disk yet.
+    var pending: PendingCommit?
+
+    init(id: RandomID, generation: UInt64 = 0, epoch: UInt32? = nil) {
+        self.id = id
+        self.generation = generation
+        self.epoch = epoch
+    }
+
+    struct Reservation {
+        /// Open while the answer is awaited, so that a lack of descriptors can not get between.
+        var file: OpenFile?
+        var half: Int
+        var generation: UInt64
+        var epoch: UInt32
+    }
+
+    struct PendingCommit {
+        var sealed: [UInt8]
+        var half: Int
+        var generation: UInt64
+        var epoch: UInt32
+        var isInLifeboat: Bool
+        var failure: StorageFailure
+    }
+
+    /// The keys its files need.
+    var epochs: Set<UInt32> {
+        Set([epoch, reservation?.epoch, pending?.epoch].compactMap(\.self))
+    }
+}

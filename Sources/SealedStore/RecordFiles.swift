@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The files of sealed records and the order of system calls that makes them survive a crash at any instruction.
+///
+/// `ID.rec` is what counts. `ID.new` is a reservation: the intent in its first half, room for the commit in its
+/// second. `ID.alt` is a whole new file on its way to replace one of the two. A lifeboat is an `ID.rec` in the
+/// runtime directory.
+struct RecordFiles: Sendable {
+    let directory: OpenDirectory
+    let lifeboats: OpenDirectory?
+
+    /// A file's role, as its extension.
+    enum Role: String {
+        case record = "rec"
+        case reservation = "new"
+        case replacement = "alt"
+
+        func name(of record: RandomID) -> String { "\(record).\(rawValue)" }
+    }
+
+    /// Least size of a half; also the least room for an answer.
+    static let minimumHalf = 16_384
+
+    /// The size of a half that has room for an answer twice as long as this record.
+    static func half(for record: [UInt8]) -> Int {
+        max(minimumHalf, (2 * record.count + 4095) / 4096 * 4096)
+    }
+
+    /// Creates the reservation of `record` with `intent` in it, durably.
+    ///
+    /// With `replacing` an older reservation exists and stays until this one is durable. The open file is for
+    /// ``commit(_:into:half:of:)``.
+    func reserve(
+        _ record: RandomID,
+        _ intent: [UInt8],
+        half: Int,
+        replacing: Bool
+    ) throws(FileFault) -> OpenFile {
+        let name = Role.reservation.name(of: record)
+        let created = replacing ? Role.replacement.name(of: record) : name
+        let file = try directory.create(created)
+        do throws(FileFault) {
+            try OpenDirectory.checked { () throws(SystemCallError) in
+                try file.allocate(2 * half)
+                try file.write(intent, at: 0)
+                try file.synchronize()
+            }
+            if replacing { try directory.rename(created, to: name) }
+        } catch {
+            try? directory.unlink(created)
+            throw error
+        }
+        try directory.synchronize()
+        return file
+    }
+
+    /// Opens the reservation of `record` made earlier in this process.
+    func reopenReservation(of record: RandomID) throws(FileFault) -> OpenFile {
+        try directory.open(Role.reservation.name(of: record), writing: true)
+    }
+
+    /// Writes `commit` into the second half of a reservation and makes it the record, durably.
+    func commit(
+        _ commit: [UInt8],
+        into reservation: OpenFile,
+        half: Int,
+        of record: RandomID
+    ) throws(FileFault) {
+        try OpenDirectory.checked { () throws(SystemCallError) in
+            try reservation.write(commit, at: half)
+            try reservation.synchronize()
+        }
+        try directory.rename(Role.reservation.name(of: record), to: Role.record.name(of: record))
+        try directory.synchronize()
+    }
+
+    /// Replaces the record by a new file with `commit` in its second half, durably.
+    func replace(_ record: RandomID, _ commit: [UInt8], half: Int, dropsReservation: Bool) throws(FileFault) {
+        try place(commit, half: half, of: record, in: directory)
+        if dropsReservation { try directory.unlink(Role.reservation.name(of: record)) }
+        try directory.synchronize()
+    }
+
+    /// Puts `commit` into the runtime directory.
+    func board(_ record: RandomID, _ commit: [UInt8], half: Int) throws(FileFault) {
+        guard let lifeboats else { throw .missing }
+        try place(commit, half: half, of: record, in: lifeboats)
+        try lifeboats.synchronize()
+    }
+
+    private func place(
+        _ commit: [UInt8],
+        half: Int,
+        of record: RandomID,
+        in directory: OpenDirectory
+    ) throws(FileFault) {
+        let name = Role.replacement.name(of: record)
+        let file = try directory.create(name)
+        do throws(FileFault) {
+            try OpenDirectory.checked { () throws(SystemCallError) in
+                try file.resize(to: 2 * half)
+                try file.write(commit, at: half)
+                try file.synchronize()
+            }
+            try directory.rename(name, to: Role.record.name(of: record))
+        } catch {
+            try? directory.unlink(name)
+            throw error
+        }
+    }
+
+    func removeReservation(of record: RandomID) throws(FileFault) {
+        try directory.unlink(Role.reservation.name(of: record))
+    }
+
+    func removeLifeboat(of record: RandomID) {
+        try? lifeboats?.unlink(Role.record.name(of: record))
+    }
+
+    /// Removes everything of `record`, the record itself last, so that nothing older can come to light.
+    func remove(_ record: RandomID) throws(FileFault) {
+        removeLifeboat(of: record)
+        for role in [Role.replacement, .reservation, .record] {
+            try directory.unlink(role.name(of: record))
+        }
+        try directory.synchronize()
+    }
+
+    /// Renames an unreadable file to a free name ending in `.bad`; it is never deleted.
+    /// - Returns: its new name.
+    @discardableResult
+    static func moveAside(_ name: String, in directory: OpenDirectory) throws(FileFault) -> String {
+        var target = "\(name).bad"
+        var number = 2
+        while directory.contains(target) {
+            target = "\(name).\(number).bad"
+            number += 1
+        }
+        try directory.rename(name, to: target)
+        return target
+    }
+}

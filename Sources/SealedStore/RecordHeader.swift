@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+/// What stands in clear before a sealed record, and what its ciphertext is bound to.
+///
+/// ```
+/// "TKAREC\0" | u8 version 1 | u16 suite 1 | vault_id[16] | record_id[16] | u32 epoch
+/// u64 generation | u8 phase | u32 length of the padded plaintext | nonce[24] | ciphertext | tag[16]
+/// ```
+///
+/// Integers are little endian; everything before the nonce is associated data. A record file is two equal
+/// halves: the intent in the first, the commit or tombstone in the second.
+struct RecordHeader: Equatable, Sendable {
+    static let magic = Array("TKAREC\0".utf8)
+    static let version: UInt8 = 1
+    /// Bytes before the nonce.
+    static let count = magic.count + 1 + 2 + 2 * RandomID.byteCount + 4 + 8 + 1 + 4
+
+    /// What a record says about its session.
+    enum Phase: UInt8 {
+        /// The refresh token inside is about to be sent.
+        case intent = 1
+        /// The session as it stands.
+        case commit = 2
+        /// The session was logged out.
+        case tombstone = 3
+    }
+
+    var vault: RandomID
+    var record: RandomID
+    var epoch: UInt32
+    /// Grows with every record written for a session.
+    var generation: UInt64
+    var phase: Phase
+
+    /// The bytes before the nonce of a record with `plaintextCount` padded bytes.
+    func serialized(plaintextCount: Int) -> [UInt8] {
+        var bytes = RecordHeader.magic
+        bytes.reserveCapacity(RecordHeader.count)
+        bytes.append(RecordHeader.version)
+        bytes.append(integer: VaultFile.suite)
+        bytes.append(vault)
+        bytes.append(record)
+        bytes.append(integer: epoch)
+        bytes.append(integer: generation)
+        bytes.append(phase.rawValue)
+        bytes.append(integer: UInt32(plaintextCount))
+        return bytes
+    }
+
+    /// Reads a header and the number of bytes that follow it.
+    static func parse(_ bytes: [UInt8]) throws(RecordFault) -> (RecordHeader, sealedCount: Int) {
+        guard bytes.count >= count else { throw bytes.allSatisfy { $0 == 0 } ? .empty : .truncated }
+        do {
+            return try unsafe bytes.withUnsafeBytes { bytes in
+                var reader = unsafe ByteReader(bytes)
+                return try parse(&reader)
+            }
+        } catch let fault as RecordFault {
+            throw fault
+        } catch {
+            throw .truncated
+        }
+    }
+
+    private static func parse(_ reader: inout ByteReader) throws -> (RecordHeader, Int) {
+        let magic = try reader.bytes(magic.count)
+        guard magic == Self.magic else {
+            throw magic.allSatisfy { $0 == 0 } ? RecordFault.empty : RecordFault.notARecord
+        }
+        let version = try reader.integer(UInt8.self)
+        guard version <= Self.version else { throw RecordFault.futureVersion(Int(version)) }
+        guard version == Self.version, try reader.integer(UInt16.self) == VaultFile.suite else {
+            throw RecordFault.notARecord
+        }
+        let vault = try reader.id()
+        let record = try reader.id()
+        let epoch = try reader.integer(UInt32.self)
+        let generation = try reader.integer(UInt64.self)
+        guard let phase = Phase(rawValue: try reader.integer()) else { throw RecordFault.notARecord }
+        let header = RecordHeader(
+            vault: vault,
+            record: record,
+            epoch: epoch,
+            generation: generation,
+            phase: phase
+        )
+        return (header, Int(try reader.integer(UInt32.self)) + AEAD.overhead)
+    }
+}

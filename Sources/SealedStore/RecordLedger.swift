@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The records of an unlocked store: which session has which files, and the protocol that changes them.
+struct RecordLedger {
+    let files: RecordFiles
+    let vault: Vault
+    var ring: KeyRing
+    var entries: [SessionName: RecordEntry]
+    var manifest: Manifest
+    /// Durable commits the manifest file does not know of yet.
+    var unnoted = 0
+
+    private var sealer: RecordSealer { RecordSealer(ring: ring, vault: vault) }
+
+    /// Makes the intent of `session` to send its refresh token durable, with room for the answer.
+    mutating func reserve(
+        _ session: SessionName,
+        _ snapshot: SessionSnapshot,
+        at clock: ClockReading
+    ) throws(StorageFailure) {
+        var entry = entries[session] ?? RecordEntry(id: .random())
+        if try resumeReservation(of: &entry) {
+            entries[session] = entry
+            return
+        }
+        entry.generation += 1
+        let intent = try sealer.seal(session, snapshot, entry, .intent, at: clock)
+        let half = RecordFiles.half(for: intent)
+        do throws(FileFault) {
+            let file = try files.reserve(entry.id, intent, half: half, replacing: entry.hasStaleReservation)
+            entry.hasStaleReservation = false
+            entry.reservation = RecordEntry.Reservation(
+                file: file,
+                half: half,
+                generation: entry.generation,
+                epoch: ring.current.epoch
+            )
+            entries[session] = entry
+        } catch {
+            if files.directory.contains(RecordFiles.Role.reservation.name(of: entry.id)) {
+                entry.hasStaleReservation = true
+            }
+            entries[session] = entry
+            throw files.failure("can not reserve \(2 * half / 1024) KiB for \(session)", error)
+        }
+    }
+
+    /// Takes up the reservation of an attempt that was never answered: its intent still stands.
+    private func resumeReservation(of entry: inout RecordEntry) throws(StorageFailure) -> Bool {
+        guard let reservation = entry.reservation else { return false }
+        guard reservation.file == nil else { return true }
+        do throws(FileFault) {
+            entry.reservation?.file = try files.reopenReservation(of: entry.id)
+            return true
+        } catch {
+            entry.reservation = nil
+            entry.hasStaleReservation = error != .missing
+            guard case .system = error else { return false }
+            throw files.failure("can not open the reservation", error)
+        }
+    }
+
+    /// Makes `snapshot` durable, or as nearly so as the disk allows.
+    mutating func commit(
+        _ session: SessionName,
+        _ snapshot: SessionSnapshot,
+        at clock: ClockReading
+    ) -> CommitOutcome {
+        var entry = entries[session] ?? RecordEntry(id: .random())
+        defer { entries[session] = entry }
+        do throws(StorageFailure) {
+            let sealer = sealer
+            try write(&entry) { entry throws(StorageFailure) in
+                try sealer.seal(session, snapshot, entry, .commit, at: clock)
+            }
+            return .durable
+        } catch {
+            return keep(&entry, error)
+        }
+    }
+
+    /// Writes what `seal` makes of the entry into its reservation, else into a new file.
+    ///
+    /// A file whose flush failed is never flushed again; the next try gets another inode and a higher generation.
+    mutating func write(
+        _ entry: inout RecordEntry,
+        _ seal: (RecordEntry) throws(StorageFailure) -> [UInt8]
+    ) throws(StorageFailure) {
+        if try commitIntoReservation(&entry, seal) { return }
+        entry.generation += 1
+        let sealed = try seal(entry)
+        let half = RecordFiles.half(for: sealed)
+        entry.pending = RecordEntry.PendingCommit(
+            sealed: sealed,
+            half: half,
+            generation: entry.generation,
+            epoch: ring.current.epoch,
+            isInLifeboat: entry.pending?.isInLifeboat ?? false,
+            failure: StorageFailure(message: "not written yet")
+        )
+        try writePending(&entry)
+    }
+
+    /// Tries the reserved half; a failure leaves the reservation spoiled.
+    private mutating func commitIntoReservation(
+        _ entry: inout RecordEntry,
+        _ seal: (RecordEntry) throws(StorageFailure) -> [UInt8]
+    ) throws(StorageFailure) -> Bool {
+        guard let reservation = entry.reservation else { return false }
+        entry.reservation = nil
+        entry.hasStaleReservation = true
+        entry.generation = max(entry.generation, reservation.generation)
+        let sealed = try seal(entry)
+        guard sealed.count <= reservation.half else { return false }
+        do throws(FileFault) {
+            let reopened = reservation.file == nil ? try files.reopenReservation(of: entry.id) : nil
+            guard let file = reservation.file ?? reopened else { return false }
+            try files.commit(sealed, into: file, half: reservation.half, of: entry.id)
+        } catch {
+            return false
+        }
+        entry.hasStaleReservation = false
+        settle(&entry, entry.generation, ring.current.epoch)
+        return true
+    }
+
+    /// Writes the commit that is not on the disk yet.
+    mutating func writePending(_ entry: inout RecordEntry) throws(StorageFailure) {
+        guard let pending = entry.pending else { return }
+        do throws(FileFault) {
+            try files.replace(
+                entry.id,
+                pending.sealed,
+                half: pending.half,
+                dropsReservation: entry.hasStaleReservation
+            )
+        } catch {
+            throw files.failure("can not write the record", error)
+        }
+        entry.hasStaleReservation = false
+        settle(&entry, pending.generation, pending.epoch)
+    }
+
+    private mutating func settle(_ entry: inout RecordEntry, _ generation: UInt64, _ epoch: UInt32) {
+        if entry.pending?.isInLifeboat == true { files.removeLifeboat(of: entry.id) }
+        entry.pending = nil
+        entry.epoch = epoch
+        manifest.note(entry.id, generation)
+        unnoted += 1
+    }
+
+    /// Puts what the disk refused into the lifeboat, or keeps it in memory.
+    private func keep(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitOutcome {
+        guard let pending = entry.pending else { return .memoryOnly(failure) }
+        entry.pending?.failure = failure
+        do throws(FileFault) {
+            try files.board(entry.id, pending.sealed, half: pending.half)
+            entry.pending?.isInLifeboat = true
+            return .lifeboat(failure)
+        } catch {
+            return .memoryOnly(failure)
+        }
+    }
+
+    /// Ends an attempt without new tokens.
+    mutating func release(_ session: SessionName, answered: Bool) {
+        guard var entry = entries[session] else { return }
+        defer { entries[session] = entry }
+        guard answered else {
+            entry.reservation?.file = nil
+            return
+        }
+        guard entry.reservation != nil || entry.hasStaleReservation else { return }
+        entry.reservation = nil
+        do throws(FileFault) {
+            try files.removeReservation(of: entry.id)
+            entry.hasStaleReservation = false
+        } catch {
+            entry.hasStaleReservation = true
+        }
+    }
+
+    /// Makes the logout of `session` durable and removes its files.
+    mutating func forget(_ session: SessionName) throws(StorageFailure) {
+        guard var entry = entries[session] else { return }
+        let sealer = sealer
+        try? write(&entry) { sealer.tombstone($0) }
+        do throws(FileFault) {
+            try files.remove(entry.id)
+        } catch {
+            // The tombstone alone is enough: the next start removes what it covers.
+            guard entry.pending == nil else {
+                entries[session] = entry
+                throw files.failure("can not remove the record of \(session)", error)
+            }
+        }
+        manifest.note(entry.id, entry.generation)
+        manifest.remove([entry.id])
+        unnoted += 1
+        entries[session] = nil
+    }
+}
+
+extension RecordFiles {
+    /// The disk's refusal, for a person.
+    func failure(_ attempt: String, _ fault: FileFault) -> StorageFailure {
+        StorageFailure(message: "\(attempt) in \(directory.path): \(fault)")
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What a record turned out to hold.
+struct OpenedRecord: Sendable {
+    var header: RecordHeader
+    /// Size of a half of the file it was in.
+    var half: Int
+    /// `nil`: a tombstone.
+    var content: Content?
+
+    struct Content: Sendable {
+        var session: SessionName
+        var snapshot: SessionSnapshot
+    }
+}
+
+/// Reads record files, putting the secrets they hold into a vault.
+struct RecordReader {
+    let ring: KeyRing
+    let vault: Vault
+    let clock: ClockReading
+
+    /// Long enough for nearly every record, so that one read does.
+    private static let firstRead = 8192
+
+    /// The commit or tombstone in the second half of `file`.
+    func commit(in file: OpenFile, of record: RandomID) throws(RecordFault) -> OpenedRecord {
+        let half = try half(of: file)
+        let opened = try open(file, at: half, half: half, record)
+        guard opened.header.phase != .intent else { throw erasing(opened, .misplaced) }
+        return opened
+    }
+
+    /// The intent in the first half of `file`.
+    func intent(in file: OpenFile, of record: RandomID) throws(RecordFault) -> OpenedRecord {
+        let half = try half(of: file)
+        let opened = try open(file, at: 0, half: half, record)
+        guard opened.header.phase == .intent else { throw erasing(opened, .misplaced) }
+        return opened
+    }
+
+    /// Forgets the secrets of a record that is not used after all.
+    func discard(_ record: OpenedRecord) {
+        for secret in record.content?.snapshot.secrets ?? [] { vault.erase(secret) }
+    }
+
+    private func erasing(_ record: OpenedRecord, _ fault: RecordFault) -> RecordFault {
+        discard(record)
+        return fault
+    }
+
+    private func half(of file: OpenFile) throws(RecordFault) -> Int {
+        let size: Int
+        do throws(SystemCallError) {
+            size = try file.status().size
+        } catch {
+            throw .file(.system(error))
+        }
+        guard size > 0 else { throw .empty }
+        guard size.isMultiple(of: 8192), size <= 4 * RecordSealing.maximumCount else { throw .truncated }
+        return size / 2
+    }
+
+    private func open(
+        _ file: OpenFile,
+        at offset: Int,
+        half: Int,
+        _ record: RandomID
+    ) throws(RecordFault) -> OpenedRecord {
+        var bytes = try read(file, min(RecordReader.firstRead, half), at: offset)
+        let (header, sealedCount) = try RecordHeader.parse(bytes)
+        let count = RecordHeader.count + sealedCount
+        guard count <= half else { throw .truncated }
+        if count > bytes.count { bytes = try read(file, count, at: offset) }
+        return OpenedRecord(header: header, half: half, content: try content(of: bytes, record))
+    }
+
+    /// The content of a record already read.
+    func content(of bytes: [UInt8], _ record: RandomID) throws(RecordFault) -> OpenedRecord.Content? {
+        try unsafe RecordSealing.open(bytes, of: record, under: ring, decode)
+    }
+
+    private func decode(
+        _ header: RecordHeader,
+        _ plaintext: UnsafeRawBufferPointer
+    ) throws(RecordFault) -> OpenedRecord.Content? {
+        guard header.phase != .tombstone else { return nil }
+        guard let key = ring.key(epoch: header.epoch) else { throw .unknownKey(epoch: header.epoch) }
+        let (session, snapshot) = try unsafe SnapshotDecoder.decode(
+            plaintext,
+            secrets: vault,
+            at: clock,
+            record: header.record,
+            under: key
+        )
+        return OpenedRecord.Content(session: session, snapshot: snapshot)
+    }
+
+    private func read(_ file: OpenFile, _ count: Int, at offset: Int) throws(RecordFault) -> [UInt8] {
+        do throws(SystemCallError) {
+            return try file.read(count: count, at: offset)
+        } catch {
+            throw .file(.system(error))
+        }
+    }
+}

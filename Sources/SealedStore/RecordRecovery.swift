@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TokenCore
+
+/// Start-up recovery: finds out of the files of each record what its session is.
+///
+/// The highest generation wins, wherever it lies; an intent newer than every commit means that a refresh was
+/// interrupted. Unreadable files are renamed, never deleted, and cost one session each.
+struct RecordRecovery {
+    let files: RecordFiles
+    let reader: RecordReader
+    /// Commits the disk refused before the store was locked.
+    let parked: [RandomID: RecordEntry.PendingCommit]
+    private(set) var manifest: Manifest
+    private(set) var entries: [SessionName: RecordEntry] = [:]
+    private(set) var loaded = LoadedSessions()
+    /// Names changed in the directory, which therefore needs one flush.
+    private var changedNames = false
+    private var places: [SessionName: Int] = [:]
+
+    init(
+        files: RecordFiles,
+        reader: RecordReader,
+        parked: [RandomID: RecordEntry.PendingCommit],
+        manifest: Manifest
+    ) {
+        self.files = files
+        self.reader = reader
+        self.parked = parked
+        self.manifest = manifest
+    }
+
+    /// Reads every record.
+    mutating func run() throws(FileFault) {
+        let found = try RecordRecovery.records(in: files.directory)
+        let boats = try files.lifeboats.map(RecordRecovery.records) ?? [:]
+        loaded.sessions.reserveCapacity(found.count)
+        for (record, roles) in found {
+            recover(record, roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
+        }
+        for (record, roles) in boats where found[record] == nil && roles.contains(.record) {
+            recover(record, [], hasLifeboat: true)
+        }
+        for record in parked.keys where found[record] == nil && boats[record] == nil {
+            recover(record, [], hasLifeboat: false)
+        }
+        if changedNames { try files.directory.synchronize() }
+        let gone = manifest.missing(from: Set(entries.values.map(\.id)))
+        for record in gone where found[record] == nil {
+            report(.missing, nil, "the record \(record) is gone; its session has to log in again")
+        }
+        manifest.remove(gone)
+    }
+
+    /// The record files of a directory by record; other names are left alone.
+    private static func records(
+        in directory: OpenDirectory
+    ) throws(FileFault) -> [RandomID: Set<RecordFiles.Role>] {
+        var found: [RandomID: Set<RecordFiles.Role>] = [:]
+        for name in try directory.names() {
+            guard name.utf8.count == 36, let record = RandomID(hexadecimal: name.prefix(32)) else { continue }
+            guard let role = RecordFiles.Role(rawValue: String(name.suffix(3))) else { continue }
+            guard name == role.name(of: record) else { continue }
+            found[record, default: []].insert(role)
+        }
+        return found
+    }
+
+    private mutating func recover(_ record: RandomID, _ roles: Set<RecordFiles.Role>, hasLifeboat: Bool) {
+        var survey = RecordSurvey(record: record, files: files, reader: reader)
+        survey.examine(roles, hasLifeboat: hasLifeboat, parked: parked[record])
+        dispose(of: survey)
+        guard let chosen = survey.chosen else { return }
+        let seen = manifest[record]
+        let isCurrent =
+            survey.isInterrupted ? chosen.header.generation > seen : chosen.header.generation >= seen
+        guard isCurrent else { return refuse(chosen, expected: seen) }
+        guard let content = chosen.content else { return bury(record) }
+        var entry = RecordEntry(
+            id: record,
+            generation: chosen.header.generation,
+            epoch: survey.commitEpoch ?? chosen.header.epoch
+        )
+        settle(&entry, survey)
+        manifest.note(record, survey.isInterrupted ? 0 : chosen.header.generation)
+        keep(content, entry, interrupted: survey.isInterrupted)
+    }
+
+    /// Brings the chosen commit to its place and clears away what it replaces.
+    private mutating func settle(_ entry: inout RecordEntry, _ survey: RecordSurvey) {
+        do throws(FileFault) {
+            if survey.replacementIsStale {
+                try files.directory.unlink(RecordFiles.Role.replacement.name(of: entry.id))
+            }
+            switch survey.place {
+            case .record, .none: break
+            case .reservation: try promote(.reservation, entry.id)
+            case .replacement: try promote(.replacement, entry.id)
+            case .lifeboat, .memory: entry.pending = survey.boarded
+            }
+            entry.hasStaleReservation = survey.hasReservation && survey.place != .reservation
+            if entry.hasStaleReservation, !survey.isInterrupted {
+                try files.removeReservation(of: entry.id)
+                entry.hasStaleReservation = false
+            }
+        } catch {
+            report(.stray, nil, "\(files.directory.path)/\(entry.id).*: \(error)")
+        }
+        if survey.lifeboatIsStale { files.removeLifeboat(of: entry.id) }
+    }
+
+    private mutating func promote(_ role: RecordFiles.Role, _ record: RandomID) throws(FileFault) {
+        let name = role.name(of: record)
+        let file = try files.directory.open(name, writing: true)
+        // After kill -9 its pages may not have reached the disk yet.
+        try OpenDirectory.checked { () throws(SystemCallError) in try file.synchronize() }
+        try files.directory.rename(name, to: RecordFiles.Role.record.name(of: record))
+        changedNames = true
+    }
+
+    /// Reports what could not be read and moves aside what is ours to move.
+    private mutating func dispose(of survey: RecordSurvey) {
+        for (name, fault) in survey.faults {
+            guard fault.isDamage else {
+                report(.unreadable, nil, "\(files.directory.path(of: name)) \(fault.sentence)")
+                continue
+            }
+            var sentence = "\(files.directory.path(of: name)) \(fault.sentence)"
+            do throws(FileFault) {
+                sentence += "; kept as \(try RecordFiles.moveAside(name, in: files.directory))"
+                changedNames = true
+            } catch {
+                sentence += "; it could not be renamed: \(error)"
+            }
+            report(.unreadable, survey.chosen?.content?.session, sentence)
+        }
+        for name in survey.blank { try? files.directory.unlink(name) }
+    }
+
+    private mutating func refuse(_ record: OpenedRecord, expected: UInt64) {
+        reader.discard(record)
+        let name = RecordFiles.Role.record.name(of: record.header.record)
+        let fault = RecordFault.rolledBack(found: record.header.generation, expected: expected)
+        var sentence = "\(files.directory.path(of: name)) \(fault.sentence) and was not used"
+        if let aside = try? RecordFiles.moveAside(name, in: files.directory) {
+            sentence += "; kept as \(aside)"
+            changedNames = true
+        }
+        report(.rolledBack, record.content?.session, sentence)
+    }
+
+    /// Finishes a logout that was interrupted after its tombstone.
+    private mutating func bury(_ record: RandomID) {
+        try? files.remove(record)
+    }
+
+    /// Takes the session in; of two records of one name the later login counts.
+    private mutating func keep(_ content: OpenedRecord.Content, _ entry: RecordEntry, interrupted: Bool) {
+        let session = StoredSession(
+            name: content.session,
+            snapshot: content.snapshot,
+            interrupted: interrupted
+        )
+        guard let place = places[content.session], let other = entries[content.session] else {
+            places[content.session] = loaded.sessions.count
+            loaded.sessions.append(session)
+            entries[content.session] = entry
+            return
+        }
+        let isLater = session.snapshot.loggedInAt > loaded.sessions[place].snapshot.loggedInAt
+        let loser = isLater ? loaded.sessions[place] : session
+        for secret in loser.snapshot.secrets { reader.vault.erase(secret) }
+        let name = RecordFiles.Role.record.name(of: isLater ? other.id : entry.id)
+        _ = try? RecordFiles.moveAside(name, in: files.directory)
+        report(.stray, content.session, "\(files.directory.path(of: name)) is a second record of one session")
+        guard isLater else { return }
+        loaded.sessions[place] = session
+        entries[content.session] = entry
+    }
+
+    private mutating func report(_ kind: StoreProblem.Kind, _ session: SessionName?, _ sentence: String) {
+        loaded.problems.append(StoreProblem(kind: kind, session: session, description: sentence))
+    }
+}
+
+extension RecordFault {
+    /// Whether the file itself is bad, so that it goes aside; otherwise another key or version may read it.
+    fileprivate var isDamage: Bool {
+        switch self {
+        case .truncated, .notARecord, .misplaced, .forged, .malformed, .rolledBack, .empty: true
+        case .futureVersion, .otherVault, .unknownKey, .file: false
+        }
+    }
+}

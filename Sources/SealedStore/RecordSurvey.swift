@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What the files of one record hold, before anything is decided about them.
+struct RecordSurvey {
+    enum Place {
+        case record
+        case reservation
+        case replacement
+        case lifeboat
+        /// Only in this process, kept while the store was locked.
+        case memory
+    }
+
+    let record: RandomID
+    let files: RecordFiles
+    let reader: RecordReader
+
+    /// The newest readable commit, or the intent when that is newer.
+    private(set) var chosen: OpenedRecord?
+    /// Where the newest commit is; `nil` when there is none.
+    private(set) var place: Place?
+    private(set) var commitEpoch: UInt32?
+    /// The newest thing is an intent, or a reservation that does not open: a refresh was under way.
+    private(set) var isInterrupted = false
+    private(set) var hasReservation = false
+    private(set) var replacementIsStale = false
+    private(set) var lifeboatIsStale = false
+    /// The lifeboat's commit, ready to be written.
+    private(set) var boarded: RecordEntry.PendingCommit?
+    private(set) var faults: [(name: String, fault: RecordFault)] = []
+    /// Files nothing was written to yet.
+    private(set) var blank: [String] = []
+
+    init(record: RandomID, files: RecordFiles, reader: RecordReader) {
+        self.record = record
+        self.files = files
+        self.reader = reader
+    }
+
+    mutating func examine(
+        _ roles: Set<RecordFiles.Role>,
+        hasLifeboat: Bool,
+        parked: RecordEntry.PendingCommit?
+    ) {
+        if roles.contains(.record) { examineRecord() }
+        if roles.contains(.replacement) { examineReplacement() }
+        if hasLifeboat { examineLifeboat() }
+        if let parked { examine(parked) }
+        if roles.contains(.reservation) { examineReservation() }
+        replacementIsStale = replacementIsStale && place != .replacement
+        lifeboatIsStale = hasLifeboat && place != .lifeboat && place != .memory
+    }
+
+    private mutating func examineRecord() {
+        let name = RecordFiles.Role.record.name(of: record)
+        do throws(RecordFault) {
+            consider(try reader.commit(in: try open(name, in: files.directory), of: record), .record)
+        } catch {
+            faults.append((name, error))
+        }
+    }
+
+    private mutating func examineReplacement() {
+        let name = RecordFiles.Role.replacement.name(of: record)
+        do throws(RecordFault) {
+            let file = try open(name, in: files.directory)
+            do throws(RecordFault) {
+                consider(try reader.commit(in: file, of: record), .replacement)
+            } catch {
+                // A reservation on its way to replace an older one has its intent only.
+                guard error == .empty else { throw error }
+                consider(intent: try reader.intent(in: file, of: record))
+            }
+            replacementIsStale = true
+        } catch {
+            note(name, error)
+        }
+    }
+
+    private mutating func examineReservation() {
+        let name = RecordFiles.Role.reservation.name(of: record)
+        do throws(RecordFault) {
+            let file = try open(name, in: files.directory)
+            hasReservation = true
+            do throws(RecordFault) {
+                consider(try reader.commit(in: file, of: record), .reservation)
+            } catch {
+                consider(intent: try reader.intent(in: file, of: record))
+            }
+        } catch {
+            hasReservation = false
+            note(name, error)
+            // Something was written there before it was spoiled, so a refresh token may have been sent.
+            isInterrupted = isInterrupted || (chosen != nil && error.wasWritten)
+        }
+    }
+
+    private mutating func examineLifeboat() {
+        guard let lifeboats = files.lifeboats else { return }
+        do throws(RecordFault) {
+            let file = try open(RecordFiles.Role.record.name(of: record), in: lifeboats)
+            let opened = try reader.commit(in: file, of: record)
+            consider(opened, .lifeboat)
+            guard place == .lifeboat else { return }
+            boarded = RecordEntry.PendingCommit(
+                sealed: try bytes(of: file, opened.half),
+                half: opened.half,
+                generation: opened.header.generation,
+                epoch: opened.header.epoch,
+                isInLifeboat: true,
+                failure: StorageFailure(message: "found in the runtime directory")
+            )
+        } catch {
+            // A stranger's or torn lifeboat: the records on disk speak for themselves.
+        }
+    }
+
+    private mutating func examine(_ parked: RecordEntry.PendingCommit) {
+        do throws(RecordFault) {
+            let (header, _) = try RecordHeader.parse(parked.sealed)
+            let content = try reader.content(of: parked.sealed, record)
+            consider(OpenedRecord(header: header, half: parked.half, content: content), .memory)
+            if place == .memory { boarded = parked }
+        } catch {
+            // It was sealed under a key that is gone; nothing can be done for it.
+        }
+    }
+
+    private mutating func consider(_ candidate: OpenedRecord, _ where: Place) {
+        if let chosen, chosen.header.generation >= candidate.header.generation {
+            return reader.discard(candidate)
+        }
+        if let chosen { reader.discard(chosen) }
+        chosen = candidate
+        place = `where`
+        commitEpoch = candidate.header.epoch
+        isInterrupted = false
+    }
+
+    private mutating func consider(intent: OpenedRecord) {
+        if let chosen, chosen.header.generation >= intent.header.generation { return reader.discard(intent) }
+        if let chosen { reader.discard(chosen) }
+        chosen = intent
+        isInterrupted = true
+    }
+
+    private mutating func note(_ name: String, _ fault: RecordFault) {
+        if fault == .empty { blank.append(name) } else { faults.append((name, fault)) }
+    }
+
+    private func open(_ name: String, in directory: OpenDirectory) throws(RecordFault) -> OpenFile {
+        do throws(FileFault) {
+            return try directory.open(name)
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    private func bytes(of file: OpenFile, _ half: Int) throws(RecordFault) -> [UInt8] {
+        do throws(SystemCallError) {
+            return try file.read(count: half, at: half)
+        } catch {
+            throw .file(.system(error))
+        }
+    }
+}
+
+extension RecordFault {
+    /// Whether bytes of ours were there once.
+    fileprivate var wasWritten: Bool {
+        switch self {
+        case .truncated, .notARecord, .misplaced, .forged, .malformed, .unknownKey: true
+        case .empty, .futureVersion, .otherVault, .rolledBack, .file: false
+        }
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+
+import CSodium
+import TokenCore
+
+/// Reads what ``SnapshotEncoder`` wrote, putting the secrets into a vault.
+struct SnapshotDecoder {
+    private var reader: ByteReader
+    private var secrets: [SecretID] = []
+    private let clock: ClockReading
+    private var written: ClockReading
+
+    /// Decodes the plaintext of `record`, without its padding.
+    ///
+    /// The secrets go into `vault`; nothing stays there when decoding fails. A token whose times contradict
+    /// `clock` comes back as expired, so that it is renewed.
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer,
+        secrets vault: Vault,
+        at clock: ClockReading,
+        record: RandomID,
+        under key: MasterKey
+    ) throws(RecordFault) -> (SessionName, SessionSnapshot) {
+        var decoder = unsafe SnapshotDecoder(reader: ByteReader(bytes), clock: clock, written: clock)
+        do {
+            return try decoder.decode(vault, record, key)
+        } catch {
+            for secret in decoder.secrets { vault.erase(secret) }
+            switch error {
+            case FormatFault.truncated: throw .malformed("it ends too early")
+            case FormatFault.invalid(let reason): throw .malformed(reason)
+            default: throw .malformed("\(error)")
+            }
+        }
+    }
+
+    private mutating func decode(
+        _ vault: Vault,
+        _ record: RandomID,
+        _ key: MasterKey
+    ) throws -> (SessionName, SessionSnapshot) {
+        guard try reader.integer(UInt8.self) == SnapshotEncoder.version else {
+            throw FormatFault.invalid("its content has an unknown version")
+        }
+        written = ClockReading(
+            boot: try reader.id(),
+            now: Instant(nanoseconds: try reader.integer()),
+            wallTime: WallTime(secondsSince1970: try reader.integer())
+        )
+        guard let session = SessionName(try text()) else {
+            throw FormatFault.invalid("the session has no valid name")
+        }
+        for _ in 0..<(try reader.integer(UInt16.self)) {
+            secrets.append(try secret(vault, record, key))
+        }
+        let snapshot = try snapshot()
+        guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
+        return (session, snapshot)
+    }
+
+    private mutating func secret(_ vault: Vault, _ record: RandomID, _ key: MasterKey) throws -> SecretID {
+        guard let kind = SecretKind(rawValue: try reader.integer()) else {
+            throw FormatFault.invalid("a secret is of an unknown kind")
+        }
+        let bytes = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
+        guard kind.isLongLived else { return try unsafe vault.seal(bytes, as: kind) }
+        let count = bytes.count - AEAD.overhead
+        guard count >= 0 else { throw FormatFault.truncated }
+        let associated = SnapshotEncoder.associatedData(kind, record)
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
+            defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
+            let isGenuine = unsafe key.withKey(for: .refreshTokens, of: record) { key in
+                unsafe AEAD.open(bytes, associated: associated, key: key, into: plaintext)
+            }
+            guard isGenuine else { throw FormatFault.invalid("a secret does not open") }
+            return try unsafe vault.seal(UnsafeRawBufferPointer(plaintext), as: kind)
+        }
+    }
+}
+
+extension SnapshotDecoder {
+    private mutating func snapshot() throws(FormatFault) -> SessionSnapshot {
+        let standing = try standing()
+        let renewal = try renewal()
+        let refreshTokenSent = try flag()
+        let rotation = try rotation()
+        let loggedInAt = WallTime(secondsSince1970: try reader.integer())
+        let refreshExpiresAt = try optionalTime()
+        let tokenEndpoint = try text()
+        let subject = try optionalText()
+        var kept: [String: String] = [:]
+        for _ in 0..<(try reader.integer(UInt16.self)) {
+            let name = try text()
+            kept[name] = try text()
+        }
+        var tokens: [TokenVariant: AccessToken] = [:]
+        for _ in 0..<(try reader.integer(UInt16.self)) {
+            let variant = TokenVariant(scopes: try texts(), audience: try optionalText())
+            tokens[variant] = try accessToken()
+        }
+        return SessionSnapshot(
+            standing: standing,
+            renewal: renewal,
+            refreshTokenSent: refreshTokenSent,
+            tokens: tokens,
+            loggedInAt: loggedInAt,
+            refreshExpiresAt: refreshExpiresAt,
+            rotation: rotation,
+            tokenEndpoint: tokenEndpoint,
+            subject: subject,
+            keptMembers: kept
+        )
+    }
+
+    private mutating func standing() throws(FormatFault) -> SessionSnapshot.Standing {
+        guard try flag() else { return .loggedIn }
+        guard let reason = EndReason(rawValue: try text()) else {
+            throw .invalid("it ended for an unknown reason")
+        }
+        return .ended(reason, quarantinedUntil: try optionalTime())
+    }
+
+    private mutating func renewal() throws(FormatFault) -> Renewal {
+        switch try reader.integer(UInt8.self) {
+        case 0: .refreshToken(try numberedSecret())
+        case 1: .clientCredentials
+        case 2: .impossible
+        default: throw .invalid("its way of renewal is unknown")
+        }
+    }
+
+    private mutating func rotation() throws(FormatFault) -> RotationHabit {
+        switch try reader.integer(UInt8.self) {
+        case 0: .unknown(unchanged: Int(try reader.integer(UInt8.self)))
+        case 1: .rotates
+        case 2: .keeps
+        default: throw .invalid("its rotation habit is unknown")
+        }
+    }
+
+    private mutating func accessToken() throws(FormatFault) -> AccessToken {
+        let secret = try numberedSecret()
+        let idToken = try flag() ? try numberedSecret() : nil
+        let type = try text()
+        let scope = try texts()
+        let obtainedAt = Instant(nanoseconds: try reader.integer())
+        let expiresAt = Instant(nanoseconds: try reader.integer())
+        let jitter = Double(bitPattern: try reader.integer())
+        let times = times(obtainedAt, expiresAt)
+        return AccessToken(
+            secret: secret,
+            idToken: idToken,
+            tokenType: type,
+            scope: scope,
+            obtainedAt: times.obtainedAt,
+            expiresAt: times.expiresAt,
+            jitter: (0..<1).contains(jitter) ? jitter : 0
+        )
+    }
+
+    /// The stored times on today's clock; contradictory ones become "expired just now".
+    private func times(
+        _ obtainedAt: Instant,
+        _ expiresAt: Instant
+    ) -> (obtainedAt: Instant, expiresAt: Instant) {
+        guard let obtained = clock.translate(obtainedAt, from: written),
+            let expires = clock.translate(expiresAt, from: written),
+            obtained <= clock.now, obtained <= expires
+        else { return (clock.now, clock.now) }
+        return (obtained, expires)
+    }
+
+    private mutating func numberedSecret() throws(FormatFault) -> SecretID {
+        let number = Int(try reader.integer(UInt16.self))
+        guard secrets.indices.contains(number) else { throw .invalid("it names a secret it does not have") }
+        return secrets[number]
+    }
+
+    private mutating func flag() throws(FormatFault) -> Bool {
+        switch try reader.integer(UInt8.self) {
+        case 0: false
+        case 1: true
+        default: throw .invalid("a flag is neither 0 nor 1")
+        }
+    }
+
+    private mutating func text() throws(FormatFault) -> String {
+        try reader.text(Int(try reader.integer(UInt32.self)))
+    }
+
+    private mutating func optionalText() throws(FormatFault) -> String? {
+        try flag() ? try text() : nil
+    }
+
+    private mutating func optionalTime() throws(FormatFault) -> WallTime? {
+        try flag() ? WallTime(secondsSince1970: try reader.integer()) : nil
+    }
+
+    private mutating func texts() throws(FormatFault) -> [String] {
+        var texts: [String] = []
+        for _ in 0..<(try reader.integer(UInt16.self)) { texts.append(try text()) }
+        return texts
+    }
+}

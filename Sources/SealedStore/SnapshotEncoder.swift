@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Writes a session into the plaintext of a record.
+///
+/// Version 1, integers little endian, texts and byte strings with a 4-byte length, optional fields after a byte 0/1:
+/// clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access tokens, the rest.
+/// Access tokens name their secrets by number, so that one ID token shared by several is written once. Refresh
+/// tokens are sealed once more, under a key that opens nothing else.
+struct SnapshotEncoder: ~Copyable {
+    static let version: UInt8 = 1
+
+    private var bytes = WipedBytes()
+    private var numbers: [SecretID: UInt16] = [:]
+
+    /// Encodes `snapshot`; its secrets are taken from `vault`.
+    /// - Throws: ``StorageFailure`` when one of them is not there.
+    static func encode(
+        _ session: SessionName,
+        _ snapshot: SessionSnapshot,
+        secrets vault: Vault,
+        at clock: ClockReading,
+        record: RandomID,
+        under key: MasterKey
+    ) throws(StorageFailure) -> WipedBytes {
+        var encoder = SnapshotEncoder()
+        encoder.bytes.append(integer: version)
+        encoder.append(clock)
+        encoder.bytes.append(session.description)
+        try encoder.append(snapshot.secrets, vault, record, key)
+        encoder.append(snapshot)
+        return encoder.finished()
+    }
+
+    private consuming func finished() -> WipedBytes { bytes }
+
+    private mutating func append(_ clock: ClockReading) {
+        bytes.append(clock.boot)
+        bytes.append(integer: clock.now.nanoseconds)
+        bytes.append(integer: clock.wallTime.secondsSince1970)
+    }
+
+    private mutating func append(
+        _ secrets: Set<SecretID>,
+        _ vault: Vault,
+        _ record: RandomID,
+        _ key: MasterKey
+    ) throws(StorageFailure) {
+        bytes.append(integer: UInt16(secrets.count))
+        for (number, id) in secrets.sorted(by: { $0.rawValue < $1.rawValue }).enumerated() {
+            numbers[id] = UInt16(number)
+            guard let kind = vault.kind(of: id) else {
+                throw StorageFailure(message: "a token to be stored is no longer in memory")
+            }
+            do {
+                try unsafe vault.open(id) { secret in unsafe append(secret, kind, record, key) }
+            } catch {
+                throw StorageFailure(message: "a token to be stored can not be opened: \(error)")
+            }
+        }
+    }
+
+    private mutating func append(
+        _ secret: UnsafeRawBufferPointer,
+        _ kind: SecretKind,
+        _ record: RandomID,
+        _ key: MasterKey
+    ) {
+        bytes.append(integer: kind.rawValue)
+        guard kind.isLongLived else {
+            bytes.append(integer: UInt32(secret.count))
+            return unsafe bytes.append(secret)
+        }
+        let associated = SnapshotEncoder.associatedData(kind, record)
+        let sealed = unsafe key.withKey(for: .refreshTokens, of: record) { key in
+            unsafe AEAD.seal(secret, associated: associated, key: key)
+        }
+        bytes.append(integer: UInt32(sealed.count))
+        unsafe sealed.withUnsafeBytes { unsafe bytes.append($0) }
+    }
+
+    /// Binds a long-lived secret to its kind and record.
+    static func associatedData(_ kind: SecretKind, _ record: RandomID) -> [UInt8] {
+        var bytes = Array("ta1 secret".utf8)
+        bytes.append(kind.rawValue)
+        bytes.append(record)
+        return bytes
+    }
+}
+
+extension SnapshotEncoder {
+    private mutating func append(_ snapshot: SessionSnapshot) {
+        append(snapshot.standing)
+        append(snapshot.renewal)
+        bytes.append(integer: UInt8(snapshot.refreshTokenSent ? 1 : 0))
+        append(snapshot.rotation)
+        bytes.append(integer: snapshot.loggedInAt.secondsSince1970)
+        append(optional: snapshot.refreshExpiresAt?.secondsSince1970)
+        bytes.append(snapshot.tokenEndpoint)
+        append(optional: snapshot.subject)
+        bytes.append(integer: UInt16(snapshot.keptMembers.count))
+        for (name, value) in snapshot.keptMembers.sorted(by: { $0.key < $1.key }) {
+            bytes.append(name)
+            bytes.append(value)
+        }
+        bytes.append(integer: UInt16(snapshot.tokens.count))
+        for (variant, token) in snapshot.tokens {
+            append(variant)
+            append(token)
+        }
+    }
+
+    private mutating func append(_ standing: SessionSnapshot.Standing) {
+        switch standing {
+        case .loggedIn: bytes.append(integer: UInt8(0))
+        case .ended(let reason, let quarantinedUntil):
+            bytes.append(integer: UInt8(1))
+            bytes.append(reason.rawValue)
+            append(optional: quarantinedUntil?.secondsSince1970)
+        }
+    }
+
+    private mutating func append(_ renewal: Renewal) {
+        switch renewal {
+        case .refreshToken(let secret):
+            bytes.append(integer: UInt8(0))
+            append(secret)
+        case .clientCredentials: bytes.append(integer: UInt8(1))
+        case .impossible: bytes.append(integer: UInt8(2))
+        }
+    }
+
+    private mutating func append(_ rotation: RotationHabit) {
+        switch rotation {
+        case .unknown(let unchanged):
+            bytes.append(integer: UInt8(0))
+            bytes.append(integer: UInt8(clamping: unchanged))
+        case .rotates: bytes.append(integer: UInt8(1))
+        case .keeps: bytes.append(integer: UInt8(2))
+        }
+    }
+
+    private mutating func append(_ variant: TokenVariant) {
+        append(variant.scopes)
+        append(optional: variant.audience)
+    }
+
+    private mutating func append(_ token: AccessToken) {
+        append(token.secret)
+        bytes.append(integer: UInt8(token.idToken == nil ? 0 : 1))
+        if let idToken = token.idToken { append(idToken) }
+        bytes.append(token.tokenType)
+        append(token.scope)
+        bytes.append(integer: token.obtainedAt.nanoseconds)
+        bytes.append(integer: token.expiresAt.nanoseconds)
+        bytes.append(integer: token.jitter.bitPattern)
+    }
+
+    /// Writes the secret's number; every secret of a snapshot has one.
+    private mutating func append(_ secret: SecretID) {
+        bytes.append(integer: numbers[secret] ?? .max)
+    }
+
+    private mutating func append(_ texts: [String]) {
+        bytes.append(integer: UInt16(texts.count))
+        for text in texts { bytes.append(text) }
+    }
+
+    private mutating func append(optional text: String?) {
+        bytes.append(integer: UInt8(text == nil ? 0 : 1))
+        if let text { bytes.append(text) }
+    }
+
+    private mutating func append(optional number: Int64?) {
+        bytes.append(integer: UInt8(number == nil ? 0 : 1))
+        if let number { bytes.append(integer: number) }
+    }
+}
