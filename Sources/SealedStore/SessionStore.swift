@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TokenCore
+
+/// The sealed store: the vault that guards it and the sessions in it.
+///
+/// Safe to use from any thread. Every call but ``state``, ``slots``, ``vaultID``, ``epoch`` and
+/// ``pendingSessions`` may block on the disk, and those that try a passphrase take about half a second.
+package final class SessionStore: SessionStoring {
+    /// What changes with every call; its lock is held while the disk works.
+    struct Work {
+        var keeper: VaultKeeper?
+        var ledger: RecordLedger?
+        /// Commits the disk refused before the store was locked, still sealed.
+        var parked: [RandomID: RecordEntry.PendingCommit] = [:]
+        /// Rounds of ``SessionStore/maintain()`` that left something unwritten.
+        var failedRounds = 0
+        var isClosed = false
+    }
+
+    /// What callers may ask without waiting for the disk.
+    struct Summary: Sendable {
+        var state = StoreState.uninitialized
+        var slots: [SlotDescription] = []
+        var vaultID: RandomID?
+        var epoch: UInt32 = 0
+        var pending: [SessionName] = []
+    }
+
+    let directory: StoreDirectory
+    let files: RecordFiles
+    let vault: Vault
+    let work: Mutex<Work>
+    private let timekeeper: any Timekeeper
+    private let boot: RandomID
+    private let summary = Mutex(Summary())
+    /// Commits after which the manifest is written without waiting for ``maintain()``.
+    private static let unnotedLimit = 256
+
+    /// Opens the store in `directory` and reads its vault file, without unlocking it.
+    ///
+    /// - Parameters:
+    ///   - directory: the state directory, verified and locked.
+    ///   - runtimeDirectory: absolute path of the private directory that survives a crash but not a reboot; `nil`
+    ///     leaves no lifeboat.
+    ///   - vault: receives the secrets of unlocked sessions.
+    ///   - timekeeper: the clocks stored with tokens.
+    ///   - boot: the running boot.
+    /// - Throws: ``StoreError/futureVersion(path:version:)``, ``StoreError/damagedVault(path:reason:)``,
+    ///   ``StoreError/unacceptableCost(path:)``, ``StoreError/unsafe(path:reason:)``.
+    package init(
+        directory: StoreDirectory,
+        runtimeDirectory: String?,
+        vault: Vault,
+        timekeeper: any Timekeeper,
+        boot: RandomID = BootID.current()
+    ) throws(StoreError) {
+        self.directory = directory
+        self.vault = vault
+        self.timekeeper = timekeeper
+        self.boot = boot
+        files = RecordFiles(
+            directory: directory.sessions,
+            lifeboats: try SessionStore.lifeboats(runtimeDirectory, directory)
+        )
+        work = Mutex(Work(keeper: try VaultKeeper.read(directory.root)))
+        work.withLock { publish($0) }
+    }
+
+    private static func lifeboats(
+        _ runtimeDirectory: String?,
+        _ store: StoreDirectory
+    ) throws(StoreError) -> OpenDirectory? {
+        guard let runtimeDirectory else { return nil }
+        let directory = try TrustedPath.openDirectory(runtimeDirectory, files: store.root.files)
+        return try TrustedPath.openDirectory("lifeboats", in: directory)
+    }
+
+    package var state: StoreState { summary.withLock(\.state) }
+    package var slots: [SlotDescription] { summary.withLock(\.slots) }
+    package var vaultID: String? { summary.withLock { $0.vaultID?.description } }
+    /// Counts the vault's master keys.
+    package var epoch: UInt32 { summary.withLock(\.epoch) }
+    /// Sessions whose latest tokens are not on the disk yet.
+    package var pendingSessions: [SessionName] { summary.withLock(\.pending) }
+
+    package func reserve(
+        _ session: SessionName,
+        _ attempt: AttemptNumber,
+        _ snapshot: SessionSnapshot
+    ) throws(StorageFailure) {
+        try work.withLock { work throws(StorageFailure) in
+            guard work.ledger != nil else { throw SessionStore.unavailable(work) }
+            try work.ledger?.reserve(session, snapshot, at: clock)
+        }
+    }
+
+    package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+        work.withLock { work in
+            let outcome = work.ledger?.commit(session, snapshot, at: clock)
+            guard let outcome else { return .memoryOnly(SessionStore.unavailable(work)) }
+            if (work.ledger?.unnoted ?? 0) >= SessionStore.unnotedLimit { noteGenerations(&work) }
+            if outcome != .durable || !pendingSessions.isEmpty { publish(work) }
+            return outcome
+        }
+    }
+
+    package func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
+        work.withLock { $0.ledger?.release(session, answered: answered) }
+    }
+
+    package func forget(_ session: SessionName) throws(StorageFailure) {
+        try work.withLock { work throws(StorageFailure) in
+            guard work.ledger != nil else { throw SessionStore.unavailable(work) }
+            defer { publish(work) }
+            try work.ledger?.forget(session)
+            noteGenerations(&work)
+        }
+    }
+
+    /// Writes what is outstanding and lets another process use the store; nothing can be stored afterwards.
+    package func close() {
+        work.withLock { work in
+            guard !work.isClosed else { return }
+            noteGenerations(&work)
+            work.ledger = nil
+            work.isClosed = true
+            publish(work)
+            directory.close()
+        }
+    }
+
+    var clock: ClockReading {
+        ClockReading(boot: boot, now: timekeeper.now, wallTime: timekeeper.wallTime)
+    }
+
+    /// Writes the manifest when it lags behind; a failure only leaves it lagging.
+    @discardableResult
+    func noteGenerations(_ work: inout Work) -> Bool {
+        guard var ledger = work.ledger, ledger.unnoted > 0 else { return true }
+        ledger.manifest.vaultGeneration = work.keeper?.file.generation ?? 0
+        do throws(FileFault) {
+            try directory.root.replace(Manifest.fileName, with: ledger.manifest.sealed(under: ledger.ring))
+        } catch {
+            return false
+        }
+        ledger.unnoted = 0
+        work.ledger = ledger
+        return true
+    }
+
+    /// Updates what is answered without the lock.
+    func publish(_ work: Work) {
+        var next = Summary()
+        if work.ledger != nil { next.state = .unlocked } else if work.keeper != nil { next.state = .locked }
+        next.slots = work.keeper?.descriptions ?? []
+        next.vaultID = work.keeper?.file.id
+        next.epoch = work.keeper?.file.epoch ?? 0
+        next.pending = work.ledger?.pendingSessions ?? []
+        summary.withLock { $0 = next }
+    }
+
+    private static func unavailable(_ work: Work) -> StorageFailure {
+        StorageFailure(message: work.isClosed ? "the store is closed" : "the store is locked")
+    }
+}

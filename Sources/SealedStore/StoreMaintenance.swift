@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Work that no caller waits for.
+extension SessionStore {
+    /// Old-epoch records moved to the current key in one round.
+    private static let resealingLimit = 64
+
+    /// When ``maintain()`` wants to be called, counted from the last call to the store; `nil`: not before the
+    /// next commit.
+    package var maintenanceDelay: Duration? {
+        work.withLock { work in
+            guard let ledger = work.ledger else { return nil }
+            if !ledger.pendingCommits.isEmpty {
+                return .seconds(min(60, 5 << min(work.failedRounds, 4)))
+            }
+            return ledger.unnoted > 0 || !ledger.ring.older.isEmpty ? .seconds(30) : nil
+        }
+    }
+
+    /// Retries commits that are not on the disk yet, writes the manifest, moves records to the current key.
+    /// - Returns: the sessions that became durable.
+    @discardableResult
+    package func maintain() -> [SessionName] {
+        work.withLock { work in
+            guard var ledger = work.ledger else { return [] }
+            let before = ledger.pendingSessions
+            _ = ledger.writeAllPending()
+            let after = Set(ledger.pendingSessions)
+            work.failedRounds = after.isEmpty ? 0 : work.failedRounds + 1
+            if !ledger.ring.older.isEmpty { ledger.reseal(limit: SessionStore.resealingLimit, at: clock) }
+            work.ledger = ledger
+            retireOlderKeys(&work)
+            noteGenerations(&work)
+            publish(work)
+            return before.filter { !after.contains($0) }
+        }
+    }
+
+    private func retireOlderKeys(_ work: inout Work) {
+        guard let ledger = work.ledger, !ledger.ring.older.isEmpty, var keeper = work.keeper else { return }
+        do throws(StoreError) {
+            let ring = try keeper.dropOlderKeys(keeping: ledger.epochs, ring: ledger.ring)
+            work.keeper = keeper
+            work.ledger?.ring = ring
+        } catch {
+            // The older keys stay where they are until the next round.
+        }
+    }
+}
+
+extension RecordLedger {
+    /// Sessions whose latest commit is not on the disk.
+    var pendingSessions: [SessionName] {
+        entries.filter { $0.value.pending != nil }.map(\.key).sorted()
+    }
+
+    var pendingCommits: [RandomID: RecordEntry.PendingCommit] {
+        var commits: [RandomID: RecordEntry.PendingCommit] = [:]
+        for entry in entries.values { commits[entry.id] = entry.pending }
+        return commits
+    }
+
+    /// Every key some file still needs.
+    var epochs: Set<UInt32> {
+        entries.values.reduce(into: []) { $0.formUnion($1.epochs) }
+    }
+
+    /// Tries once more to write what the disk refused.
+    /// - Returns: a problem for each session that is still not durable.
+    mutating func writeAllPending() -> [StoreProblem] {
+        var problems: [StoreProblem] = []
+        for session in pendingSessions {
+            guard var entry = entries[session] else { continue }
+            do throws(StorageFailure) {
+                try writePending(&entry)
+            } catch {
+                let sentence = "the tokens of \(session) are not on the disk: \(error.message)"
+                problems.append(StoreProblem(kind: .notDurable, session: session, description: sentence))
+            }
+            entries[session] = entry
+        }
+        return problems
+    }
+
+    /// Writes up to `limit` idle records anew under the current key.
+    mutating func reseal(limit: Int, at clock: ClockReading) {
+        let reader = RecordReader(ring: ring, vault: vault, clock: clock)
+        let old = entries.filter { $0.value.epoch != ring.current.epoch && $0.value.isIdle }.prefix(limit)
+        for (session, entry) in old {
+            guard let file = try? files.directory.open(RecordFiles.Role.record.name(of: entry.id)),
+                let opened = try? reader.commit(in: file, of: entry.id), let content = opened.content
+            else { continue }
+            _ = commit(session, content.snapshot, at: clock)
+            reader.discard(opened)
+        }
+    }
+}
+
+extension RecordEntry {
+    /// No refresh is under way and nothing waits to be written.
+    fileprivate var isIdle: Bool { reservation == nil && pending == nil && !hasStaleReservation }
+}

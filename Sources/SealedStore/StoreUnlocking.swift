@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Making, opening and locking the vault.
+extension SessionStore {
+    /// Makes a vault that `slot` opens and unlocks it.
+    ///
+    /// An unlocked store without sessions is made anew, which replaces the key file slot of the first start.
+    /// - Throws: ``StoreError/alreadyInitialized`` when locked, ``StoreError/sessionsStored``.
+    package func initialize(with slot: NewSlot) throws(StoreError) {
+        try work.withLock { work throws(StoreError) in
+            guard !work.isClosed else { throw .locked }
+            if work.keeper != nil {
+                guard let ledger = work.ledger else { throw .alreadyInitialized }
+                guard ledger.entries.isEmpty else { throw .sessionsStored }
+            }
+            let (keeper, ring) = try VaultKeeper.create(in: directory.root, slot)
+            work.keeper = keeper
+            try openVault()
+            work.ledger = RecordLedger(
+                files: files,
+                vault: vault,
+                ring: ring,
+                entries: [:],
+                manifest: Manifest()
+            )
+            work.ledger?.unnoted = 1
+            noteGenerations(&work)
+            publish(work)
+        }
+    }
+
+    /// Opens the vault and reads every session.
+    ///
+    /// - Throws: ``StoreError/notInitialized``, ``StoreError/wrongPassphrase``, ``StoreError/keyFileMissing(path:)``,
+    ///   ``StoreError/wrongKeyFile(path:)``, ``StoreError/wrongExternalSecret(source:)``,
+    ///   ``StoreError/damagedVault(path:reason:)``.
+    package func unlock(with secret: UnlockSecret) throws(StoreError) -> LoadedSessions {
+        try work.withLock { work throws(StoreError) in
+            guard let keeper = try SessionStore.lockedKeeper(work) else { return LoadedSessions() }
+            guard let ring = try keeper.open(with: secret) else {
+                throw SessionStore.refusal(of: secret, by: keeper)
+            }
+            return try load(&work, keeper, ring)
+        }
+    }
+
+    /// Opens the vault without a person: key files first, then what external providers delivered.
+    ///
+    /// `external` holds the providers' answers by slot: the store runs no commands itself.
+    /// - Throws: ``StoreError/secretNeeded``, or what is wrong with the only key file.
+    package func unlockAutomatically(external: [Int: GuardedBytes] = [:]) throws(StoreError) -> LoadedSessions
+    {
+        try work.withLock { work throws(StoreError) in
+            guard let keeper = try SessionStore.lockedKeeper(work) else { return LoadedSessions() }
+            var failure = StoreError.secretNeeded
+            for slot in keeper.descriptions {
+                guard let secret = SessionStore.automatic(slot, external) else { continue }
+                do throws(StoreError) {
+                    if let ring = try keeper.open(with: secret) { return try load(&work, keeper, ring) }
+                    failure = SessionStore.refusal(of: secret, by: keeper)
+                } catch {
+                    failure = error
+                }
+            }
+            throw failure
+        }
+    }
+
+    private static func automatic(_ slot: SlotDescription, _ external: [Int: GuardedBytes]) -> UnlockSecret? {
+        switch slot.source {
+        case .keyFile(let path): path.map { .keyFile(path: $0) } ?? .keyFile(path: nil)
+        case .external: external[slot.index].map { .external(slot: slot.index, $0) }
+        case .passphrase, .previousKey: nil
+        }
+    }
+
+    /// The vault to unlock, or `nil` when it is unlocked already.
+    private static func lockedKeeper(_ work: Work) throws(StoreError) -> VaultKeeper? {
+        guard !work.isClosed else { throw .locked }
+        guard let keeper = work.keeper else { throw .notInitialized }
+        return work.ledger == nil ? keeper : nil
+    }
+
+    private static func refusal(of secret: UnlockSecret, by keeper: VaultKeeper) -> StoreError {
+        switch secret {
+        case .passphrase: return .wrongPassphrase
+        case .keyFile(let path):
+            return .wrongKeyFile(path: path ?? keeper.directory.path(of: KeyFile.defaultName))
+        case .external(let index, _):
+            guard keeper.descriptions.indices.contains(index) else { return .noSuchSlot(index) }
+            guard case .external(_, let name) = keeper.descriptions[index].source else {
+                return .noSuchSlot(index)
+            }
+            return .wrongExternalSecret(source: String(name.map { $0 == "\0" ? " " : $0 }))
+        }
+    }
+
+    /// Wipes the keys and every secret in memory; stored sessions come back with the next unlocking.
+    package func lock() {
+        work.withLock { work in
+            guard var ledger = work.ledger else { return }
+            _ = ledger.writeAllPending()
+            work.ledger = ledger
+            noteGenerations(&work)
+            work.parked = ledger.pendingCommits
+            work.ledger = nil
+            vault.lock()
+            publish(work)
+        }
+    }
+
+    private func openVault() throws(StoreError) {
+        do throws(VaultError) {
+            try vault.unlock()
+        } catch {
+            throw .outOfMemory
+        }
+    }
+
+    private func load(
+        _ work: inout Work,
+        _ keeper: VaultKeeper,
+        _ ring: KeyRing
+    ) throws(StoreError) -> LoadedSessions {
+        try openVault()
+        var problems: [StoreProblem] = []
+        let manifest = readManifest(ring, keeper, &problems)
+        let reader = RecordReader(ring: ring, vault: vault, clock: clock)
+        var recovery = RecordRecovery(files: files, reader: reader, parked: work.parked, manifest: manifest)
+        do throws(FileFault) {
+            try recovery.run()
+        } catch {
+            throw .unavailable(path: files.directory.path, reason: error.description)
+        }
+        try keeper.settle()
+        var ledger = RecordLedger(
+            files: files,
+            vault: vault,
+            ring: ring,
+            entries: recovery.entries,
+            manifest: recovery.manifest
+        )
+        problems += recovery.loaded.problems + ledger.writeAllPending()
+        if ledger.manifest != manifest || !problems.isEmpty { ledger.unnoted += 1 }
+        work.parked = [:]
+        work.ledger = ledger
+        noteGenerations(&work)
+        publish(work)
+        return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems)
+    }
+
+    /// The manifest, or an empty one and a problem when it can not be used.
+    private func readManifest(
+        _ ring: KeyRing,
+        _ keeper: VaultKeeper,
+        _ problems: inout [StoreProblem]
+    ) -> Manifest {
+        let path = directory.root.path(of: Manifest.fileName)
+        do {
+            let bytes = try directory.root.contents(of: Manifest.fileName, limit: 64 << 20)
+            let manifest = try Manifest(bytes, under: ring)
+            if keeper.file.generation < manifest.vaultGeneration {
+                let sentence = "the vault file is an old copy: slots removed since may open it"
+                problems.append(StoreProblem(kind: .oldVault, session: nil, description: sentence))
+            }
+            return manifest
+        } catch let fault as RecordFault {
+            let sentence = "\(path) \(fault.sentence); old copies of records could not be noticed"
+            problems.append(StoreProblem(kind: .manifest, session: nil, description: sentence))
+        } catch {
+            let sentence = "\(path) can not be read: \(error); old copies of records could not be noticed"
+            problems.append(StoreProblem(kind: .manifest, session: nil, description: sentence))
+        }
+        return Manifest()
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// A private directory that disappears with its last reference.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init(in parent: String = "/tmp") {
+        var template = Array("\(parent)/store-tests-XXXXXX".utf8CString)
+        guard let name = mkdtemp(&template) else { fatalError("mkdtemp: \(errno)") }
+        path = String(cString: name)
+    }
+
+    deinit {
+        TemporaryDirectory.remove(path)
+    }
+
+    static func remove(_ path: String) {
+        let directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard directory >= 0 else {
+            unlink(path)
+            return
+        }
+        for name in Disk.names(path) { remove("\(path)/\(name)") }
+        close(directory)
+        rmdir(path)
+    }
+}
+
+/// Plain file access for tests, outside the store.
+enum Disk {
+    static func names(_ path: String) -> [String] {
+        guard let stream = opendir(path) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    static func read(_ path: String) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeMutableBytes {
+                pread(file, $0.baseAddress?.advanced(by: done), $0.count - done, done)
+            }
+            guard count > 0 else { return nil }
+            done += count
+        }
+        return bytes
+    }
+
+    static func write(_ bytes: [UInt8], to path: String, mode: mode_t = 0o600) {
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        guard file >= 0 else { fatalError("\(path): \(errno)") }
+        defer { close(file) }
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(file, $0.baseAddress?.advanced(by: done), $0.count - done)
+            }
+            guard count > 0 else { fatalError("\(path): \(errno)") }
+            done += count
+        }
+    }
+
+    /// Copies a directory tree of plain files.
+    static func copy(_ source: String, to target: String) {
+        var status = stat()
+        guard lstat(source, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            if let bytes = read(source) { write(bytes, to: target) }
+            return
+        }
+        mkdir(target, 0o700)
+        for name in names(source) { copy("\(source)/\(name)", to: "\(target)/\(name)") }
+    }
+}
