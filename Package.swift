@@ -140,7 +140,7 @@ let package = Package(
         .executableTarget(
             name: "demo-issuer",
             dependencies: [
-                "DemoIssuer",
+                "DemoIssuer", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict
@@ -204,7 +204,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AgentProtocol", "DemoIssuer", "TestSupport", "tokenagent", "tokenctl", "demo-issuer",
+                "AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenagent", "tokenctl", "demo-issuer",
             ],
             swiftSettings: testing
         ),

@@ -30,11 +30,10 @@ package struct CertificateAuthority: Sendable {
 
     /// Certifies a fresh key for the DNS names and IPv4 addresses in `names`.
     ///
-    /// The first name is the common name too. `validity` is in seconds since 1970; `nil`: an hour ago to a week
-    /// from now.
+    /// The first name is the common name too. `validity` is counted from now.
     package func issue(
         for names: [String] = ["127.0.0.1", "localhost"],
-        validity: ClosedRange<Int64>? = nil
+        validity: ClosedRange<Duration> = .seconds(-3600)...(.seconds(7 * 86_400))
     ) throws -> TLSIdentity {
         let leafKey = P256.Signing.PrivateKey()
         let now = WallClock.seconds
@@ -43,7 +42,8 @@ package struct CertificateAuthority: Sendable {
             subjectKey: leafKey.publicKey,
             issuer: name,
             issuerKey: key,
-            validity: validity ?? now - 3600...now + 7 * 86_400,
+            validity: now + validity.lowerBound.components.seconds...now
+                + validity.upperBound.components.seconds,
             extensions: [
                 CertificateExtension.alternativeNames(names), CertificateExtension.authenticatesServers,
                 CertificateExtension.subjectKey(leafKey.publicKey),

@@ -67,7 +67,7 @@ package struct AgentSocket: Sendable {
 
 extension AgentSocket.Reply {
     /// Takes an answer apart; bodies are read to the end of the connection, chunks are joined.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         let separator = Array("\r\n\r\n".utf8)
         guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: separator) }) else {
             return nil

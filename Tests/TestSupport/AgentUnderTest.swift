@@ -40,10 +40,8 @@ package final class AgentUnderTest: Sendable {
     }
 
     deinit {
-        // A background agent is not a child of ours: it is told to stop by the name it left.
-        if running.withLock({ $0 }) == nil, File.exists(socketPath) {
-            _ = try? Program([BuiltPrograms.agent, "-k"], environment: environment).blockingFinish()
-        }
+        // A background agent is no child of ours; it is found by its socket.
+        if let pid = SocketOwner.pid(socketPath), pid != agent?.pid { systemKill(pid, SIGKILL) }
     }
 
     /// A browser without a person: fetches the address and follows its redirects.
@@ -98,14 +96,17 @@ package final class AgentUnderTest: Sendable {
 
     /// `kill -9`, and waits until it is gone.
     package func kill() async throws {
-        try await end(SIGKILL)
+        try await end(.kill)
     }
 
-    /// Sends `number` and waits for the end; returns the exit status.
+    /// Sends `signal` and waits for the end; returns the exit status.
     @discardableResult
-    package func end(_ number: Int32 = SIGTERM, within limit: Duration = .seconds(25)) async throws -> Int32 {
+    package func end(
+        _ signal: Signal = .terminate,
+        within limit: Duration = .seconds(25)
+    ) async throws -> Int32 {
         guard let program = running.withLock({ $0 }) else { return -1 }
-        program.signal(number)
+        program.signal(signal)
         let status = try await program.finish(within: limit).status
         running.withLock { $0 = nil }
         ended.withLock { $0.append(program) }
@@ -171,9 +172,7 @@ package final class AgentUnderTest: Sendable {
     }
 }
 
-extension Program {
-    /// Waits without suspending, for `deinit`s.
-    fileprivate func blockingFinish() {
-        for _ in 0..<2500 where exitStatus == nil { usleep(2000) }
-    }
+/// `kill(2)`, whose name `AgentUnderTest.kill` hides.
+private func systemKill(_ pid: pid_t, _ number: Int32) {
+    kill(pid, number)
 }

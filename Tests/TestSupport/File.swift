@@ -66,6 +66,10 @@ package enum File {
         return names.sorted()
     }
 
+    package static func remove(_ path: String) {
+        unlink(path)
+    }
+
     /// Removes `path` and everything below it, following no link.
     package static func removeTree(_ path: String) {
         guard unlink(path) != 0 else { return }

@@ -110,10 +110,10 @@ package final class Program: Sendable {
     }
 
     /// Sends a signal, unless the program has ended.
-    package func signal(_ number: Int32) {
+    package func signal(_ signal: Signal) {
         waitStatus.withLock { status in
             guard status == nil else { return }
-            kill(pid, number)
+            kill(pid, signal.number)
         }
     }
 
@@ -122,7 +122,7 @@ package final class Program: Sendable {
     package func finish(within limit: Duration = .seconds(60)) async throws -> ProgramResult {
         let status = try await Polling.value(within: limit) { exitStatus }
         guard let status else {
-            signal(SIGKILL)
+            signal(.kill)
             throw StuckProgram(name: name, output: standardOutput, error: standardError)
         }
         return ProgramResult(status: status, standardOutput: standardOutput, standardError: standardError)

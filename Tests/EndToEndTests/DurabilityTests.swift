@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct DurabilityTests {
+        @Test func `after kill -9 a restart serves the same token without the network`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            try await scene.agent.kill()
+            await scene.issuer.stopListening()
+            let connections = scene.issuer.acceptedConnections
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+            #expect(scene.issuer.acceptedConnections == connections)
+            try await scene.issuer.listen()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+        }
+
+        @Test(arguments: [IssuerSettings.Rotation.none, .grace(.seconds(30))])
+        func `kill -9 between the server's change and its answer loses nothing`(
+            rotation: IssuerSettings.Rotation
+        ) async throws {
+            let scene = try await Scene.loggedIn { $0.rotation = rotation }
+            scene.issuer.queue(Disturbance(isHeld: true))
+            let refresh = try scene.agent.startTokenctl(["refresh", "work"])
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            try await scene.agent.kill()
+            try await refresh.finish()
+            scene.issuer.release()
+            try await scene.agent.start()
+            // The interrupted refresh is replayed by itself, with the same refresh token.
+            #expect(await scene.issuer.hasReceived(3, to: "/token", within: .seconds(5)))
+            let sent = scene.issuer.requests(to: "/token").suffix(2).map { $0.form["refresh_token"] }
+            #expect(sent[0] == sent[1])
+            #expect(try await scene.agent.reaches("ready", "work"))
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+        }
+
+        @Test func `a strict server that took the token back is reported honestly`() async throws {
+            let scene = try await Scene.loggedIn { $0.rotation = .strict }
+            let token = try await scene.token()
+            scene.issuer.queue(Disturbance(isHeld: true))
+            let refresh = try scene.agent.startTokenctl(["refresh", "work"])
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            try await scene.agent.kill()
+            try await refresh.finish()
+            try await scene.agent.start()
+            #expect(try await scene.agent.reaches("logged_out", "work"))
+            #expect(try await scene.agent.status("work")["reason"] == "reply_lost")
+            // What was bought before is served to its end.
+            #expect(try await scene.token() == token)
+            let refused = try await scene.agent.tokenctl("refresh", "work")
+            #expect(refused.status == 4)
+            #expect(refused.standardError.contains("tokenctl login work"))
+        }
+
+        @Test func `rotated tokens survive many kills`() async throws {
+            let scene = try await Scene.loggedIn { $0.rotation = .strict }
+            for _ in 0..<5 {
+                #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+                try await scene.agent.kill()
+                try await scene.agent.start()
+            }
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            let sent = scene.issuer.requests(to: "/token").compactMap { $0.form["refresh_token"] }
+            #expect(Set(sent).count == sent.count)
+        }
+
+        @Test(arguments: [0, 1, 30, 200])
+        func `an answer cut short is asked for again`(bytes: Int) async throws {
+            let scene = try await Scene.loggedIn { $0.rotation = .grace(.seconds(30)) }
+            for ending in [Disturbance.Ending.finish(afterBytes: bytes), .reset(afterBytes: bytes)] {
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(Disturbance(ending: ending))
+                let result = try await scene.agent.tokenctl("refresh", "work")
+                #expect(result.status == 0, "\(ending): \(result.standardError)")
+                let sent = scene.issuer.requests(to: "/token").map { $0.form["refresh_token"] }
+                #expect(sent.count == 2)
+                #expect(sent.first == sent.last)
+            }
+        }
+
+        @Test func `SIGTERM lets a refresh in flight finish`() async throws {
+            let scene = try await Scene.loggedIn { $0.rotation = .strict }
+            scene.issuer.queue(Disturbance(isHeld: true))
+            let refresh = try scene.agent.startTokenctl(["refresh", "work"])
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            let agent = try #require(scene.agent.agent)
+            agent.signal(.terminate)
+            // Once it no longer takes connections, it is draining.
+            #expect(
+                try await Polling.until { !File.exists(scene.agent.socketPath) || refresh.exitStatus != nil }
+            )
+            scene.issuer.release()
+            #expect(try await scene.agent.end() == 0)
+            try await refresh.finish()
+            #expect(!File.exists(scene.agent.socketPath))
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            #expect(scene.issuer.livingRefreshTokens.count == 1)
+        }
+
+        @Test func `a damaged record costs one session and is kept aside`() async throws {
+            let scene = try await Scene()
+            try scene.agent.configure(
+                Scene.session("work", scene.issuer) + Scene.session("home", scene.issuer)
+            )
+            try await scene.agent.start()
+            try await scene.logIn("work")
+            let before = Set(scene.agent.home.names(in: "state/tokenagent/sessions"))
+            try await scene.logIn("home")
+            try await scene.agent.kill()
+            let records = scene.agent.home.names(in: "state/tokenagent/sessions").filter {
+                $0.hasSuffix(".rec")
+            }
+            let damaged = try #require(records.first { !before.contains($0) })
+            try scene.agent.home.write("damaged", to: "state/tokenagent/sessions/\(damaged)")
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("get", "work").status == 0)
+            #expect(try await scene.agent.tokenctl("get", "home").status == 4)
+            #expect(scene.agent.home.names(in: "state/tokenagent/sessions").contains { $0.hasSuffix(".bad") })
+        }
+
+        @Test func `nothing readable lies on the disk, and nothing is open to others`() async throws {
+            let scene = try await Scene.loggedIn { $0.rotation = .strict }
+            let token = try await scene.token()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            let secrets =
+                [token, try await scene.token()] + scene.issuer.livingRefreshTokens + [scene.issuer.issuer]
+            for secret in secrets {
+                let found = try await scene.agent.shell(
+                    "grep -rlF -- '\(secret)' '\(scene.agent.statePath)' \"$XDG_RUNTIME_DIR\""
+                )
+                #expect(found.standardOutput.isEmpty)
+            }
+            let open = try await scene.agent.shell(
+                "find '\(scene.agent.statePath)' \"$XDG_RUNTIME_DIR/tokenagent\" -perm /077"
+            )
+            #expect(open.standardOutput.isEmpty, "\(open.standardOutput)")
+            #expect(File.mode(scene.agent.socketPath) == 0o600)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct LoginTests {
+        @Test func `a device login approved elsewhere logs in`() async throws {
+            let scene = try await Scene(flow: "device")
+            try await scene.agent.start()
+            let login = try scene.agent.startTokenctl(["login", "work", "--json", "--no-browser"])
+            let line = try await login.outputLine(containing: "user_code")
+            let step = try #require(try JSONValue(parsing: line.utf8).object)
+            #expect(step["event"] == "user_code")
+            #expect(step["verification_uri"]?.string == "\(scene.issuer.issuer)/device")
+            let code = try #require(step["user_code"]?.string)
+            #expect(try await scene.agent.status("work")["state"] == "logging_in")
+            #expect(scene.issuer.decideDevice(userCode: code))
+            let result = try await login.finish()
+            #expect(result.status == 0)
+            #expect(result.standardError.isEmpty)
+            #expect(result.standardOutput.contains(#""event":"done""#))
+            #expect(try await scene.isAccepted(scene.token()))
+        }
+
+        @Test func `a refused device login ends with its exit status`() async throws {
+            let scene = try await Scene(flow: "device")
+            try await scene.agent.start()
+            let login = try scene.agent.startTokenctl(["login", "work", "--json", "--no-browser"])
+            let line = try await login.outputLine(containing: "user_code")
+            let code = try #require(try JSONValue(parsing: line.utf8).object?["user_code"]?.string)
+            #expect(scene.issuer.decideDevice(userCode: code, denied: true))
+            let result = try await login.finish()
+            #expect(result.status != 0)
+            #expect(result.standardOutput.contains(#""event":"failed""#))
+            #expect(try await scene.agent.tokenctl("get", "work").status == 4)
+        }
+
+        @Test func `an interrupted device login leaves nothing behind`() async throws {
+            let scene = try await Scene(flow: "device")
+            try await scene.agent.start()
+            let login = try scene.agent.startTokenctl(["login", "work", "--no-browser"])
+            #expect(await scene.issuer.hasReceived(1, to: "/device_authorization", within: .seconds(20)))
+            login.signal(.interrupt)
+            #expect(try await login.finish().status == 130)
+            #expect(try await scene.agent.reaches("logged_out", "work"))
+        }
+
+        @Test(arguments: [false, true])
+        func `a browser login comes back over the loopback listener`(tls: Bool) async throws {
+            let authority = try CertificateAuthority()
+            let scene = try await Scene(
+                options: { if tls { $0.tls = try authority.issue() } },
+                session: tls ? #"ca_file = "/nonexistent/ca.pem""# : "",
+                flow: "browser"
+            )
+            if tls {
+                let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
+                let text = try #require(File.text(scene.agent.configurationPath))
+                let lines = text.split(separator: "\n").filter { !$0.hasPrefix("ca_file") }
+                try scene.agent.configure(lines.joined(separator: "\n") + "\nca_file = \"\(file)\"\n")
+            }
+            try await scene.agent.start()
+            let result = try await scene.agent.tokenctl("login", "work")
+            #expect(result.status == 0, "\(result) \(scene.agent.log)")
+            let request = try #require(scene.issuer.requests(to: "/authorize").first)
+            #expect(request.query["code_challenge_method"] == "S256")
+            #expect(request.query["redirect_uri"]?.hasPrefix("http://127.0.0.1:") == true)
+            #expect(request.query["redirect_uri"]?.hasSuffix("/callback") == true)
+            #expect(try await scene.token().split(separator: ".").count == 3)
+        }
+
+        @Test func `a browser login can be finished by pasting the address`() async throws {
+            let scene = try await Scene(flow: "browser")
+            try await scene.agent.start()
+            // The first run only learns the address; a pasted answer must carry the state of its own login.
+            let login = try await scene.agent.shell(
+                """
+                mkfifo "$HOME/pasted"
+                tokenctl login work --paste --no-browser <"$HOME/pasted" >"$HOME/shown" 2>&1 &
+                login=$!
+                exec 9>"$HOME/pasted"
+                tries=0
+                while ! grep -q '/authorize?' "$HOME/shown" 2>/dev/null; do
+                    tries=$((tries + 1)); [ $tries -lt 2000 ] || exit 99
+                    kill -0 $login || { cat "$HOME/shown"; exit 98; }
+                done
+                url=$(grep -o 'http[^ ]*/authorize?[^ "]*' "$HOME/shown" | head -n 1)
+                curl -s -o /dev/null -w '%{redirect_url}\\n' "$url" >&9
+                wait $login
+                """
+            )
+            #expect(login.status == 0, "\(login) \(File.text(scene.agent.home.path("shown")) ?? "")")
+            #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `a wrong password changes nothing`() async throws {
+            let scene = try await Scene.loggedIn()
+            let before = try await scene.token()
+            let result = try await scene.agent.tokenctl(
+                "login",
+                "work",
+                "--username",
+                "alice",
+                "--password-stdin",
+                input: "wrong\n"
+            )
+            #expect(result.status != 0)
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(!result.standardError.contains("wrong\n"))
+            #expect(try await scene.token() == before)
+        }
+
+        @Test func `client credentials need no person`() async throws {
+            let scene = try await Scene(
+                session: #"client_secret = "demo-secret-7f3a""#,
+                flow: "client_credentials"
+            )
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(
+                text.replacing("demo-public", with: "demo-confidential")
+                    .replacing(#""openid", "offline_access", "api""#, with: #""api""#)
+            )
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("login", "work").status == 0)
+            #expect(try await scene.isAccepted(scene.token()))
+            let refreshed = try await scene.agent.tokenctl("refresh", "work")
+            #expect(refreshed.status == 0, "\(refreshed.standardError)")
+            #expect(scene.issuer.tokenRequests("client_credentials") == 2)
+        }
+
+        @Test func `a refresh token from elsewhere can be imported`() async throws {
+            let scene = try await Scene(flow: "import")
+            try await scene.agent.start()
+            let token = scene.issuer.grantRefreshToken(
+                client: "demo-public",
+                user: "bob",
+                scope: ["openid", "offline_access", "api"]
+            )
+            let result = try await scene.agent.tokenctl(
+                "login",
+                "work",
+                "--refresh-token-stdin",
+                input: token + "\n"
+            )
+            #expect(result.status == 0, "\(result.standardError)")
+            #expect(try await scene.isAccepted(scene.token()))
+            #expect(!result.standardOutput.contains(token))
+        }
+
+        @Test func `an answer from another issuer is refused without a token request`() async throws {
+            let scene = try await Scene(
+                { $0.authorization = .approveAs(issuer: "https://evil.example") },
+                flow: "browser"
+            )
+            try await scene.agent.start()
+            let result = try await scene.agent.tokenctl("login", "work", within: .seconds(30))
+            #expect(result.status != 0)
+            #expect(scene.issuer.requests(to: "/token").isEmpty)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+/// An issuer and an agent whose session `work` belongs to it.
+struct Scene {
+    let issuer: DemoIssuer
+    let agent: AgentUnderTest
+
+    /// Starts the issuer and lays out the agent's configuration; the agent itself is not started.
+    ///
+    /// `settings` changes the issuer, whose access tokens live ten minutes unless told otherwise, and `change`
+    /// how it listens; `session` holds more lines of `[session.work]`, `more` whatever stands in front of it.
+    init(
+        _ settings: (inout IssuerSettings) -> Void = { _ in },
+        options change: (inout DemoIssuer.Options) throws -> Void = { _ in },
+        session: String = "",
+        flow: String = "password",
+        more: String = "",
+        in parent: String? = nil
+    ) async throws {
+        var options = DemoIssuer.Options()
+        options.settings.accessLifetime = .seconds(600)
+        settings(&options.settings)
+        try change(&options)
+        issuer = try await DemoIssuer.start(options)
+        agent = try AgentUnderTest(
+            configuration: more + "\n" + Scene.session("work", issuer, flow: flow, more: session),
+            in: parent
+        )
+    }
+
+    /// The table of a session at `issuer`.
+    static func session(
+        _ name: String,
+        _ issuer: DemoIssuer,
+        flow: String = "password",
+        more: String = ""
+    ) -> String {
+        """
+        [session.\(name)]
+        kind = "oidc"
+        issuer = "\(issuer.issuer)"
+        client_id = "demo-public"
+        scopes = ["openid", "offline_access", "api"]
+        flow = "\(flow)"
+        \(more)
+
+        """
+    }
+
+    /// A scene whose agent runs and whose session `work` is logged in.
+    static func loggedIn(
+        _ settings: (inout IssuerSettings) -> Void = { _ in },
+        options change: (inout DemoIssuer.Options) throws -> Void = { _ in },
+        session: String = "",
+        more: String = "",
+        in parent: String? = nil
+    ) async throws -> Scene {
+        let scene = try await Scene(settings, options: change, session: session, more: more, in: parent)
+        try await scene.agent.start()
+        try await scene.logIn()
+        return scene
+    }
+
+    /// Logs in with alice's password.
+    func logIn(_ session: String = "work", sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let result = try await agent.tokenctl(
+            "login",
+            session,
+            "--flow",
+            "password",
+            "--username",
+            "alice",
+            "--password-stdin",
+            input: "alice-password\n"
+        )
+        try #require(
+            result.status == 0,
+            "login failed: \(result.standardError) \(agent.log)",
+            sourceLocation: sourceLocation
+        )
+    }
+
+    /// Runs `tokenctl get work`, which must succeed, and returns the token.
+    func token(
+        _ arguments: String...,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> String {
+        let result = try await agent.tokenctl(["get", "work"] + arguments)
+        try #require(
+            result.status == 0,
+            "get failed: \(result.standardError) \(agent.log)",
+            sourceLocation: sourceLocation
+        )
+        return result.line
+    }
+
+    /// Whether the issuer's resource accepts `token`.
+    func isAccepted(_ token: String) async throws -> Bool {
+        let result = try await agent.shell(
+            "curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer \(token)' \(issuer.issuer)/resource"
+        )
+        return result.line == "200"
+    }
+
+    /// Refreshes so far, as the issuer counts them.
+    var refreshes: Int { issuer.tokenRequests("refresh_token") }
+
+    /// Waits until the session's access token has no life left.
+    func accessTokenExpires() async throws -> Bool {
+        try await Polling.until {
+            guard let left = try await agent.status("work")["expires_in"]?.integer else { return true }
+            return left <= 0
+        }
+    }
+
+    /// Waits until this many requests wait in the agent for a refresh.
+    func waiters(_ count: Int) async throws -> Bool {
+        try await Polling.until {
+            let text = try await agent.socket.request("GET", "/v1/metrics").text
+            let gauges = text.split(separator: "\n").filter { $0.hasPrefix("tokenagent_waiters") }
+            let sum = gauges.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
+            return sum >= Double(count)
+        }
+    }
+}
+
+extension ProgramResult {
+    /// Standard error is one line that says what happened.
+    var complainsInOneLine: Bool {
+        let lines = standardError.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.count == 2 && lines[1].isEmpty && lines[0].count > 10
+    }
+}

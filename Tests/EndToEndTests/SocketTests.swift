@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct SocketTests {
+        @Test func `a stock curl is a client`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            let address = "http://tokenagent/v1/sessions/work/token"
+            let json = try await scene.agent.shell(
+                "curl -sf --unix-socket '\(scene.agent.socketPath)' \(address)"
+            )
+            #expect(json.status == 0)
+            #expect(try JSONValue(parsing: json.standardOutput.utf8).object?["access_token"]?.string == token)
+            let text = try await scene.agent.shell(
+                "curl -sf --unix-socket '\(scene.agent.socketPath)' -H 'Accept: text/plain' \(address)"
+            )
+            #expect(text.standardOutput == token + "\n")
+        }
+
+        @Test(arguments: [
+            "GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+            "GET /v1 HTTP/1.1\r\n\r\n",
+            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nHost: tokenagent\r\n\r\n",
+            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin: http://localhost\r\n\r\n",
+            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nReferer: http://localhost/\r\n\r\n",
+            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 0\r\nContent-Length: 2\r\n\r\n{}",
+            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65537\r\n\r\n",
+            "GET /v1/\(String(repeating: "a", count: 5000)) HTTP/1.1\r\nHost: tokenagent\r\n\r\n",
+            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: \(String(repeating: "a", count: 9000))\r\n\r\n",
+            "GET /v1 HTTP/2.0\r\nHost: tokenagent\r\n\r\n",
+            "\u{0}\u{1}\u{2}\r\n\r\n",
+        ])
+        func `a request that no honest client sends is refused`(request: String) async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let bytes = try await scene.agent.socket.exchange(Array(request.utf8), within: .seconds(10))
+            if let reply = AgentSocket.Reply(bytes) { #expect((400..<500).contains(reply.status)) }
+            let honest = try await scene.agent.socket.request("GET", "/v1")
+            #expect(honest.json?["locked"] == false)
+        }
+
+        @Test func `a peer that stalls is dropped and delays nobody`() async throws {
+            let scene = try await Scene.loggedIn()
+            let socket = scene.agent.socket
+            let stalled = Task { try await socket.exchange(Array("GET /v1".utf8), within: .seconds(15)) }
+            for _ in 0..<20 { _ = try await scene.token() }
+            let start = ContinuousClock.now
+            _ = try await stalled.value
+            #expect(ContinuousClock.now - start < .seconds(8))
+        }
+
+        @Test func `no answer carries the refresh token`() async throws {
+            let scene = try await Scene.loggedIn()
+            let refreshToken = try #require(scene.issuer.livingRefreshTokens.first)
+            for target in [
+                "/v1", "/v1/sessions", "/v1/sessions/work", "/v1/sessions/work/token", "/v1/metrics",
+                "/v1/vault",
+                "/v1/doctor",
+            ] {
+                let reply = try await scene.agent.socket.request("GET", target)
+                #expect(reply.status == 200, "\(target)")
+                #expect(!reply.text.contains(refreshToken))
+            }
+        }
+
+        @Test func `events are told as they happen`() async throws {
+            let scene = try await Scene.loggedIn()
+            let watch = try scene.agent.startTokenctl(["watch"])
+            // The stream is open once its own lock event arrives.
+            #expect(
+                try await Polling.until {
+                    _ = try await scene.agent.tokenctl("lock")
+                    _ = try await scene.agent.tokenctl("unlock")
+                    return watch.standardOutput.contains("unlocked")
+                }
+            )
+            _ = try await scene.agent.tokenctl("refresh", "work")
+            let line = try await watch.outputLine(containing: #""event":"refreshed""#)
+            #expect(try JSONValue(parsing: line.utf8).object?["session"] == "work")
+            _ = try await scene.agent.tokenctl("logout", "work")
+            _ = try await watch.outputLine(containing: #""event":"logged_out""#)
+            watch.signal(.interrupt)
+            #expect(try await watch.finish().status == 130)
+        }
+
+        @Test func `a report of an expired token brings a fresh one`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            let body = JSONValue.object(
+                .init([
+                    "token": .string(token), "status": 401,
+                    "www_authenticate": #"Bearer error="invalid_token""#,
+                ])
+            )
+            let reply = try await scene.agent.socket.request(
+                "POST",
+                "/v1/sessions/work/report",
+                body: body.text
+            )
+            #expect(reply.json?["action"] == "retry")
+            #expect(reply.json?["access_token"]?.string != token)
+            #expect(scene.refreshes == 1)
+        }
+
+        @Test func `tokenctl curl retries once after a refresh`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.forgetAccessTokens()
+            let result = try await scene.agent.tokenctl(
+                "curl",
+                "work",
+                "--",
+                "-s",
+                "\(scene.issuer.issuer)/resource"
+            )
+            #expect(result.standardOutput.contains(#""hello":"alice""#), "\(result)")
+            #expect(scene.refreshes == 1)
+            #expect(scene.issuer.requests(to: "/resource").count == 2)
+        }
+
+        @Test func `exec keeps the token in a file while the command runs`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            let script =
+                #"cat "$BEARER_TOKEN_FILE"; stat -c %a "$BEARER_TOKEN_FILE" >&2; echo "$BEARER_TOKEN_FILE" >&2; exit 9"#
+            let result = try await scene.agent.tokenctl("exec", "work", "--", "/bin/sh", "-c", script)
+            #expect(result.status == 9)
+            #expect(result.line == token)
+            let told = result.standardError.split(separator: "\n").map(String.init)
+            #expect(told.first == "600")
+            #expect(try !File.exists(#require(told.last)))
+        }
+    }
+}
+
+extension JSONObject {
+    /// Members for a request.
+    fileprivate init(_ members: KeyValuePairs<String, JSONValue>) {
+        self.init()
+        for (name, value) in members { self[name] = value }
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct StartTests {
+        @Test func `eval of the output gives a shell its agent`() async throws {
+            let scene = try await Scene()
+            let result = try await scene.agent.shell(
+                """
+                eval "$(tokenagent -s)" || exit 1
+                test "$TOKENAGENT_SOCK" = "\(scene.agent.socketPath)" || exit 2
+                kill -0 "$TOKENAGENT_PID" || exit 3
+                tokenctl list >/dev/null || exit 4
+                tokenagent -k || exit 5
+                kill -0 "$TOKENAGENT_PID" 2>/dev/null && exit 6
+                test ! -e "$TOKENAGENT_SOCK"
+                """
+            )
+            #expect(result.status == 0, "\(result)")
+        }
+
+        @Test(arguments: [
+            ("-c", "setenv TOKENAGENT_SOCK "), ("--fish", "set -gx TOKENAGENT_SOCK "),
+            ("-s", "TOKENAGENT_SOCK="),
+        ])
+        func `each shell gets its own words`(option: String, beginning: String) async throws {
+            let scene = try await Scene()
+            let first = try await Program.run(
+                [BuiltPrograms.agent, option],
+                environment: scene.agent.environment
+            )
+            #expect(first.status == 0, "\(first.standardError)")
+            #expect(first.standardOutput.contains(beginning), "\(first.standardOutput)")
+            #expect(first.standardOutput.contains("TOKENAGENT_PID"))
+            // A second start is told about the first one.
+            let second = try await Program.run(
+                [BuiltPrograms.agent, option],
+                environment: scene.agent.environment
+            )
+            #expect(second.status == 0)
+            #expect(second.standardOutput == first.standardOutput)
+            #expect(!second.standardError.isEmpty)
+            #expect(
+                try await Program.run([BuiltPrograms.agent, "-k"], environment: scene.agent.environment)
+                    .status == 0
+            )
+        }
+
+        @Test func `-k without an agent is 3`() async throws {
+            let agent = try AgentUnderTest()
+            let result = try await Program.run([BuiltPrograms.agent, "-k"], environment: agent.environment)
+            #expect(result.status == 3)
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+        }
+
+        @Test func `an agent around a command ends with it and has its status`() async throws {
+            let scene = try await Scene()
+            let script = #"tokenctl list >/dev/null || exit 1; echo "$TOKENAGENT_SOCK"; exit 7"#
+            let result = try await Program.run(
+                [BuiltPrograms.agent, "/bin/sh", "-c", script],
+                environment: scene.agent.environment
+            )
+            #expect(result.status == 7, "\(result)")
+            #expect(result.line == scene.agent.socketPath)
+            #expect(try await Polling.until { SocketOwner.pid(scene.agent.socketPath) == nil })
+        }
+
+        @Test func `two agents never share a store`() async throws {
+            let scene = try await Scene.loggedIn()
+            let other = scene.agent.home.path("run/other.sock")
+            let second = try await Program.run(
+                [BuiltPrograms.agent, "--foreground", "-a", other],
+                environment: scene.agent.environment
+            )
+            #expect(second.status != 0)
+            #expect(second.complainsInOneLine, "\(second.standardError)")
+            #expect(!File.exists(other))
+            #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `twenty starts at once leave one agent`() async throws {
+            let scene = try await Scene()
+            let starts = try (0..<20).map { _ in
+                try Program([BuiltPrograms.agent, "-s"], environment: scene.agent.environment)
+            }
+            var outputs: Set<String> = []
+            for start in starts {
+                let result = try await start.finish()
+                #expect(result.status == 0, "\(result.standardError)")
+                outputs.insert(result.standardOutput)
+            }
+            #expect(outputs.count == 1)
+            #expect(
+                try await Program.run([BuiltPrograms.agent, "-k"], environment: scene.agent.environment)
+                    .status == 0
+            )
+        }
+
+        @Test func `a socket left by a killed agent is taken over`() async throws {
+            let scene = try await Scene.loggedIn()
+            try await scene.agent.kill()
+            #expect(File.exists(scene.agent.socketPath))
+            try await scene.agent.start()
+            #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `tokenctl starts an agent by itself`() async throws {
+            let scene = try await Scene()
+            let result = try await scene.agent.tokenctl(
+                "list",
+                extraEnvironment: ["TOKENAGENT_AUTOSTART": "1"]
+            )
+            #expect(result.status == 0, "\(result)")
+            #expect(SocketOwner.pid(scene.agent.socketPath) != nil)
+            #expect(try await scene.agent.tokenctl("shutdown").status == 0)
+            #expect(try await Polling.until { SocketOwner.pid(scene.agent.socketPath) == nil })
+        }
+
+        @Test func `a socket passed by systemd is used and left alone`() async throws {
+            let scene = try await Scene()
+            let path = scene.agent.home.path("run/passed.sock")
+            let script = """
+                import os, socket, sys
+                s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o600); s.listen()
+                os.dup2(s.fileno(), 3)
+                os.set_inheritable(3, True)
+                os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+                os.execv(sys.argv[2], sys.argv[2:])
+                """
+            let agent = try Program(
+                ["/usr/bin/env", "python3", "-c", script, path, BuiltPrograms.agent, "--foreground"],
+                environment: scene.agent.environment
+            )
+            let socket = AgentSocket(path: path)
+            let answers = try await Polling.until {
+                try #require(agent.exitStatus == nil, "\(agent.standardError)")
+                return (try? await socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
+            }
+            #expect(answers)
+            agent.signal(.terminate)
+            #expect(try await agent.finish().status == 0)
+            #expect(File.exists(path))
+        }
+
+        @Test func `readiness is told to systemd`() async throws {
+            let scene = try await Scene()
+            let script = """
+                import os, socket, subprocess, sys
+                n = os.environ["HOME"] + "/notify"
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(n); s.settimeout(20)
+                p = subprocess.Popen(sys.argv[1:], env=dict(os.environ, NOTIFY_SOCKET=n))
+                print(s.recv(4096).decode(), flush=True)
+                p.terminate(); sys.exit(p.wait(20))
+                """
+            let result = try await Program.run(
+                ["/usr/bin/env", "python3", "-c", script, BuiltPrograms.agent, "--foreground"],
+                environment: scene.agent.environment
+            )
+            #expect(result.status == 0, "\(result)")
+            #expect(result.standardOutput.contains("READY=1"))
+        }
+
+        @Test func `SIGHUP reads the configuration again, and a mistake changes nothing`() async throws {
+            let scene = try await Scene.loggedIn()
+            let good = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(good + Scene.session("home", scene.issuer))
+            scene.agent.agent?.signal(.hangUp)
+            #expect(try await Polling.until { try await scene.agent.tokenctl("get", "home").status == 4 })
+            try scene.agent.configure(good + "[session.third]\nnonsense = 1\n")
+            scene.agent.agent?.signal(.hangUp)
+            #expect(try await Polling.until { scene.agent.log.contains("nonsense") })
+            #expect(try await scene.agent.tokenctl("get", "home").status == 4)
+            #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `a path too long for a socket is a clear error`() async throws {
+            let scene = try await Scene()
+            let long = scene.agent.home.path(String(repeating: "x", count: 108))
+            let result = try await Program.run(
+                [BuiltPrograms.agent, "--foreground", "-a", long],
+                environment: scene.agent.environment
+            )
+            #expect(result.status != 0)
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(result.standardError.contains("107"))
+        }
+
+        @Test(arguments: ["-D", "--foreground"])
+        func `SIGTERM and SIGINT end it with 0`(option: String) async throws {
+            let scene = try await Scene()
+            for signal in [Signal.terminate, .interrupt] {
+                try await scene.agent.start()
+                #expect(try await scene.agent.end(signal) == 0)
+                #expect(!File.exists(scene.agent.socketPath))
+            }
+        }
+    }
+}

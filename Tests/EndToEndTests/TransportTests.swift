@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import NIOSSL
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct TransportTests {
+        /// A scene over TLS whose agent trusts `authority` through `ca_file`.
+        private func scene(
+            _ authority: CertificateAuthority,
+            _ change: (inout DemoIssuer.Options) throws -> Void = { _ in },
+            more: String = ""
+        ) async throws -> Scene {
+            let scene = try await Scene(
+                options: { options in
+                    options.tls = try authority.issue()
+                    try change(&options)
+                },
+                session: "ca_file = \"CA_FILE\"\n\(more)"
+            )
+            let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text.replacing("CA_FILE", with: file))
+            try await scene.agent.start()
+            return scene
+        }
+
+        private func login(_ scene: Scene) async throws -> ProgramResult {
+            try await scene.agent.tokenctl(
+                "login",
+                "work",
+                "--username",
+                "alice",
+                "--password-stdin",
+                input: "alice-password\n"
+            )
+        }
+
+        @Test func `a private authority is trusted when it is named`() async throws {
+            let scene = try await scene(CertificateAuthority())
+            let result = try await login(scene)
+            #expect(result.status == 0, "\(result.standardError)")
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+        }
+
+        @Test func `a server nobody vouches for gets no request`() async throws {
+            let stranger = try CertificateAuthority(name: "stranger")
+            let scene = try await scene(CertificateAuthority()) { $0.tls = try stranger.issue() }
+            let result = try await login(scene)
+            #expect(result.status == 5, "\(result)")
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(scene.issuer.requests().isEmpty)
+        }
+
+        @Test func `an expired, a future, and another host's certificate are refused`() async throws {
+            let authority = try CertificateAuthority()
+            let year = Duration.seconds(365 * 86_400)
+            let identities = [
+                try authority.issue(validity: .zero - year * 2...(.zero - year)),
+                try authority.issue(validity: year...year * 2),
+                try authority.issue(for: ["other.example"]),
+            ]
+            for identity in identities {
+                let scene = try await scene(authority) { $0.tls = identity }
+                #expect(try await login(scene).status == 5)
+                #expect(scene.issuer.requests().isEmpty)
+            }
+        }
+
+        @Test func `an outdated protocol version is refused`() async throws {
+            let scene = try await scene(CertificateAuthority()) { $0.maximumTLSVersion = .tlsv11 }
+            #expect(try await login(scene).status == 5)
+            #expect(scene.issuer.requests().isEmpty)
+        }
+
+        @Test func `a pin lets exactly its key through`() async throws {
+            let authority = try CertificateAuthority()
+            let identity = try authority.issue()
+            let pin = try #require(identity.publicKeyHash)
+            let right = try await scene(authority, { $0.tls = identity }, more: "pins = [\"sha256/\(pin)\"]")
+            #expect(try await login(right).status == 0)
+            let wrong = try await scene(
+                authority,
+                more: "pins = [\"sha256/\(pin)\"]"
+            )
+            #expect(try await login(wrong).status == 5)
+            #expect(wrong.issuer.requests().isEmpty)
+        }
+
+        @Test func `an endless answer is cut off and the session stays`() async throws {
+            let scene = try await Scene.loggedIn(more: "[agent]\nget_timeout = \"3s\"")
+            let token = try await scene.token()
+            let huge = IssuerReply(
+                status: 200,
+                headers: [("Content-Type", "application/json")],
+                body: Array(repeating: UInt8(ascii: " "), count: 2 << 20)
+            )
+            scene.issuer.queue(huge, times: 10)
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 5)
+            #expect(try await scene.token() == token)
+            scene.issuer.clearQueue()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+        }
+
+        @Test func `secrets go to their own issuer only`() async throws {
+            let scene = try await Scene()
+            let other = try await DemoIssuer.start()
+            try scene.agent.configure(Scene.session("work", scene.issuer) + Scene.session("home", other))
+            try await scene.agent.start()
+            try await scene.logIn("work")
+            try await scene.logIn("home")
+            for name in ["work", "home", "work"] { _ = try await scene.agent.tokenctl("refresh", name) }
+            _ = try await scene.agent.tokenctl("logout", "--all")
+            let mine = Set(
+                scene.issuer.requests().compactMap { $0.form["refresh_token"] ?? $0.form["token"] }
+            )
+            let theirs = Set(other.requests().compactMap { $0.form["refresh_token"] ?? $0.form["token"] })
+            #expect(!mine.isEmpty && !theirs.isEmpty)
+            #expect(mine.isDisjoint(with: theirs))
+        }
+    }
+}

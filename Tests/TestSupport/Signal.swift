@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The signals tests send.
+package struct Signal: Equatable, Sendable {
+    package let number: Int32
+
+    package static let hangUp = Signal(number: SIGHUP)
+    package static let interrupt = Signal(number: SIGINT)
+    package static let kill = Signal(number: SIGKILL)
+    package static let user1 = Signal(number: SIGUSR1)
+    package static let terminate = Signal(number: SIGTERM)
+}
+
+/// Whose tests these are.
+package enum TestUser {
+    package static var isRoot: Bool { getuid() == 0 }
+}
