@@ -26,3 +26,16 @@ package enum BuiltPrograms {
         #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
     }
 }
+
+/// The environment the tests themselves run in.
+package enum TestEnvironment {
+    package static func value(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// Where programs are found that are not ours.
+    package static var searchPath: String { value("PATH") ?? "/usr/local/bin:/usr/bin:/bin" }
+
+    /// Long tests run too.
+    package static var isFull: Bool { value("TOKENAGENT_TEST_FULL") == "1" }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TestSupport
+import Testing
+
+/// An authorization server this project did not write, run for one suite.
+///
+/// Its scripts live outside the repository; without them the suites are skipped.
+struct Glewlwyd: SuiteTrait, TestScoping {
+    /// The server of the running suite.
+    struct Server: Sendable {
+        let work: TemporaryDirectory
+        let state: JSONObject
+
+        var statePath: String { work.path("glewlwyd/state.json") }
+
+        func issuer(_ realm: String) -> String { state["issuers"]?.object?[realm]?.string ?? "" }
+
+        var secret: String {
+            state["clients"]?.object?["confidential"]?.object?["client_secret"]?.string ?? ""
+        }
+
+        /// The certificate of its authority, under TLS.
+        var authority: String? { state["ca"]?.string }
+
+        /// Runs one of the scripts and returns what it printed.
+        @discardableResult
+        func script(_ name: String, _ arguments: String...) async throws -> ProgramResult {
+            try await Glewlwyd.script(name, arguments)
+        }
+
+        func stop() async throws { try await script("glewlwyd.py", work.path, "stop") }
+
+        func start() async throws {
+            try await script("glewlwyd.py", work.path, "start", "--access-ttl", "60")
+        }
+    }
+
+    enum Failure: Error {
+        case notStarted(String)
+        case noServer
+    }
+
+    @TaskLocal static var server: Server?
+
+    let usesTLS: Bool
+
+    static var directory: String {
+        TestEnvironment.value("TOKENAGENT_IDP_DIR") ?? "\(BuiltPrograms.checkout)/../shared/idp"
+    }
+
+    static var isAvailable: Bool { File.exists("\(directory)/glewlwyd.py") }
+
+    /// The server of the running suite, which must be one with this trait.
+    static func current() throws -> Server {
+        guard let server else { throw Failure.noServer }
+        return server
+    }
+
+    static func script(_ name: String, _ arguments: [String]) async throws -> ProgramResult {
+        let home = TestEnvironment.value("HOME") ?? "/"
+        return try await Program.run(
+            ["python3", "\(directory)/\(name)"] + arguments,
+            environment: ["PATH": TestEnvironment.searchPath, "HOME": home]
+        )
+    }
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let work = try TemporaryDirectory()
+        let arguments = [work.path, "start", "--access-ttl", "60"] + (usesTLS ? ["--tls"] : [])
+        let started = try await Glewlwyd.script("glewlwyd.py", arguments)
+        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
+        else { throw Failure.notStarted(started.standardError) }
+        do {
+            try await Glewlwyd.$server.withValue(Server(work: work, state: state), operation: function)
+        } catch {
+            _ = try await Glewlwyd.script("glewlwyd.py", [work.path, "stop"])
+            throw error
+        }
+        _ = try await Glewlwyd.script("glewlwyd.py", [work.path, "stop"])
+    }
+}
+
+extension Trait where Self == Glewlwyd {
+    static var glewlwyd: Self { Glewlwyd(usesTLS: false) }
+    static var glewlwydOverTLS: Self { Glewlwyd(usesTLS: true) }
+}
+
+/// An agent whose session `work` belongs to a realm of glewlwyd.
+struct GlewlwydScene {
+    let server: Glewlwyd.Server
+    let agent: AgentUnderTest
+
+    init(
+        realm: String,
+        flow: String,
+        client: String = "public",
+        scopes: String = #""openid", "offline_access", "api""#,
+        port: Int = 0
+    ) async throws {
+        server = try Glewlwyd.current()
+        let secret = client == "confidential" ? "client_secret = \"\(server.secret)\"" : ""
+        let trust = server.authority.map { "ca_file = \"\($0)\"" } ?? ""
+        agent = try AgentUnderTest(
+            configuration: """
+                [session.work]
+                kind = "oidc"
+                issuer = "\(server.issuer(realm))"
+                client_id = "tokenagent-\(client)"
+                \(secret)
+                \(trust)
+                scopes = [\(scopes)]
+                flow = "\(flow)"
+                redirect_port = \(port)
+
+                """
+        )
+        try agent.home.write(
+            """
+            #!/bin/sh
+            PATH='\(TestEnvironment.searchPath)' exec python3 '\(Glewlwyd.directory)/browser.py' \
+                --state '\(server.statePath)' --jar "$HOME/jar" --url "$1" >"$HOME/browser.log" 2>&1
+
+            """,
+            to: "browser",
+            mode: 0o700
+        )
+        try await agent.start()
+    }
+
+    func logIn(_ arguments: String..., input: String = "") async throws {
+        let result = try await agent.tokenctl(["login", "work"] + arguments, input: input)
+        let browser = File.text(agent.home.path("browser.log")) ?? ""
+        try #require(result.status == 0, "\(result.standardError) \(agent.log) \(browser.suffix(2000))")
+    }
+
+    func get() async throws -> String {
+        let result = try await agent.tokenctl("get", "work")
+        try #require(result.status == 0, "\(result.standardError) \(agent.log)")
+        return result.line
+    }
+
+    func refresh() async throws -> ProgramResult { try await agent.tokenctl("refresh", "work") }
+
+    /// Whether userinfo accepts the token.
+    func isAccepted(_ token: String) async throws -> Bool {
+        let issuer = try #require(try await agent.status("work")["issuer"]?.string)
+        let trust = server.authority.map { "--cacert '\($0)'" } ?? ""
+        let result = try await agent.shell(
+            "curl -s \(trust) -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer \(token)' '\(issuer)/userinfo'"
+        )
+        return result.line == "200"
+    }
+}
