@@ -5,48 +5,73 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// A small file system in memory, mounted for one test.
-private final class SmallDisk {
-    let directory: TemporaryDirectory
+/// A small file system, mounted for one test.
+private final class SmallDisk: Sendable {
+    enum Kind: String, CaseIterable, Sendable {
+        case tmpfs
+        case ext4
+    }
 
-    init(kilobytes: Int) async throws {
+    let directory: TemporaryDirectory
+    private let image: TemporaryDirectory
+
+    init(_ kind: Kind) async throws {
         directory = try TemporaryDirectory()
-        let result = try await Self.run(
-            ["mount", "-t", "tmpfs", "-o", "size=\(kilobytes)k,mode=0700", "tokenagent-test", directory.path]
-        )
+        image = try TemporaryDirectory()
+        let mount =
+            switch kind {
+            case .tmpfs: "mount -t tmpfs -o size=4m,mode=0700 tokenagent-test '\(directory.path)'"
+            case .ext4:
+                """
+                truncate -s 8M '\(image.path)/disk' && mkfs.ext4 -q -m 0 '\(image.path)/disk' &&
+                    mount -o loop '\(image.path)/disk' '\(directory.path)' && chmod 700 '\(directory.path)'
+                """
+            }
+        let result = try await SmallDisk.shell(mount)
         try #require(result.status == 0, "\(result.standardError)")
     }
 
     func unmount() async throws {
-        _ = try await SmallDisk.run(["umount", "-l", directory.path])
+        _ = try await SmallDisk.shell("umount '\(directory.path)' || umount -l '\(directory.path)'")
     }
 
-    static func run(_ command: [String]) async throws -> ProgramResult {
-        try await Program.run(command, environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"])
+    private static func shell(_ script: String) async throws -> ProgramResult {
+        try await Program.run(
+            ["/bin/sh", "-c", script],
+            environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
+        )
     }
 
     /// Writes until nothing fits.
     func fill() async throws {
-        _ = try await SmallDisk.run(["sh", "-c", "cat /dev/zero >'\(directory.path)/filler'; :"])
+        _ = try await SmallDisk.shell(
+            "cat /dev/zero >'\(directory.path)/filler'; sync '\(directory.path)/filler'"
+        )
     }
 
     func makeRoom() {
         File.remove(directory.path("filler"))
     }
 
-    /// Whether this user may mount here: only root may, and not everywhere.
-    @Sendable static func isPossible() async -> Bool {
-        guard TestUser.isRoot, let disk = try? await SmallDisk(kilobytes: 64) else { return false }
-        try? await disk.unmount()
-        return true
+    /// What can be mounted here: only root may, and not everywhere.
+    static let possible: [Kind] = Kind.allCases.filter { kind in
+        guard TestUser.isRoot else { return false }
+        let trial = "d=$(mktemp -d) && mount -t tmpfs none $d && umount $d; s=$?; rmdir $d; exit $s"
+        let loop =
+            "f=$(mktemp) && truncate -s 1M $f && l=$(losetup -f --show $f) && losetup -d $l; s=$?; rm $f; exit $s"
+        let script = kind == .tmpfs ? trial : loop + " && command -v mkfs.ext4"
+        return Program.succeeds(script)
     }
 }
 
 extension EndToEnd {
-    @Suite(.enabled("file systems can only be mounted by root", SmallDisk.isPossible))
+    @Suite(.enabled(if: !SmallDisk.possible.isEmpty, "file systems can only be mounted by root"))
     struct DiskTests {
-        private func withScene(_ body: (Scene, SmallDisk) async throws -> Void) async throws {
-            let disk = try await SmallDisk(kilobytes: 4096)
+        private func withScene(
+            _ kind: SmallDisk.Kind,
+            _ body: (Scene, SmallDisk) async throws -> Void
+        ) async throws {
+            let disk = try await SmallDisk(kind)
             do {
                 let scene = try await Scene.loggedIn({ $0.rotation = .strict }, in: disk.directory.path)
                 try await body(scene, disk)
@@ -58,10 +83,13 @@ extension EndToEnd {
             try await disk.unmount()
         }
 
-        @Test func `with a full disk the refresh token is not sent, and sent again when there is room`()
+        @Test(arguments: SmallDisk.possible)
+        fileprivate func `with a full disk the refresh token is not sent, and sent again when there is room`(
+            kind: SmallDisk.Kind
+        )
             async throws
         {
-            try await withScene { scene, disk in
+            try await withScene(kind) { scene, disk in
                 let token = try await scene.token()
                 try await disk.fill()
                 let result = try await scene.agent.socket.request(
@@ -84,8 +112,11 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a disk that fills up during the request costs nothing`() async throws {
-            try await withScene { scene, disk in
+        @Test(arguments: SmallDisk.possible)
+        fileprivate func `a disk that fills up during the request costs nothing`(
+            kind: SmallDisk.Kind
+        ) async throws {
+            try await withScene(kind) { scene, disk in
                 scene.issuer.queue(Disturbance(isHeld: true))
                 let refresh = Task {
                     try await scene.agent.socket.request("POST", "/v1/sessions/work/refresh")

@@ -110,12 +110,10 @@ struct Scene {
     /// Refreshes so far, as the issuer counts them.
     var refreshes: Int { issuer.tokenRequests("refresh_token") }
 
-    /// Waits until the session's access token has no life left.
+    /// Waits until an access token bought before this call has no life left.
     func accessTokenExpires() async throws -> Bool {
-        try await Polling.until {
-            guard let left = try await agent.status("work")["expires_in"]?.integer else { return true }
-            return left <= 0
-        }
+        let end = ContinuousClock.now + issuer.settings.accessLifetime + .milliseconds(50)
+        return try await Polling.until { ContinuousClock.now >= end }
     }
 
     /// Waits until this many requests wait in the agent for a refresh.

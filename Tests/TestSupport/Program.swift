@@ -142,6 +142,20 @@ package final class Program: Sendable {
         return line
     }
 
+    /// Whether a short line of shell exits with 0; blocks, for conditions that are not asynchronous.
+    package static func succeeds(_ script: String) -> Bool {
+        let environment = ["PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+        guard let program = try? Program(["/bin/sh", "-c", script], environment: environment) else {
+            return false
+        }
+        return program.waitStatus.withLock { status in
+            var raw: Int32 = 0
+            guard waitpid(program.pid, &raw, 0) == program.pid else { return false }
+            status = raw
+            return raw == 0
+        }
+    }
+
     /// Runs `command` to its end.
     package static func run(
         _ command: [String],
