@@ -73,7 +73,11 @@ extension EndToEnd {
         ) async throws {
             let disk = try await SmallDisk(kind)
             do {
-                let scene = try await Scene.loggedIn({ $0.rotation = .strict }, in: disk.directory.path)
+                let scene = try await Scene.loggedIn(
+                    { $0.rotation = .strict },
+                    more: "[agent]\nget_timeout = \"2s\"",
+                    in: disk.directory.path
+                )
                 try await body(scene, disk)
                 try await scene.agent.end()
             } catch {
@@ -94,7 +98,7 @@ extension EndToEnd {
                 try await disk.fill()
                 let result = try await scene.agent.socket.request(
                     "POST",
-                    "/v1/sessions/work/refresh?timeout=1"
+                    "/v1/sessions/work/refresh"
                 )
                 #expect(result.status == 503, "\(result.text)")
                 #expect(scene.refreshes == 0)

@@ -108,6 +108,8 @@ struct GlewlwydScene {
         let trust = server.authority.map { "ca_file = \"\($0)\"" } ?? ""
         agent = try AgentUnderTest(
             configuration: """
+                [agent]
+                get_timeout = "2s"
                 [session.work]
                 kind = "oidc"
                 issuer = "\(server.issuer(realm))"

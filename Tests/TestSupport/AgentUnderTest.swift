@@ -142,13 +142,19 @@ package final class AgentUnderTest: Sendable {
         input: String = "",
         extraEnvironment: [String: String] = [:]
     ) throws -> Program {
-        try Program([BuiltPrograms.client] + arguments, environment: merged(extraEnvironment), input: input)
+        try Program(
+            [BuiltPrograms.client] + arguments,
+            environment: merged(extraEnvironment),
+            input: input,
+            hasTerminal: false
+        )
     }
 
     /// Runs a line of shell in this agent's environment.
     package func shell(_ script: String, within limit: Duration = .seconds(60)) async throws -> ProgramResult
     {
-        try await Program.run(["/bin/sh", "-c", script], environment: environment, within: limit)
+        try await Program(["/bin/sh", "-c", script], environment: environment, hasTerminal: false)
+            .finish(within: limit)
     }
 
     /// The status of one session as the socket tells it.

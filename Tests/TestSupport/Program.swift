@@ -31,11 +31,14 @@ package final class Program: Sendable {
     private let waitStatus = Mutex<Int32?>(nil)
 
     /// Starts `command` with exactly `environment`, `input` on its standard input, and no other descriptors.
+    ///
+    /// With `hasTerminal` false it can not ask the person who runs the tests.
     package init(
         _ command: [String],
         environment: [String: String],
         input: String = "",
-        directory: String? = nil
+        directory: String? = nil,
+        hasTerminal: Bool = true
     ) throws {
         name = command.joined(separator: " ")
         outputs = try TemporaryDirectory()
@@ -51,7 +54,7 @@ package final class Program: Sendable {
             posix_spawn_file_actions_addclose(&actions, descriptor)
         }
         let placement = directory.map { ["/usr/bin/env", "-C", $0] } ?? []
-        pid = try Program.spawn(placement + command, environment, &actions)
+        pid = try Program.spawn(placement + command, environment, &actions, newSession: !hasTerminal)
     }
 
     /// What this process would leak into a child by mistake.
@@ -65,7 +68,8 @@ package final class Program: Sendable {
     private static func spawn(
         _ command: [String],
         _ environment: [String: String],
-        _ actions: inout posix_spawn_file_actions_t
+        _ actions: inout posix_spawn_file_actions_t,
+        newSession: Bool
     ) throws -> pid_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -77,7 +81,10 @@ package final class Program: Sendable {
         sigfillset(&all)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        // POSIX_SPAWN_SETSID, which the headers show only to GNU programs.
+        let session: Int16 = newSession ? 0x80 : 0
+        let flags = Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | session
+        posix_spawnattr_setflags(&attributes, flags)
         let arguments = command.map { strdup($0) } + [nil]
         let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in arguments + variables { free(text) } }
