@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Synchronization
+
+@testable import SealedStore
+
+/// The real system calls, of which chosen ones fail.
+final class FaultyFiles: FileOperations {
+    /// Which calls fail.
+    enum Plan: Equatable {
+        case none
+        /// Only the call with this number, from 1.
+        case only(Int, code: Int32)
+        /// That call and every one after it.
+        case from(Int, code: Int32)
+        /// The first calls of this name.
+        case firstCalls(String, count: Int, code: Int32)
+        /// Every call of this name.
+        case every(String, code: Int32)
+    }
+
+    private struct State {
+        var plan = Plan.none
+        var count = 0
+        var failures = 0
+        var log: [String] = []
+    }
+
+    private let real = SystemFileOperations()
+    private let state = Mutex(State())
+
+    func arm(_ plan: Plan) {
+        state.withLock { $0 = State(plan: plan) }
+    }
+
+    /// How many calls were made to fail since ``arm(_:)``.
+    var failures: Int { state.withLock(\.failures) }
+    /// The names of the calls since ``arm(_:)``.
+    var log: [String] { state.withLock(\.log) }
+
+    private func pass(_ call: String) throws(SystemCallError) {
+        let code: Int32? = state.withLock { state in
+            state.count += 1
+            state.log.append(call)
+            let code: Int32? =
+                switch state.plan {
+                case .none: nil
+                case .only(let number, let code): state.count == number ? code : nil
+                case .from(let number, let code): state.count >= number ? code : nil
+                case .firstCalls(let name, let count, let code):
+                    name == call && state.failures < count ? code : nil
+                case .every(let name, let code): name == call ? code : nil
+                }
+            if code != nil { state.failures += 1 }
+            return code
+        }
+        if let code { throw SystemCallError(call: call, code: code) }
+    }
+
+    func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32 {
+        try pass("open")
+        return try real.open(name, in: directory, flags: flags)
+    }
+
+    func close(_ file: Int32) { real.close(file) }
+
+    func status(of file: Int32) throws(SystemCallError) -> FileStatus {
+        try pass("fstat")
+        return try real.status(of: file)
+    }
+
+    func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus {
+        try pass("fstatat")
+        return try real.status(of: name, in: directory)
+    }
+
+    func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError) {
+        try pass("fchmod")
+        try real.setMode(of: file, to: mode)
+    }
+
+    func allocate(_ file: Int32, count: Int) throws(SystemCallError) {
+        try pass("fallocate")
+        try real.allocate(file, count: count)
+    }
+
+    func resize(_ file: Int32, to count: Int) throws(SystemCallError) {
+        try pass("ftruncate")
+        try real.resize(file, to: count)
+    }
+
+    func write(
+        _ bytes: UnsafeRawBufferPointer,
+        to file: Int32,
+        at offset: Int
+    ) throws(SystemCallError) -> Int {
+        try pass("pwrite")
+        return try real.write(bytes, to: file, at: offset)
+    }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer,
+        from file: Int32,
+        at offset: Int
+    ) throws(SystemCallError) -> Int {
+        try pass("pread")
+        return try real.read(into: buffer, from: file, at: offset)
+    }
+
+    func synchronize(_ file: Int32) throws(SystemCallError) {
+        try pass("fsync")
+        try real.synchronize(file)
+    }
+
+    func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError) {
+        try pass("rename")
+        try real.rename(name, to: newName, in: directory)
+    }
+
+    func unlink(_ name: String, in directory: Int32) throws(SystemCallError) {
+        try pass("unlink")
+        try real.unlink(name, in: directory)
+    }
+
+    func names(in directory: Int32) throws(SystemCallError) -> [String] {
+        try pass("readdir")
+        return try real.names(in: directory)
+    }
+}
