@@ -174,7 +174,14 @@ let package = Package(
         ),
         .testTarget(
             name: "OAuthClientTests",
-            dependencies: ["OAuthClient", "SealedStore", "TokenCore", "DemoIssuer", "TestSupport"],
+            dependencies: [
+                "OAuthClient", "SealedStore", "StrictJSON", "TokenCore", "DemoIssuer", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ],
             swiftSettings: testing
         ),
         .testTarget(

@@ -26,6 +26,7 @@ enum FailureClassification {
     /// - Parameters:
     ///   - answer: of any status; a 2xx without `error` means that no token could be read from it.
     ///   - server: host and port, for the message.
+    /// - Returns: the failure as the session sees it.
     static func classify(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
         guard let error = answer.error, let kind = meaning(of: error, status: answer.status) else {
             return classifyStatus(answer, from: server)

@@ -157,6 +157,7 @@ extension TransportFailure {
         case let error as NIOSSLError: self.init(handshake: error)
         case is NIOSSLExtraError: self = .insecure("the certificate is for another host name")
         case let error as NIOConnectionError: self = .unreachable(error.reason)
+        case let error as IOError: self = .unreachable(SystemError.text(error.errnoCode))
         case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
             self = .unreachable("no connection within 5 seconds")
         case _ where TransportFailure.isTimeout(error): self = .unreachable("no answer in time")

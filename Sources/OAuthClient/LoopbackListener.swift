@@ -29,6 +29,7 @@ final class LoopbackListener: Sendable {
     ///   - port: 0 for any free one.
     ///   - eventLoop: carries the listener and its connections.
     ///   - limits: of connections.
+    /// - Returns: the listener, to be closed by the caller.
     /// - Throws: `misconfigured` when the port is taken.
     static func open(
         port: Int,

@@ -16,7 +16,7 @@ final class OutgoingBody: AsyncSequence, Sendable {
 
     var count: Int { buffer.readableBytes }
 
-    /// The library has taken the bytes. Before that no secret can have left.
+    /// Whether the library has taken the bytes; before that no secret can have left.
     var wasSent: Bool { handedOver.load(ordering: .acquiring) }
 
     /// Zeroes the bytes in place, for all holders; on the event loop that sent them.

@@ -96,7 +96,7 @@ package enum ClientAuthenticationMethod: String, CaseIterable, Sendable {
 package struct ServerTrust: Hashable, Sendable {
     /// PEM file of certificates that are roots for this server, beside the system's.
     package var caFile: String?
-    /// `sha256/BASE64` of the SubjectPublicKeyInfo; the server's certificate must match one. Empty: no pinning.
+    /// `sha256/BASE64` of a SubjectPublicKeyInfo each, one of which the server's key must be; empty: any.
     package var pins: [String]
 
     package init(caFile: String? = nil, pins: [String] = []) {

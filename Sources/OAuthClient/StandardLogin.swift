@@ -42,6 +42,8 @@ struct StandardLogin {
     ///   - form: the grant; credentials are added.
     ///   - nonce: of the authorization request; with one, an ID token must come back.
     ///   - fallback: how to renew when the answer has no refresh token.
+    /// - Returns: the finished login.
+    /// - Throws: why there is none; the form is not sent again.
     func exchange(
         _ form: FormBody,
         nonce: String? = nil,

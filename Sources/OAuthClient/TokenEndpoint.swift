@@ -74,6 +74,8 @@ struct TokenEndpoint: Sendable {
     ///   - answer: its ID token has been validated, or removed.
     ///   - requestedAt: as ``send(_:)`` returned it.
     ///   - sent: the refresh token of the request.
+    /// - Returns: the same, by name.
+    /// - Throws: `busy` while the vault is locked.
     func seal(
         _ answer: TokenAnswer,
         requestedAt: Instant,

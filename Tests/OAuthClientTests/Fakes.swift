@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import SealedStore
+import Synchronization
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+/// Clocks that stand still until they are moved.
+final class ManualClock: Timekeeper {
+    private let elapsed = Mutex(Duration.zero)
+    private let pauses = Mutex<[Duration]>([])
+
+    var now: Instant { .seconds(1_000) + elapsed.withLock { $0 } }
+    var wallTime: WallTime { WallTime(secondsSince1970: 1_800_000_000) + elapsed.withLock { $0 } }
+
+    func advance(by duration: Duration) {
+        elapsed.withLock { $0 += duration }
+    }
+
+    /// Sleeps of the code under test; each moves the clock at once.
+    var slept: [Duration] { pauses.withLock { $0 } }
+
+    var sleeping: Sleeping {
+        { duration in
+            try Task.checkCancellation()
+            self.pauses.withLock { $0.append(duration) }
+            self.advance(by: duration)
+        }
+    }
+}
+
+/// A network that answers from a list; a request nobody expected fails the test.
+final class ScriptedExchange: HTTPExchanging {
+    struct Sent: Sendable {
+        var url: String
+        var method: String
+        var headers: [String: String]
+        var form: [String: String]
+        var formNames: [String]
+        var publicAddressOnly: Bool
+    }
+
+    enum Answer: Sendable {
+        case reply(HTTPReply)
+        case failure(TransportFailure)
+    }
+
+    private struct Contents {
+        var script: [(address: String, answer: Answer)] = []
+        var standing: [String: Answer] = [:]
+        var sent: [Sent] = []
+    }
+
+    private let contents = Mutex(Contents())
+
+    var sent: [Sent] { contents.withLock { $0.sent } }
+    var isExhausted: Bool { contents.withLock { $0.script.isEmpty } }
+
+    func posts(to address: String) -> [Sent] {
+        sent.filter { $0.method == "POST" && $0.url == address }
+    }
+
+    /// The next request must be to `address`.
+    func expect(_ address: String, _ answer: Answer) {
+        contents.withLock { $0.script.append((address, answer)) }
+    }
+
+    func expect(_ address: String, status: Int = 200, _ body: String, headers: [String: String] = [:]) {
+        expect(address, .json(body, status: status, headers: headers))
+    }
+
+    /// Requests to `address` are answered at any time, any number of times.
+    func always(_ address: String, _ answer: Answer) {
+        contents.withLock { $0.standing[address] = answer }
+    }
+
+    func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+        let body = request.form.map { form in form.withBytes { String(decoding: $0, as: UTF8.self) } }
+        let pairs = body.flatMap { FormEncoding.decode($0) } ?? []
+        let sent = Sent(
+            url: request.url.description,
+            method: body == nil ? "GET" : "POST",
+            headers: Dictionary(request.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 }),
+            form: Dictionary(pairs.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + " " + $1 }),
+            formNames: pairs.map(\.name),
+            publicAddressOnly: request.publicAddressOnly
+        )
+        let answer: Answer? = contents.withLock { contents in
+            contents.sent.append(sent)
+            if let standing = contents.standing[sent.url] { return standing }
+            guard let next = contents.script.first, next.address == sent.url else { return nil }
+            return contents.script.removeFirst().answer
+        }
+        switch answer {
+        case .reply(let reply): return reply
+        case .failure(let failure): throw failure
+        case nil:
+            Issue.record("unexpected request: \(sent.method) \(sent.url) \(sent.form)")
+            throw .unreachable("unexpected request")
+        }
+    }
+}
+
+extension ScriptedExchange.Answer {
+    static func json(_ body: String, status: Int = 200, headers: [String: String] = [:]) -> Self {
+        let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
+        return .reply(HTTPReply(status: status, headers: list, body: Array(body.utf8)))
+    }
+}
+
+/// Commands that print what the test says, and are counted.
+final class ScriptedCommands: CommandRunning {
+    private let runs = Mutex<[[String]]>([])
+    private let result: Result<CommandResult, CommandFailure>
+
+    init(prints output: String = "", status: Int32 = 0) {
+        result = .success(CommandResult(status: status, standardOutput: Array(output.utf8)))
+    }
+
+    var commands: [[String]] { runs.withLock { $0 } }
+
+    func run(
+        _ command: [String],
+        environment: [String: String],
+        timeLimit: Duration
+    ) async throws(CommandFailure) -> CommandResult {
+        runs.withLock { $0.append(command) }
+        return try result.get()
+    }
+}
+
+/// A person who answers questions as told and does what `whenTold` does.
+final class ScriptedPerson: LoginConversing {
+    private let vault: Vault
+    private let answers: @Sendable (LoginQuestion) -> String?
+    private let whenTold: @Sendable (LoginStep) async -> Void
+    private let questionsAsked = Mutex<[LoginQuestion]>([])
+    private let stepsTold = Mutex<[LoginStep]>([])
+
+    init(
+        vault: Vault,
+        answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil },
+        whenTold: @escaping @Sendable (LoginStep) async -> Void = { _ in }
+    ) {
+        self.vault = vault
+        self.answers = answers
+        self.whenTold = whenTold
+    }
+
+    var questions: [LoginQuestion] { questionsAsked.withLock { $0 } }
+    var steps: [LoginStep] { stepsTold.withLock { $0 } }
+
+    func tell(_ step: LoginStep) async {
+        stepsTold.withLock { $0.append(step) }
+        await whenTold(step)
+    }
+
+    func ask(_ question: LoginQuestion) async throws -> SecretID {
+        questionsAsked.withLock { $0.append(question) }
+        guard let answer = answers(question) else { throw CancellationError() }
+        return try vault.sealing(answer, as: .password)
+    }
+}
+
+/// A server under test with everything around it.
+struct Bench {
+    let vault: Vault
+    let clock = ManualClock()
+    let exchange = ScriptedExchange()
+    let commands: ScriptedCommands
+    let server: StandardServer
+
+    init(_ profile: ServerProfile, commands: ScriptedCommands = ScriptedCommands()) throws {
+        vault = try Vault()
+        self.commands = commands
+        let tools = ServerTools(
+            vault: vault,
+            timekeeper: clock,
+            commands: commands,
+            exchange: exchange,
+            eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
+            sleep: clock.sleeping
+        )
+        server = StandardServer(profile: profile, tools: tools)
+    }
+
+    func secret(_ text: String, _ kind: SecretKind = .refreshToken) throws -> SecretID {
+        try vault.sealing(text, as: kind)
+    }
+
+    func text(_ secret: SecretID?) throws -> String? {
+        try secret.map { try vault.text(of: $0) }
+    }
+
+    func refresh(
+        _ refreshToken: String = "rt-1",
+        variant: TokenVariant = .primary,
+        idToken: String? = nil,
+        tokenEndpoint: String? = nil
+    ) async throws -> RefreshOutcome {
+        await server.refresh(
+            RefreshRequest(
+                attempt: AttemptNumber(rawValue: 1),
+                renewal: .refreshToken(try secret(refreshToken)),
+                variant: variant,
+                idToken: try idToken.map { try secret($0, .idToken) },
+                tokenEndpoint: tokenEndpoint
+            )
+        )
+    }
+}
+
+extension RefreshOutcome {
+    var granted: GrantedTokens? {
+        guard case .granted(let tokens) = self else { return nil }
+        return tokens
+    }
+
+    var failure: RefreshFailure? {
+        guard case .failed(let failure) = self else { return nil }
+        return failure
+    }
+}
+
+extension LoginOutcome {
+    var granted: LoginGrant? {
+        guard case .granted(let grant) = self else { return nil }
+        return grant
+    }
+
+    var failure: RefreshFailure? {
+        guard case .failed(let failure) = self else { return nil }
+        return failure
+    }
+}
+
+extension ServerProfile {
+    /// OAuth 2.0 at tokens.example, all endpoints by hand.
+    static func fixed(secret: ClientSecretSource = .none, scopes: [String] = ["api"]) -> ServerProfile {
+        ServerProfile(
+            kind: .oauth2(
+                FixedEndpoints(
+                    token: "https://tokens.example/token",
+                    authorization: "https://tokens.example/authorize?tenant=1",
+                    deviceAuthorization: "https://tokens.example/device",
+                    revocation: "https://tokens.example/revoke"
+                )
+            ),
+            clientID: "cli",
+            clientSecret: secret,
+            scopes: scopes
+        )
+    }
+}
