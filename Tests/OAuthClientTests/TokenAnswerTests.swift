@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+struct TokenAnswerTests {
+    let endpoint = "https://tokens.example/token"
+
+    func refresh(_ body: String) async throws -> (Bench, RefreshOutcome) {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect(endpoint, body)
+        return (bench, try await bench.refresh())
+    }
+
+    @Test(arguments: [
+        ("3600", Duration.seconds(3_600)), ("\"3600\"", .seconds(3_600)), ("3599.0", .seconds(3_599)),
+        ("3599.9", .seconds(3_599)), ("3.6e3", .seconds(3_600)), ("0", .zero), ("-5", .zero),
+        ("1", .seconds(1)),
+        ("1e400", LifetimeMember.longest), ("9223372036854775808", LifetimeMember.longest), ("\"0\"", .zero),
+        // Unreadable counts as missing: one hour.
+        ("null", .seconds(3_600)), ("true", .seconds(3_600)), ("\"soon\"", .seconds(3_600)),
+        ("\"\"", .seconds(3_600)),
+        ("\" 60\"", .seconds(60)), ("[60]", .seconds(3_600)), ("\"nan\"", .seconds(3_600)),
+        ("\"0x10\"", .seconds(3_600)),
+    ])
+    func `expires_in is taken as servers write it`(literal: String, lifetime: Duration) async throws {
+        let (_, outcome) = try await refresh(
+            #"{"access_token":"at","token_type":"bearer","expires_in":\#(literal)}"#
+        )
+        #expect(outcome.granted?.lifetime == lifetime)
+    }
+
+    /// Claims of an access token, and the lifetime they mean at 1,800,000,000.
+    @Test(arguments: [
+        (#"{"exp":1800000600}"#, Duration.seconds(600)),
+        (#"{"exp":1800000600,"iat":1800000000}"#, .seconds(600)),
+        // Our clock is ten minutes fast, then two years slow: the whole life counts.
+        (#"{"exp":1799999700,"iat":1799999400}"#, .seconds(300)),
+        (#"{"exp":1863072300,"iat":1863072000}"#, .seconds(300)), (#"{"exp":1700000000}"#, .zero),
+        (#"{"exp":"never"}"#, .seconds(3_600)), (#"{"exp":1e300}"#, .seconds(3_600)),
+        (#"{}"#, .seconds(3_600)),
+    ])
+    func `without expires_in a JWT's exp counts`(claims: String, lifetime: Duration) async throws {
+        let token =
+            [#"{"alg":"none"}"#, claims].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".") + "."
+        let (_, outcome) = try await refresh(#"{"access_token":"\#(token)","token_type":"bearer"}"#)
+        #expect(outcome.granted?.lifetime == lifetime)
+    }
+
+    @Test func `a JWT's exp does not count beside expires_in`() async throws {
+        let token =
+            [#"{"alg":"none"}"#, #"{"exp":1}"#].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".")
+            + "."
+        let (_, outcome) = try await refresh(#"{"access_token":"\#(token)","expires_in":50}"#)
+        #expect(outcome.granted?.lifetime == .seconds(50))
+    }
+
+    @Test(arguments: [
+        #"{"access_token":"at"}"#, #"{"access_token":"at","refresh_token":null}"#,
+        #"{"access_token":"at","refresh_token":""}"#,
+    ])
+    func `no refresh token in the answer keeps the old one`(body: String) async throws {
+        let (_, outcome) = try await refresh(body)
+        let granted = try #require(outcome.granted)
+        #expect(granted.refreshToken == nil)
+        #expect(!granted.refreshTokenUnchanged)
+    }
+
+    @Test func `the same refresh token is told from a new one`() async throws {
+        let (_, same) = try await refresh(#"{"access_token":"at","refresh_token":"rt-1"}"#)
+        #expect(same.granted?.refreshToken == nil)
+        #expect(same.granted?.refreshTokenUnchanged == true)
+        let (bench, changed) = try await refresh(#"{"access_token":"at","refresh_token":"rt-2"}"#)
+        #expect(try bench.text(changed.granted?.refreshToken) == "rt-2")
+        #expect(bench.vault.kind(of: try #require(changed.granted?.refreshToken)) == .refreshToken)
+    }
+
+    @Test(arguments: ["bearer", "Bearer", "BEARER"])
+    func `token_type is compared without case`(type: String) async throws {
+        let (bench, outcome) = try await refresh(#"{"access_token":"at","token_type":"\#(type)"}"#)
+        #expect(outcome.granted?.tokenType == type)
+        #expect(try bench.text(outcome.granted?.accessToken) == "at")
+    }
+
+    @Test(arguments: [
+        #"{"access_token":"at","token_type":"mac"}"#, #"{"access_token":"at","token_type":"DPoP"}"#,
+        #"{"access_token":"at","token_type":"N_A"}"#, #"{"access_token":""}"#, #"{"access_token":null}"#,
+        #"{"access_token":7}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\u0000b"}"#,
+        #"{"access_token":"ä"}"#,
+        #"{"access_token":"at","refresh_token":7}"#, #"{"access_token":"at","refresh_token":"r\n"}"#,
+        #"{"access_token":"at","refresh_token":"a","refresh_token":"b"}"#,
+        #"{"access_token":"at","expires_in":1,"expires_in":2}"#,
+        #"[{"access_token":"at"}]"#, "access_token=at&token_type=bearer", "\u{FEFF}{\"access_token\":\"at\"}",
+        "{", "",
+        #"{"access_token":"at"} {}"#, #"{"access_token":"\ud800"}"#, #"{"expires_in":1e400e}"#,
+    ])
+    func `what is no token answer is refused`(body: String) async throws {
+        let (_, outcome) = try await refresh(body)
+        #expect(outcome.failure?.kind == .misbehaved)
+    }
+
+    @Test func `nesting of a hundred thousand levels is refused`() async throws {
+        let body = #"{"access_token":"at","x":"# + String(repeating: "[", count: 100_000)
+        let (_, outcome) = try await refresh(body)
+        #expect(outcome.failure?.kind == .misbehaved)
+    }
+
+    @Test func `UTF-16 is refused`() async throws {
+        let bench = try Bench(.fixed())
+        let body = #"{"access_token":"at"}"#.utf16.flatMap {
+            [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)]
+        }
+        bench.exchange.expect(endpoint, .reply(HTTPReply(status: 200, body: body)))
+        #expect(try await bench.refresh().failure?.kind == .misbehaved)
+    }
+
+    @Test func `a web page's content type does not matter when the body is a token answer`() async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect(endpoint, #" {"access_token":"at"}"#, headers: ["content-type": "text/html"])
+        #expect(try await bench.refresh().granted != nil)
+    }
+
+    @Test func `unknown members and a token of 100 KiB are no trouble`() async throws {
+        let token = String(repeating: "t", count: 100 << 10)
+        let (bench, outcome) = try await refresh(#"{"x":{"y":[1]},"access_token":"\#(token)","foo":null}"#)
+        #expect(try bench.text(outcome.granted?.accessToken) == token)
+    }
+
+    @Test(arguments: [
+        (#""scope":"a b""#, ["a", "b"]), (#""scope":"  a  ""#, ["a"]), (#""scope":["a","b"]"#, ["a", "b"]),
+        (#""scope":"""#, []), (#""scope":null"#, nil), (#""x":1"#, nil),
+        (#""scope":"a\u001b[31m""#, ["a [31m"]),
+    ])
+    func `the granted scope is recorded`(member: String, scope: [String]?) async throws {
+        let (_, outcome) = try await refresh(#"{"access_token":"at",\#(member)}"#)
+        #expect(try #require(outcome.granted).scope == scope)
+    }
+
+    @Test func `the refresh token's own lifetime is recorded`() async throws {
+        let (_, outcome) = try await refresh(#"{"access_token":"at","refresh_expires_in":1800}"#)
+        #expect(outcome.granted?.refreshLifetime == .seconds(1_800))
+        // Keycloak's way of saying that it never expires.
+        let (_, never) = try await refresh(#"{"access_token":"at","refresh_expires_in":0}"#)
+        #expect(try #require(never.granted).refreshLifetime == nil)
+    }
+
+    @Test func `the time of a token is read before the request is sent`() async throws {
+        let (bench, outcome) = try await refresh(#"{"access_token":"at"}"#)
+        #expect(outcome.granted?.requestedAt == bench.clock.now)
+    }
+
+    @Test func `an ID token is not kept where nobody can validate it`() async throws {
+        let (_, outcome) = try await refresh(#"{"access_token":"at","id_token":"a.b.c"}"#)
+        #expect(try #require(outcome.granted).idToken == nil)
+    }
+}
