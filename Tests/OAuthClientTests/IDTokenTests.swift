@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+/// Logins by password at an issuer whose answers carry the ID tokens of the table.
+struct IDTokenTests {
+    /// One ID token and what becomes of it.
+    struct Vector: Sendable, CustomTestStringConvertible {
+        var name: String
+        var claims: [String: JSONValue] = [:]
+        var header: [String: JSONValue] = [:]
+        var algorithm = "RS256"
+        var isPublicClient = true
+        var metadata: [String: JSONValue] = [:]
+        /// Replaces the finished token.
+        var edit: (@Sendable (String) -> String)?
+        var isBelieved = false
+
+        var testDescription: String { name }
+    }
+
+    static let now = TestIssuer.now
+    /// `at_hash` of the access token `at` under SHA-256.
+    static let atHash = "sda5G2fCr6XjIpiNlGJjjQ"
+
+    static let vectors: [Vector] = [
+        Vector(name: "RS256", isBelieved: true), Vector(name: "PS256", algorithm: "PS256", isBelieved: true),
+        Vector(name: "ES256", algorithm: "ES256", isBelieved: true),
+        Vector(name: "EdDSA", algorithm: "EdDSA", isBelieved: true),
+        Vector(name: "no kid, one fitting key", header: ["kid": .null], isBelieved: true),
+        Vector(name: "HS256 with our secret", algorithm: "HS256", isPublicClient: false, isBelieved: true),
+        // Signature (O38)
+        Vector(name: "HS256, but we have no secret", algorithm: "HS256"),
+        Vector(
+            name: "alg none",
+            header: ["alg": "none"],
+            edit: { $0.split(separator: ".").prefix(2).joined(separator: ".") + "." }
+        ),
+        Vector(name: "alg nOnE with a signature", header: ["alg": "nOnE"]),
+        Vector(name: "alg missing", header: ["alg": .null]),
+        Vector(name: "alg a number", header: ["alg": 256]),
+        Vector(name: "alg says ES256, key is RSA", header: ["alg": "ES256"]),
+        Vector(name: "alg says PS256, padding is not", header: ["alg": "PS256"]),
+        Vector(name: "RS512 is not listed", algorithm: "RS512"),
+        Vector(
+            name: "RS256 only when nothing is listed",
+            algorithm: "ES256",
+            metadata: ["id_token_signing_alg_values_supported": .null]
+        ),
+        Vector(name: "unknown kid", header: ["kid": "who"]),
+        Vector(name: "kid of another key", header: ["kid": "ec"]),
+        Vector(name: "kid with a path", header: ["kid": "../../../dev/null"]),
+        Vector(name: "crit", header: ["crit": ["b64"], "b64": false]),
+        Vector(name: "jku elsewhere", header: ["kid": "who", "jku": "https://evil.example/jwks"]),
+        Vector(name: "x5u elsewhere", header: ["kid": "who", "x5u": "https://evil.example/x5u"]),
+        Vector(name: "jwk in the header", header: ["kid": "who", "jwk": TestIssuer.rsaKey()]),
+        Vector(name: "signature of other claims", edit: { $0.replacingClaims() }),
+        Vector(name: "signature cut", edit: { String($0.dropLast(4)) }),
+        Vector(
+            name: "signature missing",
+            edit: { $0.split(separator: ".").prefix(2).joined(separator: ".") }
+        ),
+        Vector(name: "padded base64", edit: { $0 + "=" }),
+        Vector(name: "a blank at the end", edit: { $0 + "." }),
+        Vector(name: "not a JWT", edit: { _ in "opaque" }),
+        // iss, aud, azp (O35–O37)
+        Vector(name: "iss of another tenant", claims: ["iss": "https://id.example/other"]),
+        Vector(name: "iss with a slash", claims: ["iss": "https://id.example/tenant/"]),
+        Vector(name: "iss in capitals", claims: ["iss": "https://ID.example/tenant"]),
+        Vector(name: "iss missing", claims: ["iss": .null]),
+        Vector(name: "aud of another client", claims: ["aud": "other"]),
+        Vector(name: "aud missing", claims: ["aud": .null]),
+        Vector(name: "aud a number", claims: ["aud": [1, "cli"]]),
+        Vector(name: "aud list of us", claims: ["aud": ["cli"]], isBelieved: true),
+        Vector(name: "aud with a stranger", claims: ["aud": ["cli", "stranger"]]),
+        Vector(
+            name: "aud with a stranger, azp us",
+            claims: ["aud": ["cli", "stranger"], "azp": "cli"],
+            isBelieved: true
+        ),
+        Vector(name: "azp of another client", claims: ["azp": "other"]),
+        Vector(name: "azp us", claims: ["azp": "cli"], isBelieved: true),
+        // Time (O39)
+        Vector(name: "expired", claims: ["exp": .integer(now - 121)]),
+        Vector(name: "expired within the skew", claims: ["exp": .integer(now - 119)], isBelieved: true),
+        Vector(name: "exp missing", claims: ["exp": .null]),
+        Vector(name: "exp a string", claims: ["exp": "1800000300"]),
+        Vector(name: "exp absurd", claims: ["exp": .number("1e300")]),
+        Vector(name: "iat missing", claims: ["iat": .null]),
+        Vector(name: "iat in the future", claims: ["iat": .integer(now + 121)]),
+        Vector(
+            name: "iat in the future within the skew",
+            claims: ["iat": .integer(now + 119)],
+            isBelieved: true
+        ),
+        Vector(
+            name: "fractions",
+            claims: ["iat": .number("1799999999.5"), "exp": .number("1800000300.5")],
+            isBelieved: true
+        ),
+        Vector(name: "nbf in the future", claims: ["nbf": .integer(now + 121)]),
+        // sub, at_hash (O45)
+        Vector(name: "sub missing", claims: ["sub": .null]), Vector(name: "sub empty", claims: ["sub": ""]),
+        Vector(name: "sub too long", claims: ["sub": .string(String(repeating: "s", count: 256))]),
+        Vector(name: "at_hash right", claims: ["at_hash": .string(atHash)], isBelieved: true),
+        Vector(name: "at_hash wrong", claims: ["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"]),
+    ]
+
+    @Test(arguments: vectors)
+    func `an ID token is believed or the login fails`(vector: Vector) async throws {
+        let issuer = try await TestIssuer()
+        let commands = ScriptedCommands(prints: TestIssuer.clientSecret + "\n")
+        let secret: ClientSecretSource = vector.isPublicClient ? .none : .command(["secret"])
+        let bench = try Bench(TestIssuer.profile(secret: secret), commands: commands)
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata(vector.metadata)))
+        bench.exchange.always(TestIssuer.keySetURL, .json(issuer.keySet))
+        var token = try issuer.idToken(vector.claims, header: vector.header, signedAs: vector.algorithm)
+        token = vector.edit?(token) ?? token
+        bench.exchange.expect(
+            TestIssuer.tokenEndpoint,
+            #"{"access_token":"at","refresh_token":"rt","id_token":"\#(token)"}"#
+        )
+        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let outcome = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
+        if vector.isBelieved {
+            #expect(try #require(outcome.granted, "\(outcome)").subject == "alice")
+        } else {
+            #expect(outcome.failure?.kind == .misbehaved)
+        }
+        let places = Set(bench.exchange.sent.map(\.url))
+        #expect(
+            places.isSubset(of: [TestIssuer.discoveryURL, TestIssuer.keySetURL, TestIssuer.tokenEndpoint])
+        )
+    }
+
+    /// Key sets that must not let a token pass that the usual one would.
+    @Test(arguments: [
+        "{}", #"{"keys":{}}"#, #"{"keys":[]}"#, #"{"keys":[1,"x",{}]}"#, "[]", "<html>",
+        TestIssuer.keySet([TestIssuer.rsaKey(["use": "enc"])]),
+        TestIssuer.keySet([TestIssuer.rsaKey(["alg": "RS512"])]),
+        TestIssuer.keySet([TestIssuer.rsaKey(["key_ops": ["sign"]])]),
+        TestIssuer.keySet([TestIssuer.rsaKey(["kty": "oct"])]),
+        TestIssuer.keySet([TestIssuer.rsaKey(["n": "AQAB"])]),
+        TestIssuer.keySet(Array(repeating: TestIssuer.rsaKey(), count: KeySet.limit + 1)),
+    ])
+    func `a login fails with a key set that has no fitting key`(keySet: String) async throws {
+        let outcome = try await logIn(keySet: keySet)
+        #expect(outcome.granted == nil)
+    }
+
+    @Test func `of two keys with one identifier either may have signed`() async throws {
+        let wrong = TestIssuer.rsaKey(["n": .string(Base64.urlEncoded([UInt8](repeating: 0xFF, count: 256)))])
+        #expect(try await logIn(keySet: TestIssuer.keySet([wrong, TestIssuer.rsaKey()])).granted != nil)
+    }
+
+    @Test func `an unknown key asks for the key set once a minute at most`() async throws {
+        let issuer = try await TestIssuer()
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        bench.exchange.always(TestIssuer.keySetURL, .json(TestIssuer.keySet([])))
+        bench.exchange.always(
+            TestIssuer.tokenEndpoint,
+            .json(#"{"access_token":"at","id_token":"\#(try issuer.idToken(header: ["kid": "new"]))"}"#)
+        )
+        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        func fetches() -> Int { bench.exchange.sent.count { $0.url == TestIssuer.keySetURL } }
+        for _ in 0..<20 { _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person) }
+        #expect(fetches() == 1)
+        bench.clock.advance(by: .seconds(61))
+        for _ in 0..<20 { _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person) }
+        #expect(fetches() == 2)
+    }
+
+    /// Claims of a refresh's ID token, and whether it is another identity (O43).
+    @Test(
+        arguments: [
+            ([:], false), (["exp": .integer(now + 9_000), "iat": .integer(now + 60)], false),
+            (["sub": "mallory"], true),
+            (["aud": "other"], true), (["aud": ["cli", "x"], "azp": "cli"], true),
+            (["iss": "https://id.example/other"], true),
+            (["nonce": "of-another-login"], true), (["sub": .null], true),
+            // Only our clock is wrong: the tokens are served, this ID token is not kept.
+            (["exp": .integer(now - 9_000), "iat": .integer(now - 9_300)], false),
+        ] as [([String: JSONValue], Bool)]
+    )
+    func `an ID token of a refresh must name the same person`(
+        claims: [String: JSONValue],
+        isOther: Bool
+    ) async throws {
+        let issuer = try await TestIssuer()
+        let outcome = try await refresh(issuer.idToken(claims), original: issuer.idToken(), issuer)
+        #expect(outcome.failure?.kind == (isOther ? .identityChanged : nil))
+    }
+
+    @Test func `an ID token of a refresh signed by a stranger freezes the session`() async throws {
+        let issuer = try await TestIssuer()
+        let stranger = try await TestIssuer()
+        let outcome = try await refresh(
+            stranger.idToken(signedAs: "ES256"),
+            original: issuer.idToken(),
+            issuer
+        )
+        #expect(outcome.failure?.kind == .identityChanged)
+    }
+
+    @Test func `keys that can not be had cost no rotated refresh token`() async throws {
+        let issuer = try await TestIssuer()
+        let outcome = try await refresh(
+            issuer.idToken(),
+            original: issuer.idToken(),
+            issuer,
+            keySetStatus: 500
+        )
+        let granted = try #require(outcome.granted)
+        #expect(granted.refreshToken != nil)
+        #expect(granted.idToken == nil)
+    }
+
+    private func refresh(
+        _ idToken: String,
+        original: String,
+        _ issuer: TestIssuer,
+        keySetStatus: Int = 200
+    ) async throws -> RefreshOutcome {
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        bench.exchange.always(TestIssuer.keySetURL, .json(issuer.keySet, status: keySetStatus))
+        bench.exchange.expect(
+            TestIssuer.tokenEndpoint,
+            #"{"access_token":"at","refresh_token":"rt-2","id_token":"\#(idToken)"}"#
+        )
+        return try await bench.refresh(idToken: original, tokenEndpoint: TestIssuer.tokenEndpoint)
+    }
+
+    private func logIn(keySet: String) async throws -> LoginOutcome {
+        let issuer = try await TestIssuer()
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        bench.exchange.always(TestIssuer.keySetURL, .json(keySet))
+        bench.exchange.expect(
+            TestIssuer.tokenEndpoint,
+            #"{"access_token":"at","id_token":"\#(try issuer.idToken())"}"#
+        )
+        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        return await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
+    }
+}
+
+extension String {
+    /// The same signature under claims that name somebody else.
+    fileprivate func replacingClaims() -> String {
+        let parts = split(separator: ".")
+        let claims =
+            #"{"iss":"https://id.example/tenant","aud":"cli","sub":"mallory","iat":1800000000,"exp":1800000300}"#
+        return [String(parts[0]), Base64.urlEncoded(claims.utf8), String(parts[2])].joined(separator: ".")
+    }
+}
