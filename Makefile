@@ -24,7 +24,7 @@ bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: help demo test test-full build check-linkage lint bench install uninstall clean
+.PHONY: help demo test test-full build check-linkage lint bench install uninstall deb clean
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
@@ -33,6 +33,7 @@ help:
 	@echo 'make build       release binaries in $(RELEASE)'
 	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=]'
 	@echo 'make uninstall   removes what install put there'
+	@echo 'make deb         a Debian package of the release build'
 	@echo 'make lint        format, imports, sizes, man pages, scripts'
 	@echo 'make bench       our figures beside ssh-agent, oidc-agent and gpg-agent (release build)'
 	@echo 'make clean       removes build products, keeps downloaded dependencies'
@@ -94,6 +95,9 @@ uninstall:
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
 	-rmdir '$(DESTDIR)$(docdir)'
+
+deb: build
+	Scripts/build-deb
 
 clean:
 	$(SWIFT) package clean
