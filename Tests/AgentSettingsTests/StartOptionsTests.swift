@@ -85,7 +85,8 @@ struct StartOptionsTests {
     }
 
     @Test(arguments: [
-        ("/bin/bash", ShellSyntax.sh), ("/bin/tcsh", .csh), ("/usr/bin/csh", .csh), ("/usr/bin/fish", .fish),
+        ("/bin/bash" as String?, ShellSyntax.sh), ("/bin/tcsh", .csh), ("/usr/bin/csh", .csh),
+        ("/usr/bin/fish", .fish),
         ("", .sh), (nil, .sh),
     ])
     func `the shell decides the syntax`(shell: String?, syntax: ShellSyntax) {
