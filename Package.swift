@@ -104,10 +104,8 @@ let package = Package(
         .executableTarget(
             name: "tokenagent",
             dependencies: [
-                "CHardening", "CWipingAllocator", "CommandExecution", "AgentSettings", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient",
-                "AgentServer",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "TOMLKit", package: "TOMLKit"),
+                "CHardening", "CWipingAllocator", "CommandExecution", "AgentSettings", "StrictJSON",
+                "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -211,7 +209,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenagent", "tokenctl", "demo-issuer",
+                "AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenagent", "tokenctl",
+                "demo-issuer",
             ],
             swiftSettings: testing
         ),

@@ -18,9 +18,15 @@ package final class AgentRuntime: Sendable {
     /// Time for answers under way to reach their peers.
     private static let farewell = TimeAmount.milliseconds(200)
 
-    package init(configuration: AgentConfiguration, ports: AgentPorts, identity: AgentIdentity) {
+    /// Prepares an agent on the first loop of `group`, which is its to shut down.
+    package init(
+        configuration: AgentConfiguration,
+        ports: AgentPorts,
+        identity: AgentIdentity,
+        group: MultiThreadedEventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    ) {
         self.ports = ports
-        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        self.group = group
         pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -44,6 +44,16 @@ extension ConfiguredSession {
         }
     }
 
+    /// The address without which the session can not be refreshed.
+    package var serverAddress: String {
+        switch server {
+        case .oidc(let issuer): issuer
+        case .oauth2(let endpoints): endpoints.token
+        case .json(let json): json.refreshURL
+        case .cognito(let cognito): cognito.endpoint ?? "https://cognito-idp.\(cognito.region).amazonaws.com/"
+        }
+    }
+
     /// Who the tokens were given to and by whom: when this changes, the old tokens are not for the new server.
     package var fingerprint: String {
         switch server {

@@ -27,8 +27,8 @@ struct SessionReader {
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? resources() : []
         let trust = trust()
-        let policy = policy(defaults)
         let reauthentication = reauthentication()
+        let policy = policy(defaults, reauthentication)
         let command = reauthenticationCommand(reauthentication)
         let allowedPeers = allowedPeers()
         table.refuseUnknownKeys()
@@ -146,11 +146,16 @@ struct SessionReader {
         return ServerTrust(caFile: file, pins: pins)
     }
 
-    private mutating func policy(_ defaults: SessionPolicy) -> SessionPolicy {
+    private mutating func policy(
+        _ defaults: SessionPolicy,
+        _ reauthentication: [ReauthenticationStep]
+    ) -> SessionPolicy {
         var policy = SessionPolicy(reading: &table, defaults: defaults)
         let range = Duration.seconds(60)...Duration.seconds(3650 * 86_400)
         policy.maximumSessionAge = table.duration("max_session_age", in: range, "1m to 3650d")
         policy.warnBefore = table.duration("warn_before", in: range, "1m to 3650d")
+        // "prompt" is what happens when nothing else is left.
+        policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }
         return policy
     }
 }

@@ -77,6 +77,7 @@ package final class SessionStore: SessionStoring {
         return try TrustedPath.openDirectory("lifeboats", in: directory)
     }
 
+    package var stateDirectory: String { directory.path }
     package var state: StoreState { summary.withLock(\.state) }
     package var slots: [SlotDescription] { summary.withLock(\.slots) }
     package var vaultID: String? { summary.withLock { $0.vaultID?.description } }

@@ -1,7 +1,5 @@
-import AgentServer
-import ArgumentParser
-import Logging
-import OAuthClient
-import TOMLKit
+// SPDX-License-Identifier: MIT
 
-print("x")
+// Before anything else: a crash must not print memory, and descriptors 0 to 2 must be ours.
+ProcessHardening.begin()
+Program.run()

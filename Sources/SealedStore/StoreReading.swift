@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Reading stored sessions once more, while the store is unlocked.
+extension SessionStore {
+    /// Every stored session as its latest commit has it, with its secrets sealed anew.
+    ///
+    /// For a configuration that names a session again: what was read when the store was unlocked is old by now.
+    /// Whoever calls this owns the secrets. A record that does not open is left out.
+    package func readSessions() -> [StoredSession] {
+        work.withLock { work in
+            guard let ledger = work.ledger else { return [] }
+            let reader = RecordReader(ring: ledger.ring, vault: vault, clock: clock)
+            return ledger.entries.compactMap { name, entry in
+                guard let snapshot = reader.latest(entry, in: files) else { return nil }
+                return StoredSession(name: name, snapshot: snapshot, interrupted: entry.reservation != nil)
+            }
+        }
+    }
+}
+
+extension RecordReader {
+    /// The newest commit of `entry`, be it on the disk yet or not; `nil` when it does not open.
+    fileprivate func latest(_ entry: RecordEntry, in files: RecordFiles) -> SessionSnapshot? {
+        if let pending = entry.pending { return (try? content(of: pending.sealed, entry.id))?.snapshot }
+        guard let file = try? files.directory.open(RecordFiles.Role.record.name(of: entry.id)) else {
+            return nil
+        }
+        return (try? commit(in: file, of: entry.id))?.content?.snapshot
+    }
+}

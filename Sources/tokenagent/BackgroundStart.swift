@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AgentSettings
+import CHardening
+import CommandExecution
+import Glibc
+import TokenCore
+
+/// Starts an agent in the background and waits until its socket answers.
+///
+/// Swift can not fork, so the agent is this executable again, in its foreground form, in a session of its own.
+/// It says over a pipe that it is ready, or why it is not.
+struct BackgroundStart {
+    private let options: StartOptions
+    private let places: Places
+    private let environment: [String: String]
+    /// The agent ends when this process ends.
+    private let endsWithParent: Bool
+
+    init(
+        _ options: StartOptions,
+        _ places: Places,
+        _ environment: [String: String],
+        endsWithParent: Bool = false
+    ) {
+        self.options = options
+        self.places = places
+        self.environment = environment
+        self.endsWithParent = endsWithParent
+    }
+
+    /// What the started agent writes when it is ready; anything else is why it is not.
+    static let ready = "ready\n"
+    /// The descriptor of the pipe in the started agent.
+    private static let readiness: Int32 = 3
+    /// How long another agent that is starting at the same time may take until it answers.
+    private static let patience = Duration.seconds(20)
+
+    /// The agent of the socket: the one that runs already, or a new one.
+    func start() throws(StartFailure) -> RunningAgent {
+        if let agent = try running() {
+            StandardError.tell("already running, process \(agent.pid)")
+            return agent
+        }
+        let started = try spawn()
+        if started.report == BackgroundStart.ready, let agent = try running() { return agent }
+        // Whoever holds the store instead was started at the same moment; it may not have got as far as the socket.
+        if started.status == FailureCode.temporarilyUnavailable.exitStatus, let agent = try awaitOther() {
+            return agent
+        }
+        throw failure(started)
+    }
+
+    private func running() throws(StartFailure) -> RunningAgent? {
+        do throws(AgentError) {
+            guard let agent = try RunningAgent.find(socket: places.socket) else { return nil }
+            guard agent.stateDirectory == places.stateDirectory else {
+                throw AgentError(
+                    .internal,
+                    "the agent at \(places.socket) uses another store, \(agent.stateDirectory)",
+                    remedy: "choose another socket with -a"
+                )
+            }
+            return agent
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+
+    private func awaitOther() throws(StartFailure) -> RunningAgent? {
+        let deadline = ContinuousClock.now + BackgroundStart.patience
+        while ContinuousClock.now < deadline {
+            if let agent = try running() { return agent }
+            guard StoreHolder.exists(places.stateDirectory) else { return nil }
+            usleep(20_000)
+        }
+        return nil
+    }
+
+    private func failure(_ started: (report: String, status: Int32)) -> StartFailure {
+        let lines = started.report.split(separator: "\n").map(String.init)
+        let code = FailureCode.allCases.first { $0.exitStatus == started.status } ?? .internal
+        var failure = StartFailure(code, "the agent ended before it was ready")
+        if !lines.isEmpty, started.report != BackgroundStart.ready { failure.lines = lines }
+        return failure
+    }
+
+    private func spawn() throws(StartFailure) -> (report: String, status: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe hardening_pipe(&ends) == 0 else { throw .system("make a pipe") }
+        defer { close(ends[0]) }
+        let start = ProgramStart(
+            executable: "/proc/self/exe",
+            arguments: arguments,
+            environment: EnvironmentScrub.forBackground(environment),
+            descriptors: [2: 2, BackgroundStart.readiness: ends[1]],
+            placement: .ownSession,
+            directory: "/"
+        )
+        let child: pid_t
+        do throws(CommandFailure) {
+            child = try start.start()
+        } catch {
+            close(ends[1])
+            throw .command(error)
+        }
+        close(ends[1])
+        let report = Descriptor.readAll(ends[0])
+        guard report != BackgroundStart.ready else { return (report, 0) }
+        return (report, status(of: child))
+    }
+
+    private var arguments: [String] {
+        var arguments = ["tokenagent", "--foreground", "--readiness-fd=\(BackgroundStart.readiness)"]
+        arguments += ["--socket=\(places.socket)", "--state-dir=\(places.stateDirectory)"]
+        if let file = options.configuration { arguments.append("--config=\(file)") }
+        if let level = options.logLevel { arguments.append("--log-level=\(level.rawValue)") }
+        if options.allowsRoot { arguments.append("--allow-root") }
+        if options.allowsNetworkStore { arguments.append("--allow-network-store") }
+        if endsWithParent { arguments.append("--parent=\(getpid())") }
+        return arguments
+    }
+
+    private func status(of child: pid_t) -> Int32 {
+        var status: Int32 = 0
+        while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
+        return status & 0x7F == 0 ? (status >> 8) & 0xFF : FailureCode.internal.exitStatus
+    }
+}
+
+/// Looks whether some process uses a store, without disturbing it.
+enum StoreHolder {
+    static func exists(_ stateDirectory: String) -> Bool {
+        let file = unsafe open(stateDirectory + "/lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        // A shared lock fails as long as an agent holds its exclusive one, and is given back at once.
+        return flock(file, LOCK_SH | LOCK_NB) != 0
+    }
+}

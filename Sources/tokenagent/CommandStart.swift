@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+import AgentSettings
+import Glibc
+
+/// Runs a command with an agent around it.
+///
+/// This process becomes the command, so its exit status, its signals and its terminal are its own; an agent
+/// started for it is its child and ends when the kernel tells it that its parent is gone.
+struct CommandStart {
+    private let options: StartOptions
+    private let places: Places
+    private let environment: [String: String]
+
+    init(_ options: StartOptions, _ places: Places, _ environment: [String: String]) {
+        self.options = options
+        self.places = places
+        self.environment = environment
+    }
+
+    func run(_ command: [String]) throws(StartFailure) -> Never {
+        let agent = try BackgroundStart(options, places, environment, endsWithParent: true).start()
+        ProcessEnvironment.set("TOKENAGENT_SOCK", places.socket)
+        ProcessEnvironment.set("TOKENAGENT_PID", "\(agent.pid)")
+        var arguments = unsafe command.map { unsafe strdup($0) } + [nil]
+        unsafe execvp(command[0], &arguments)
+        let reason = errno
+        StandardError.tell("can not run \(command[0]): \(unsafe String(cString: strerror(reason)))")
+        // As shells say it: not found, or found and not runnable.
+        exit(reason == ENOENT ? 127 : 126)
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import CHardening
+import Glibc
+import NIOCore
+import NIOPosix
+import OAuthClient
+import SealedStore
+import TokenCore
+
+/// Looks at the store, the memory, the clock and the way to the servers.
+struct Diagnostics: DiagnosticsProviding {
+    /// A server that does not accept a connection by then is not reachable in practice.
+    private static let connectTimeout = TimeAmount.seconds(4)
+    /// A refresh reserves 32 KiB and more; below this the next ones are in danger.
+    private static let leastFreeBytes: UInt64 = 1 << 20
+    /// 2026-01-01: the clock of a machine that runs this version can not be before its making.
+    private static let earliestTime = WallTime(secondsSince1970: 1_767_225_600)
+
+    let control: StoreControl
+    let configuration: ConfigurationInForce
+    let timekeeper: any Timekeeper
+    let eventLoop: any EventLoop
+
+    func checks() async -> [DiagnosticCheck] {
+        var checks = [vault(), durability(), space(), memory(), clock()]
+        checks += control.problems.map(DiagnosticCheck.init)
+        await withTaskGroup { group in
+            for address in configuration.serverAddresses { group.addTask { await server(address) } }
+            for await check in group { checks.append(check) }
+        }
+        return checks
+    }
+
+    private func vault() -> DiagnosticCheck {
+        switch control.store.state {
+        case .unlocked: DiagnosticCheck(name: "vault", verdict: .good, detail: "unlocked")
+        case .locked:
+            DiagnosticCheck(
+                name: "vault",
+                verdict: .warning,
+                detail: "locked: nothing is served or refreshed",
+                remedy: "tokenctl unlock"
+            )
+        case .uninitialized:
+            DiagnosticCheck(
+                name: "vault",
+                verdict: .bad,
+                detail: "there is none: logins can not be kept",
+                remedy: "tokenctl vault init"
+            )
+        }
+    }
+
+    private func durability() -> DiagnosticCheck {
+        let pending = control.store.pendingSessions
+        guard !pending.isEmpty else {
+            return DiagnosticCheck(name: "store", verdict: .good, detail: control.store.stateDirectory)
+        }
+        let names = pending.map(\.description).joined(separator: ", ")
+        return DiagnosticCheck(
+            name: "store",
+            verdict: .bad,
+            detail: "not on the disk yet: \(names)",
+            remedy: "free the disk or correct its permissions; writing is tried again by itself"
+        )
+    }
+
+    private func space() -> DiagnosticCheck {
+        var status = statvfs()
+        guard unsafe statvfs(control.store.stateDirectory, &status) == 0 else {
+            let reason = unsafe String(cString: strerror(errno))
+            return DiagnosticCheck(
+                name: "disk",
+                verdict: .bad,
+                detail: reason,
+                remedy: "make the disk readable"
+            )
+        }
+        let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
+        let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
+        if isReadOnly {
+            return DiagnosticCheck(
+                name: "disk",
+                verdict: .bad,
+                detail: "mounted read-only: no refresh can be stored",
+                remedy: "mount it writable, or move the state directory"
+            )
+        }
+        guard free >= Diagnostics.leastFreeBytes else {
+            return DiagnosticCheck(
+                name: "disk",
+                verdict: .bad,
+                detail: "\(free / 1024) KiB free: refreshes will stop",
+                remedy: "free some space"
+            )
+        }
+        return DiagnosticCheck(name: "disk", verdict: .good, detail: "\(free >> 20) MiB free")
+    }
+
+    private func memory() -> DiagnosticCheck {
+        let locked = hardening_locked_kilobytes()
+        guard locked <= 0 else {
+            return DiagnosticCheck(
+                name: "memory",
+                verdict: .good,
+                detail: "keys are in locked memory (\(locked) KiB)"
+            )
+        }
+        return DiagnosticCheck(
+            name: "memory",
+            verdict: .warning,
+            detail: "keys are not in locked memory: they may be swapped out",
+            remedy: "raise the limit: ulimit -l, or LimitMEMLOCK= in the unit"
+        )
+    }
+
+    private func clock() -> DiagnosticCheck {
+        guard timekeeper.wallTime < Diagnostics.earliestTime else {
+            return DiagnosticCheck(name: "clock", verdict: .good, detail: "plausible")
+        }
+        return DiagnosticCheck(
+            name: "clock",
+            verdict: .bad,
+            detail: "the clock is years behind: certificates will be refused",
+            remedy: "set the clock, for example with timedatectl set-ntp true"
+        )
+    }
+
+    private func server(_ address: String) async -> DiagnosticCheck {
+        let name = "server \(address)"
+        do {
+            let url = try EndpointURL(address)
+            let channel = try await ClientBootstrap(group: eventLoop)
+                .connectTimeout(Diagnostics.connectTimeout)
+                .connect(host: url.host, port: url.port).get()
+            try? await channel.close()
+            return DiagnosticCheck(name: name, verdict: .good, detail: "accepts connections")
+        } catch {
+            return DiagnosticCheck(
+                name: name,
+                verdict: .bad,
+                detail: "can not be reached: \(error)",
+                remedy: "check the network, the address and the firewall"
+            )
+        }
+    }
+}
+
+extension DiagnosticCheck {
+    fileprivate init(_ problem: StoreProblem) {
+        let isLoss = problem.kind == .unreadable || problem.kind == .missing || problem.kind == .rolledBack
+        self.init(
+            name: "record",
+            verdict: .warning,
+            detail: problem.description,
+            remedy: isLoss ? problem.session.map { "tokenctl login \($0)" } : nil
+        )
+    }
+}

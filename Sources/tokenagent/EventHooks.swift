@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import AgentSettings
+import Logging
+import Synchronization
+import TokenCore
+
+/// Runs the configured hooks for every event, one after the other, in the order of the events.
+final class EventHooks: EventObserving {
+    /// A hook may take this long.
+    private static let timeLimit = Duration.seconds(10)
+    /// Events that wait for a slow hook; more are left out, oldest first.
+    private static let longestQueue = 64
+
+    private let settings = Mutex(HookSettings())
+    private let commands: any CommandRunning
+    private let logger: Logger
+    private let events: AsyncStream<AgentEvent>
+    private let arrival: AsyncStream<AgentEvent>.Continuation
+
+    init(commands: any CommandRunning, logger: Logger) {
+        self.commands = commands
+        self.logger = logger
+        (events, arrival) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EventHooks.longestQueue))
+    }
+
+    /// Takes over a new configuration; hooks that run go on.
+    func adopt(_ new: HookSettings) {
+        settings.withLock { $0 = new }
+    }
+
+    func observe(_ event: AgentEvent) {
+        let wanted = settings.withLock { !$0.event.isEmpty || !$0.loginRequired.isEmpty }
+        guard wanted, case .dropped(let lost) = arrival.yield(event) else { return }
+        logger.warning("a hook is too slow; an event was left out", metadata: ["event": "\(lost.kind)"])
+    }
+
+    /// Runs hooks until the process ends.
+    func work() async {
+        for await event in events {
+            let hooks = settings.withLock { $0 }
+            if event.kind == "login_required" { await run(hooks.loginRequired, for: event) }
+            await run(hooks.event, for: event)
+        }
+    }
+
+    private func run(_ command: [String], for event: AgentEvent) async {
+        guard let name = command.first else { return }
+        var environment = ["TOKENAGENT_EVENT": event.kind]
+        environment["TOKENAGENT_SESSION"] = event.session?.description
+        environment["TOKENAGENT_REASON"] = event.reason
+        do throws(CommandFailure) {
+            let result = try await commands.run(
+                command,
+                environment: environment,
+                timeLimit: EventHooks.timeLimit
+            )
+            guard result.status != 0 else { return }
+            logger.warning("a hook failed", metadata: ["hook": "\(name)", "status": "\(result.status)"])
+        } catch {
+            logger.warning("a hook failed", metadata: ["reason": "\(error.message)"])
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Logging
+import NIOCore
+import SealedStore
+import TokenCore
+
+/// Fetches what opens the vault without a person: from a command, or from a credential of the service manager.
+struct ExternalSecrets: Sendable {
+    /// The name of the credential when none is given.
+    static let defaultCredential = "tokenagent"
+    /// A command may ask the person for a finger.
+    private static let timeLimit = Duration.seconds(30)
+    /// More is no key.
+    private static let largestSecret = 8192
+
+    let commands: any CommandRunning
+    let eventLoop: any EventLoop
+    let credentials: String?
+    let logger: Logger
+
+    /// What the providers of `slots` deliver now, by slot; those that fail are left out.
+    func read(for slots: [SlotDescription]) -> [Int: GuardedBytes] {
+        var secrets: [Int: GuardedBytes] = [:]
+        for slot in slots {
+            guard case .external(let provider, let name) = slot.source else { continue }
+            do throws(StoreError) {
+                secrets[slot.index] = try read(provider, name)
+            } catch {
+                logger.warning("a way to unlock does not work", metadata: ["reason": "\(error)"])
+            }
+        }
+        return secrets
+    }
+
+    /// What `provider` delivers now; blocks, so never on an event loop.
+    func read(_ provider: ExternalProvider, _ name: String) throws(StoreError) -> GuardedBytes {
+        switch provider {
+        case .command: try run(name.split(separator: "\0", omittingEmptySubsequences: false).map(String.init))
+        case .systemdCredential: try credential(name)
+        case .secretService, .keychain:
+            throw .unavailable(path: name, reason: "this version can not ask such a keyring")
+        }
+    }
+
+    private func run(_ command: [String]) throws(StoreError) -> GuardedBytes {
+        let name = command.first ?? ""
+        let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<CommandResult, CommandFailure> in
+            do throws(CommandFailure) {
+                return .success(
+                    try await commands.run(command, environment: [:], timeLimit: ExternalSecrets.timeLimit)
+                )
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard let outcome = try? answer.wait() else {
+            throw .unavailable(path: name, reason: "it was interrupted")
+        }
+        switch outcome {
+        case .failure(let failure): throw .unavailable(path: name, reason: failure.message)
+        case .success(let result):
+            guard result.status == 0 else {
+                throw .unavailable(path: name, reason: "exit status \(result.status)")
+            }
+            return try secret(result.standardOutput, from: name)
+        }
+    }
+
+    private func credential(_ name: String) throws(StoreError) -> GuardedBytes {
+        guard let credentials else {
+            throw .unavailable(
+                path: name,
+                reason: "CREDENTIALS_DIRECTORY is not set: no service manager gave it"
+            )
+        }
+        guard !name.contains("/"), name != ".." else {
+            throw .unavailable(path: name, reason: "a credential's name holds no /")
+        }
+        let path = "\(credentials)/\(name)"
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 else {
+            throw .unavailable(path: path, reason: unsafe String(cString: strerror(errno)))
+        }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: ExternalSecrets.largestSecret)
+        let count = unsafe Glibc.read(file, &bytes, bytes.count)
+        guard count >= 0 else {
+            throw .unavailable(path: path, reason: unsafe String(cString: strerror(errno)))
+        }
+        return try secret(Array(bytes[..<count]), from: path)
+    }
+
+    /// One trailing line break is not part of a secret that people can type.
+    private func secret(_ output: [UInt8], from name: String) throws(StoreError) -> GuardedBytes {
+        let end = output.last == UInt8(ascii: "\n") ? output.count - 1 : output.count
+        guard end > 0 else { throw .unavailable(path: name, reason: "it delivered nothing") }
+        return try .guarding(Array(output[..<end]))
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import AgentSettings
+import CHardening
+import CommandExecution
+import Glibc
+import Logging
+
+/// The agent itself: takes its store and its socket, then serves until it is told to stop.
+enum ForegroundAgent {
+    /// Runs to the end of the process, or fails before it is ready.
+    static func run(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
+        do throws(StartFailure) {
+            try serve(options, environment)
+        } catch {
+            guard let readiness = options.readiness else { throw error }
+            // Whoever started us tells the person, or knows that it does not matter.
+            Descriptor.write(error.lines.map { $0 + "\n" }.joined(), to: readiness)
+            exit(error.code.exitStatus)
+        }
+    }
+
+    private static func serve(
+        _ options: StartOptions,
+        _ environment: [String: String]
+    ) throws(StartFailure) -> Never {
+        try ProcessHardening.refuseInspection()
+        try endWithParent(options)
+        Signals.block()
+        let manager = ServiceManager(environment)
+        let inherited = try manager.socket()
+        let places = try Places(options, environment)
+        let runner = try CommandRunnerStart.start(environment)
+        ProcessEnvironment.keep(only: EnvironmentScrub.forAgent(environment))
+        try ProcessHardening.confine()
+
+        let assembly = try AgentAssembly(options, places, environment, runner: runner)
+        let socket = if let inherited { inherited } else { try listen(at: places.socket) }
+        let agent = try assembly.start(on: socket)
+        if let readiness = options.readiness {
+            Descriptor.leaveTerminal()
+            Descriptor.write(BackgroundStart.ready, to: readiness)
+            close(readiness)
+        }
+        manager.notify("READY=1", "STATUS=\(assembly.summary)")
+        SignalLoop(agent: agent, manager: manager, logger: assembly.logger).run()
+    }
+
+    /// Before the parent can be gone unnoticed: the kernel's word comes only for what happens from now on.
+    private static func endWithParent(_ options: StartOptions) throws(StartFailure) {
+        guard let parent = options.parent else { return }
+        guard hardening_signal_when_parent_ends(SIGTERM) == 0 else {
+            throw .system("follow the parent process")
+        }
+        guard getppid() == parent else {
+            throw StartFailure(.internal, "the command ended before the agent was ready")
+        }
+    }
+
+    private static func listen(at path: String) throws(StartFailure) -> ListeningSocket {
+        do throws(ListenFailure) {
+            return try ListeningSocket.bind(to: path)
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AgentSettings
+
+/// Where this agent's files are: what the command line says, else what the environment says.
+struct Places {
+    let socket: String
+    let stateDirectory: String
+    let configuration: ConfigurationFile
+    let home: String?
+    /// Survives a crash, not a reboot; `nil` where the system has no such place.
+    let runtimeDirectory: String?
+
+    init(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
+        do throws(AgentError) {
+            let lookup: (String) -> String? = { name in
+                // A socket named on the command line makes a useless one in the environment irrelevant.
+                name == "TOKENAGENT_SOCK" ? options.socket ?? environment[name] : environment[name]
+            }
+            let paths = try AgentPaths(stateDirectory: options.stateDirectory, environment: lookup)
+            try AgentPaths.checkSocketPath(paths.socket)
+            socket = paths.socket
+            stateDirectory = paths.stateDirectory
+            configuration = ConfigurationFile(
+                path: options.configuration ?? paths.configuration,
+                mustExist: options.configuration != nil || environment["TOKENAGENT_CONFIG"]?.isEmpty == false
+            )
+        } catch {
+            throw StartFailure(error)
+        }
+        home = environment["HOME"]
+        let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        runtimeDirectory = runtime.map { $0 + "/tokenagent" }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The environment and working directory of this process.
+enum ProcessEnvironment {
+    static var current: [String: String] {
+        var variables: [String: String] = [:]
+        var entry = unsafe environ
+        while let text = unsafe entry.pointee {
+            let pair = unsafe String(cString: text)
+            if let mark = pair.firstIndex(of: "=") {
+                variables[String(pair[..<mark])] = String(pair[pair.index(after: mark)...])
+            }
+            unsafe entry += 1
+        }
+        return variables
+    }
+
+    /// Removes every variable that is not in `kept`.
+    static func keep(only kept: [String: String]) {
+        for name in current.keys where kept[name] == nil { unsafe unsetenv(name) }
+    }
+
+    static func set(_ name: String, _ value: String) {
+        unsafe setenv(name, value, 1)
+    }
+
+    static var workingDirectory: String {
+        guard let path = unsafe getcwd(nil, 0) else { return "/" }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import Glibc
+
+/// What this process gives up, step by step.
+enum ProcessHardening {
+    /// In every form of start, first thing.
+    static func begin() {
+        hardening_restore_crash_signals()
+        guard hardening_fill_standard_descriptors() == 0 else { exit(1) }
+        _ = umask(0o077)
+    }
+
+    /// Why this process should not run at all: it has more rights than the person who started it knows of.
+    static func objection(allowsRoot: Bool) -> String? {
+        if hardening_has_borrowed_privileges() != 0 {
+            return "it must not be set-uid, set-gid or have capabilities"
+        }
+        if geteuid() == 0, !allowsRoot, unsafe getenv("SUDO_UID") != nil {
+            return
+                "started by sudo it would keep the sessions of root; run it as yourself, or pass --allow-root"
+        }
+        return nil
+    }
+
+    /// In processes that hold secrets: no core dumps, no debugger, no memory for other processes of the user.
+    static func refuseInspection() throws(StartFailure) {
+        guard hardening_refuse_inspection() == 0 else { throw .system("refuse to be inspected") }
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// In the agent, once the process that runs commands exists: nothing it starts or becomes gains any right.
+    ///
+    /// The place for a system call filter and file system rules: nothing after this needs to run a program.
+    static func confine() throws(StartFailure) {
+        guard hardening_refuse_new_privileges() == 0 else { throw .system("give up new privileges") }
+        // Kernels before 6.3 do not know this one.
+        _ = hardening_refuse_writable_code()
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AgentSettings
+import CommandExecution
+import Glibc
+
+/// Reads the command line and does what it asks for.
+enum Program {
+    static func run() -> Never {
+        let environment = ProcessEnvironment.current
+        do throws(StartFailure) {
+            try be(StartOptions(commandLine: CommandLine.arguments), environment)
+            exit(0)
+        } catch {
+            StandardError.tell(error)
+            exit(error.code.exitStatus)
+        }
+    }
+
+    private static func be(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
+        if let objection = ProcessHardening.objection(allowsRoot: options.allowsRoot) {
+            throw StartFailure(.denied, objection)
+        }
+        switch options.form {
+        case .help: StandardOutput.write(StartHelp.text)
+        case .version: StandardOutput.write("tokenagent \(AgentRelease.version)\n")
+        case .runCommands(let socket):
+            try ProcessHardening.refuseInspection()
+            CommandRunnerProcess(socket: socket, environment: environment).serve()
+        case .checkConfiguration: try checkConfiguration(Places(options, environment))
+        case .stop: try RunningAgent.stop(socket: Places(options, environment).socket)
+        case .foreground: try ForegroundAgent.run(options, environment)
+        case .background:
+            let places = try Places(options, environment)
+            let agent = try BackgroundStart(options, places, environment).start()
+            let syntax = options.syntax ?? ShellSyntax(shell: environment["SHELL"])
+            StandardOutput.write(syntax.commands(socket: places.socket, pid: agent.pid))
+        case .around(let command):
+            try CommandStart(options, Places(options, environment), environment).run(command)
+        }
+    }
+
+    private static func checkConfiguration(_ places: Places) throws(StartFailure) {
+        do throws(ConfigurationProblems) {
+            let settings = try places.configuration.settings(home: places.home)
+            let count = settings.sessions.count
+            StandardOutput.write(
+                "\(places.configuration.path): \(count) session\(count == 1 ? "" : "s"), no mistakes\n"
+            )
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+}
+
+extension StartOptions {
+    fileprivate init(commandLine: [String]) throws(StartFailure) {
+        do throws(UsageError) {
+            try self.init(Array(commandLine.dropFirst()), in: ProcessEnvironment.workingDirectory)
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CHardening
+import Glibc
+import StrictJSON
+
+/// An agent that answers on a socket.
+struct RunningAgent {
+    let pid: Int32
+    let stateDirectory: String
+
+    /// Asks who is at `socket`; `nil` when nobody is.
+    static func find(socket: String) throws(AgentError) -> RunningAgent? {
+        let response: AgentResponse
+        do throws(AgentError) {
+            var connection = try AgentConnection(socket: socket)
+            response = try connection.exchange(AgentRequest(.get), timeout: .seconds(5))
+        } catch {
+            guard error.code == .noAgent else { throw error }
+            return nil
+        }
+        guard let answer = try? JSONValue(parsing: response.body).object,
+            let pid = answer["pid"]?.integer.flatMap({ Int32(exactly: $0) }),
+            let store = answer["store"]?.string
+        else { throw AgentError(.internal, "what answers at \(socket) is no tokenagent") }
+        return RunningAgent(pid: pid, stateDirectory: store)
+    }
+
+    /// Asks the agent of `socket` to stop and waits until it is gone.
+    static func stop(socket: String) throws(StartFailure) {
+        do throws(AgentError) {
+            guard let agent = try find(socket: socket) else {
+                throw AgentError(.noAgent, "no agent is running at \(socket)")
+            }
+            // Opened while the agent surely is the one that answered.
+            let process = hardening_open_process(agent.pid)
+            defer { if process >= 0 { close(process) } }
+            var connection = try AgentConnection(socket: socket)
+            _ = try connection.exchange(AgentRequest(.post, "shutdown"), timeout: .seconds(5))
+            guard waitForEnd(of: process) else {
+                throw AgentError(
+                    .temporarilyUnavailable,
+                    "the agent (process \(agent.pid)) is still stopping"
+                )
+            }
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+
+    /// Longer than an agent lets a refresh in flight finish.
+    private static let patience: Int32 = 30_000
+
+    private static func waitForEnd(of process: Int32) -> Bool {
+        guard process >= 0 else { return true }
+        var event = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&event, 1, patience) == 1
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import Glibc
+
+/// What a service manager such as systemd gives and is told, by environment variables (sd_notify(3),
+/// sd_listen_fds(3)).
+struct ServiceManager: Sendable {
+    private let notifySocket: String?
+    private let environment: [String: String]
+
+    init(_ environment: [String: String]) {
+        self.environment = environment
+        notifySocket = environment["NOTIFY_SOCKET"]
+    }
+
+    /// The socket passed to us; `nil` when none was.
+    /// - Throws: unless it is exactly one, for this process, and listening.
+    func socket() throws(StartFailure) -> ListeningSocket? {
+        guard let count = environment["LISTEN_FDS"] else { return nil }
+        guard environment["LISTEN_PID"] == "\(getpid())" else {
+            throw StartFailure(
+                .misconfigured,
+                "LISTEN_PID names another process; unset LISTEN_FDS and LISTEN_PID"
+            )
+        }
+        guard count == "1" else {
+            throw StartFailure(.misconfigured, "LISTEN_FDS is \(count); exactly one socket can be taken over")
+        }
+        do throws(ListenFailure) {
+            return try ListeningSocket.inherited(3)
+        } catch {
+            throw StartFailure(.misconfigured, "\(error)")
+        }
+    }
+
+    /// Tells the state of the agent, as lines of `NAME=VALUE`; nobody may be listening.
+    func notify(_ lines: String...) {
+        guard let notifySocket, notifySocket.hasPrefix("/") || notifySocket.hasPrefix("@") else { return }
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        let text = Array(lines.joined(separator: "\n").utf8)
+        let address = ServiceManager.address(notifySocket)
+        _ = unsafe address.withUnsafeBytes { bytes in
+            unsafe bytes.withMemoryRebound(to: sockaddr.self) { address in
+                unsafe sendto(
+                    descriptor,
+                    text,
+                    text.count,
+                    Int32(MSG_NOSIGNAL),
+                    address.baseAddress,
+                    socklen_t(bytes.count)
+                )
+            }
+        }
+    }
+
+    /// A `sockaddr_un` of exactly the path's length: an abstract name begins with NUL and has no end mark.
+    private static func address(_ path: String) -> [UInt8] {
+        let family = unsafe withUnsafeBytes(of: sa_family_t(AF_UNIX)) { unsafe Array($0) }
+        var name = Array(path.utf8)
+        if name.first == UInt8(ascii: "@") { name[0] = 0 }
+        return family + name
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import Glibc
+import Logging
+
+/// The signals that mean something to the agent.
+enum Signals {
+    /// Keeps them from ending the process, in every thread started from now on, until ``SignalLoop`` takes them.
+    static func block() {
+        var wanted = set
+        unsafe pthread_sigmask(SIG_BLOCK, &wanted, nil)
+    }
+
+    static var set: sigset_t {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for signal in [SIGTERM, SIGINT, SIGHUP, SIGUSR1] { unsafe sigaddset(&set, signal) }
+        return set
+    }
+
+    /// Waits for the next one.
+    static func next() -> Int32 {
+        var wanted = set
+        var number: Int32 = 0
+        while unsafe sigwait(&wanted, &number) != 0 {}
+        return number
+    }
+}
+
+/// The main thread of a running agent: turns signals into calls.
+struct SignalLoop {
+    let agent: RunningAssembly
+    let manager: ServiceManager
+    let logger: Logger
+
+    func run() -> Never {
+        // Asked over the socket, an agent stops in the same way as by a signal.
+        Task { [agent] in
+            await agent.runtime.untilStopRequested()
+            kill(getpid(), SIGTERM)
+        }
+        while true {
+            switch Signals.next() {
+            case SIGHUP: reload()
+            case SIGUSR1: Task { [agent] in await agent.runtime.agent.lock() }
+            default: stop()
+            }
+        }
+    }
+
+    private func reload() {
+        Task { [agent, manager, logger] in
+            manager.notify("RELOADING=1", "MONOTONIC_USEC=\(SignalLoop.monotonicMicroseconds)")
+            do throws(RequestFailure) {
+                try await agent.runtime.agent.reload()
+            } catch {
+                logger.error("the configuration was not reloaded; the old one stays in force")
+            }
+            manager.notify("READY=1")
+        }
+    }
+
+    private func stop() {
+        logger.notice("stopping")
+        manager.notify("STOPPING=1")
+        Task { [agent] in
+            await agent.stop()
+            exit(0)
+        }
+        // A second one means: now.
+        while true {
+            let number = Signals.next()
+            guard number == SIGTERM || number == SIGINT else { continue }
+            exit(128 + number)
+        }
+    }
+
+    private static var monotonicMicroseconds: Int64 {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &now)
+        return Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000
+    }
+}

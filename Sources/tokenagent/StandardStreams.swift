@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// What a person reads when the agent is not in the foreground.
+enum StandardError {
+    static func tell(_ line: String) {
+        Descriptor.write("tokenagent: \(line)\n", to: 2)
+    }
+
+    static func tell(_ failure: StartFailure) {
+        for line in failure.lines { tell(line) }
+    }
+}
+
+enum StandardOutput {
+    /// Writes `text`, or ends the program: whoever wanted it must not believe to have got it.
+    static func write(_ text: String) {
+        guard Descriptor.write(text, to: 1) else { exit(1) }
+    }
+}
+
+enum Descriptor {
+    /// Writes all of `text`; answers whether that worked.
+    @discardableResult
+    static func write(_ text: String, to descriptor: Int32) -> Bool {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes {
+                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    /// Everything up to the end of the stream.
+    static func readAll(_ descriptor: Int32) -> String {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = unsafe read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += chunk[..<count]
+        }
+    }
+
+    /// Lets standard input, output and error go, as a background process must not keep them open.
+    static func leaveTerminal() {
+        let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+        guard null >= 0 else { return }
+        for standard: Int32 in 0...2 { dup2(null, standard) }
+        if null > 2 { close(null) }
+    }
+}

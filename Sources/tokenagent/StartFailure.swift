@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AgentServer
+import AgentSettings
+import Glibc
+import SealedStore
+import TokenCore
+
+/// Why the agent did not start: what a person is told, and the exit status.
+struct StartFailure: Error {
+    var code: FailureCode
+    /// One line each, without the program's name.
+    var lines: [String]
+
+    init(_ code: FailureCode, _ line: String) {
+        self.code = code
+        lines = [line]
+    }
+
+    init(_ problems: ConfigurationProblems) {
+        code = .misconfigured
+        lines = problems.lines
+    }
+
+    init(_ error: AgentError) {
+        self.init(error.code, error.description)
+    }
+
+    init(_ error: UsageError) {
+        self.init(.badRequest, "\(error.message); see tokenagent --help")
+    }
+
+    init(_ error: StoreError) {
+        let code: FailureCode =
+            switch error {
+            case .heldByAnother: .temporarilyUnavailable
+            case .unsafe, .networkFileSystem: .misconfigured
+            default: .internal
+            }
+        self.init(code, "\(error); \(error.remedy)")
+    }
+
+    init(_ failure: ListenFailure) {
+        let code: FailureCode =
+            switch failure {
+            case .pathTooLong, .unsafeDirectory: .misconfigured
+            case .alreadyRunning: .temporarilyUnavailable
+            default: .internal
+            }
+        self.init(code, "\(failure)")
+    }
+
+    /// The system refused to `attempt`; reads errno.
+    static func system(_ attempt: String) -> StartFailure {
+        StartFailure(.internal, "can not \(attempt): \(unsafe String(cString: strerror(errno)))")
+    }
+
+    static func command(_ failure: CommandFailure) -> StartFailure {
+        StartFailure(.internal, failure.message)
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import SealedStore
+
+extension StoreRefusal {
+    /// The store's refusal in the agent's words.
+    init(_ error: StoreError) {
+        switch error {
+        case .wrongPassphrase, .wrongKeyFile, .wrongExternalSecret: self = .wrongKey
+        case .secretNeeded, .locked: self = .passphraseNeeded
+        case .unavailable, .damagedVault, .outOfMemory: self = .failed("\(error); \(error.remedy)")
+        default: self = .notPossible("\(error); \(error.remedy)")
+        }
+    }
+}
+
+extension VaultStatus.Slot {
+    /// The slot in the words of the socket.
+    init(_ slot: SlotDescription, in stateDirectory: String) {
+        let (type, detail): (String, String) =
+            switch slot.source {
+            case .passphrase: ("passphrase", "")
+            case .keyFile(let path): ("keyfile", path ?? stateDirectory + "/keyfile")
+            case .external(.command, let name): ("command", name.replacing("\0", with: " "))
+            case .external(.systemdCredential, let name): ("systemd-cred", name)
+            case .external(.secretService, let name): ("secret-service", name)
+            case .external(.keychain, let name): ("keychain", name)
+            case .previousKey(let epoch): ("previous-key", "epoch \(epoch)")
+            }
+        self.init(index: slot.index, type: type, detail: detail)
+    }
+}
+
+extension AgentServer.StoredSession {
+    /// A session whose record can not be used, or `nil` for problems that concern no session.
+    init?(_ problem: StoreProblem) {
+        guard let name = problem.session else { return nil }
+        switch problem.kind {
+        case .unreadable, .missing:
+            self.init(name: name, content: .lost(.recordUnreadable, message: problem.description))
+        case .rolledBack:
+            self.init(name: name, content: .lost(.rolledBack, message: problem.description))
+        case .manifest, .oldVault, .stray, .notDurable: return nil
+        }
+    }
+}

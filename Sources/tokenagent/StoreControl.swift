@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import SealedStore
+import Synchronization
+import TokenCore
+
+/// Joins the sealed store to the agent: the store knows keys and files, the agent knows requests.
+final class StoreControl: StoreControlling {
+    let store: SessionStore
+    private let secrets: ExternalSecrets
+    /// Called when the vault has been opened again and holds nothing of the configuration any more.
+    private let onUnlock: @Sendable () -> Void
+    private let maintenance: StoreMaintenance
+    /// What the last unlocking read, until the agent takes it.
+    private let loaded = Mutex<LoadedSessions?>(nil)
+    private let noticed = Mutex<[StoreProblem]>([])
+
+    init(
+        store: SessionStore,
+        secrets: ExternalSecrets,
+        maintenance: StoreMaintenance,
+        onUnlock: @escaping @Sendable () -> Void
+    ) {
+        self.store = store
+        self.secrets = secrets
+        self.maintenance = maintenance
+        self.onUnlock = onUnlock
+    }
+
+    /// What was found not to be as it should be when the store was unlocked.
+    var problems: [StoreProblem] { noticed.withLock { $0 } }
+
+    // MARK: Sessions
+
+    func reserve(
+        _ session: SessionName,
+        _ attempt: AttemptNumber,
+        _ snapshot: SessionSnapshot
+    ) throws(StorageFailure) {
+        try store.reserve(session, attempt, snapshot)
+    }
+
+    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+        defer { maintenance.plan() }
+        return store.commit(session, snapshot)
+    }
+
+    func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
+        store.release(session, snapshot, answered: answered)
+    }
+
+    func forget(_ session: SessionName) throws(StorageFailure) {
+        try store.forget(session)
+    }
+
+    func loadSessions() -> [AgentServer.StoredSession] {
+        let fresh = loaded.withLock { loaded in
+            defer { loaded = nil }
+            return loaded
+        }
+        let sessions = (fresh?.sessions ?? store.readSessions()).map { found in
+            AgentServer.StoredSession(
+                name: found.name,
+                content: .record(found.snapshot, interrupted: found.interrupted)
+            )
+        }
+        return sessions + (fresh?.problems ?? []).compactMap(AgentServer.StoredSession.init)
+    }
+
+    // MARK: The vault
+
+    func vaultStatus() -> VaultStatus {
+        let state: VaultStatus.State =
+            switch store.state {
+            case .uninitialized: .uninitialized
+            case .locked: .locked
+            case .unlocked: .unlocked
+            }
+        let slots = store.slots.map { VaultStatus.Slot($0, in: store.stateDirectory) }
+        return VaultStatus(state: state, vaultID: store.vaultID, epoch: Int(store.epoch), slots: slots)
+    }
+
+    func lock() {
+        store.lock()
+    }
+
+    func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
+        do throws(StoreError) {
+            let found =
+                if let passphrase {
+                    try store.unlock(with: .passphrase(GuardedBytes.guarding(passphrase)))
+                } else {
+                    try store.unlockAutomatically(external: secrets.read(for: store.slots))
+                }
+            keep(found)
+        } catch {
+            throw StoreRefusal(error)
+        }
+        onUnlock()
+        maintenance.plan()
+    }
+
+    private func keep(_ found: LoadedSessions) {
+        noticed.withLock { $0 = found.problems }
+        loaded.withLock { $0 = found }
+    }
+
+    func initialize(_ slot: SlotRequest) throws(StoreRefusal) {
+        let new = try newSlot(slot)
+        try changing { () throws(StoreError) in try store.initialize(with: new) }
+    }
+
+    func addSlot(_ slot: SlotRequest) throws(StoreRefusal) {
+        let new = try newSlot(slot)
+        try changing { () throws(StoreError) in try store.addSlot(new) }
+    }
+
+    func removeSlot(_ index: Int) throws(StoreRefusal) {
+        try changing { () throws(StoreError) in try store.removeSlot(index) }
+    }
+
+    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal) {
+        try changing { () throws(StoreError) in
+            try store.changePassphrase(from: .guarding(old), to: .guarding(new))
+        }
+    }
+
+    func rekey() throws(StoreRefusal) {
+        let external = secrets.read(for: store.slots).map { UnlockSecret.external(slot: $0.key, $0.value) }
+        try changing { () throws(StoreError) in try store.rekey(with: external) }
+    }
+
+    private func changing(_ change: () throws(StoreError) -> Void) throws(StoreRefusal) {
+        defer { maintenance.plan() }
+        do throws(StoreError) {
+            try change()
+        } catch {
+            throw StoreRefusal(error)
+        }
+    }
+
+    private func newSlot(_ request: SlotRequest) throws(StoreRefusal) -> NewSlot {
+        do throws(StoreError) {
+            switch request {
+            case .passphrase(let bytes): return .passphrase(try .guarding(bytes))
+            case .keyFile(let path): return .keyFile(path: path)
+            case .command(let command):
+                let name = command.joined(separator: "\0")
+                return .external(.command, name: name, try secrets.read(.command, name))
+            case .systemdCredential(let name):
+                let name = name ?? ExternalSecrets.defaultCredential
+                return .external(.systemdCredential, name: name, try secrets.read(.systemdCredential, name))
+            }
+        } catch {
+            throw StoreRefusal(error)
+        }
+    }
+}
+
+extension GuardedBytes {
+    /// A guarded copy of `bytes`.
+    convenience init(holding bytes: some Collection<UInt8>) throws(VaultError) {
+        try self.init(count: bytes.count)
+        unsafe write { unsafe $0.copyBytes(from: bytes) }
+    }
+
+    /// A guarded copy of `bytes`, or the store's failure.
+    static func guarding(_ bytes: [UInt8]) throws(StoreError) -> GuardedBytes {
+        do throws(VaultError) {
+            return try GuardedBytes(holding: bytes)
+        } catch {
+            throw .outOfMemory
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import SealedStore
+import Synchronization
+
+/// Calls ``SessionStore/maintain()`` when the store wants it, and not at all when nothing is outstanding.
+final class StoreMaintenance: Sendable {
+    private let store: SessionStore
+    private let eventLoop: any EventLoop
+    private let pool: NIOThreadPool
+    private let isPlanned = Mutex(false)
+
+    init(store: SessionStore, eventLoop: any EventLoop, pool: NIOThreadPool) {
+        self.store = store
+        self.eventLoop = eventLoop
+        self.pool = pool
+    }
+
+    /// Looks whether there is something to do; call after the store has changed, not on an event loop.
+    func plan() {
+        guard let delay = store.maintenanceDelay else { return }
+        let isNew = isPlanned.withLock { isPlanned in
+            defer { isPlanned = true }
+            return !isPlanned
+        }
+        guard isNew else { return }
+        eventLoop.scheduleTask(in: .nanoseconds(delay.nanoseconds)) { [self] in
+            pool.submit { [self] state in
+                isPlanned.withLock { $0 = false }
+                guard state == .active else { return }
+                store.maintain()
+                plan()
+            }
+        }
+    }
+}
+
+extension Duration {
+    fileprivate var nanoseconds: Int64 {
+        components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
+    }
+}
