@@ -100,12 +100,12 @@ enum Route: Equatable {
         }
     }
 
-    /// Whether a locked agent answers it.
+    /// Whether a locked agent answers it: whatever shows and changes how it stands, but nothing of a session.
     var worksLocked: Bool {
         switch self {
-        case .agent, .lock, .unlock, .shutdown: true
-        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .events, .metrics,
-            .doctor, .reload, .vault, .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
+        case .agent, .events, .metrics, .doctor, .lock, .unlock, .reload, .shutdown, .vault: true
+        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .vaultInit,
+            .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
             false
         }
     }
