@@ -4,10 +4,8 @@ import AgentProtocol
 import AgentServer
 import AgentSettings
 import CHardening
-import CommandExecution
 import Logging
 import NIOCore
-import NIOPosix
 import OAuthClient
 import SealedStore
 import TokenCore
@@ -15,126 +13,112 @@ import TokenCore
 /// Joins configuration, store, client and server into one agent.
 struct AgentAssembly {
     let logger: Logger
-    private let settings: Settings
+    private let vaultSettings: VaultSettings
     private let configuration: AgentConfiguration
-    private let group: MultiThreadedEventLoopGroup
-    private let ports: AgentPorts
-    private let control: StoreControl
+    private let threads: AgentThreads
+    private let opened: OpenedStore
     private let hooks: EventHooks
     private let servers: AuthorizationServers
+    private let control: StoreControl
+    private let inForce: ConfigurationInForce
 
-    /// Prepares everything up to the moment the socket may be opened; the store is this process's then.
+    /// Prepares everything up to the moment the socket may be opened.
     init(
         _ options: StartOptions,
         _ places: Places,
         _ environment: [String: String],
         runner: Int32
     ) throws(StartFailure) {
-        settings = try AgentAssembly.settings(places)
-        // In the background nobody reads on once the start is done: what went well is not worth a line.
-        let configured = options.readiness == nil ? settings.logLevel : .warning
-        let logger = AgentAssembly.logger(options.logLevel ?? configured, environment)
-        self.logger = logger
-        let directory = try AgentAssembly.storing { () throws(StoreError) in
-            try StoreDirectory(places.stateDirectory, allowsNetwork: options.allowsNetworkStore)
-        }
-        let vault = try AgentAssembly.vault()
-        let timekeeper = SystemTimekeeper()
-        let store = try AgentAssembly.store(directory, places, vault, timekeeper, logger)
-        try AgentAssembly.createVault(in: store, settings.vault, logger)
-
-        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let loop = group.next()
-        let pool = NIOThreadPool(numberOfThreads: 1)
-        pool.start()
-        let commands = try AgentAssembly.commands(runner, loop)
-        hooks = EventHooks(commands: commands, logger: logger)
+        let settings = try AgentAssembly.settings(places)
+        vaultSettings = settings.vault
+        logger = AgentAssembly.logger(options, settings, environment)
+        opened = try OpenedStore(options, places, settings.vault, logger)
+        threads = try AgentThreads(runner: runner)
+        hooks = EventHooks(commands: threads.commands, logger: logger)
         servers = AuthorizationServers(
             profiles: [:],
-            vault: vault,
-            timekeeper: timekeeper,
-            commands: commands,
-            eventLoopGroup: group
+            vault: opened.vault,
+            timekeeper: opened.timekeeper,
+            commands: threads.commands,
+            eventLoopGroup: threads.group
         )
         let inForce = ConfigurationInForce(
             file: places.configuration,
             home: places.home,
-            vault: vault,
+            vault: opened.vault,
             servers: servers,
             hooks: hooks,
             logger: logger
         )
-        control = StoreControl(
-            store: store,
-            secrets: ExternalSecrets(
-                commands: commands,
-                eventLoop: loop,
-                credentials: environment["CREDENTIALS_DIRECTORY"],
-                logger: logger
-            ),
-            maintenance: StoreMaintenance(store: store, eventLoop: loop, pool: pool),
-            onUnlock: { inForce.restoreSecrets() }
-        )
-        AgentAssembly.unlock(control, logger)
-        configuration = try AgentAssembly.adopt(settings, inForce)
-        let diagnostics = Diagnostics(
-            control: control,
-            configuration: inForce,
-            timekeeper: timekeeper,
-            eventLoop: loop
-        )
-        ports = AgentPorts(
-            timekeeper: timekeeper,
-            authorization: servers,
-            store: control,
-            vault: vault,
-            commands: commands,
-            configuration: inForce,
-            diagnostics: diagnostics,
-            observer: hooks,
+        self.inForce = inForce
+        let secrets = ExternalSecrets(
+            commands: threads.commands,
+            eventLoop: threads.loop,
+            credentials: environment["CREDENTIALS_DIRECTORY"],
             logger: logger
         )
+        let maintenance = StoreMaintenance(store: opened.store, eventLoop: threads.loop, pool: threads.pool)
+        control = StoreControl(store: opened.store, secrets: secrets, maintenance: maintenance) {
+            inForce.restoreSecrets()
+        }
+        AgentAssembly.unlock(control, logger)
+        configuration = try AgentAssembly.adopt(settings, inForce)
     }
 
     /// One line for the service manager.
     var summary: String {
-        let count = settings.sessions.count
+        let count = configuration.sessions.count
         let sessions = "\(count) session\(count == 1 ? "" : "s")"
-        return control.store.state == .unlocked ? sessions : "\(sessions), locked"
+        return opened.store.state == .unlocked ? sessions : "\(sessions), locked"
     }
 
     /// Begins to serve on `socket`.
     func start(on socket: ListeningSocket) throws(StartFailure) -> RunningAssembly {
-        let isMemoryLocked = try checkMemory()
         let identity = AgentIdentity(
             version: AgentRelease.version,
-            isMemoryLocked: isMemoryLocked,
-            store: control.store.stateDirectory
+            isMemoryLocked: try checkMemory(),
+            store: opened.store.stateDirectory
         )
         let runtime = AgentRuntime(
             configuration: configuration,
             ports: ports,
             identity: identity,
-            group: group
+            group: threads.group
         )
-        let started = group.next().makeFutureWithTask { try await runtime.start(on: socket) }
         do {
-            try started.wait()
+            try threads.loop.makeFutureWithTask { try await runtime.start(on: socket) }.wait()
         } catch {
             throw StartFailure(.internal, "can not serve: \(error)")
         }
         Task { [hooks] in await hooks.work() }
-        logger.notice(
-            "ready",
-            metadata: ["sessions": "\(settings.sessions.count)", "version": "\(AgentRelease.version)"]
-        )
-        return RunningAssembly(runtime: runtime, servers: servers, store: control.store)
+        let count = configuration.sessions.count
+        logger.notice("ready", metadata: ["sessions": "\(count)", "version": "\(AgentRelease.version)"])
+        return RunningAssembly(runtime: runtime, servers: servers, store: opened.store)
     }
 
-    /// libsodium gives unlocked memory without a word when the limit is used up.
+    private var ports: AgentPorts {
+        AgentPorts(
+            timekeeper: opened.timekeeper,
+            authorization: servers,
+            store: control,
+            vault: opened.vault,
+            commands: threads.commands,
+            configuration: inForce,
+            diagnostics: Diagnostics(
+                control: control,
+                configuration: inForce,
+                timekeeper: opened.timekeeper,
+                eventLoop: threads.loop
+            ),
+            observer: hooks,
+            logger: logger
+        )
+    }
+
+    /// Libsodium gives unlocked memory without a word when the limit is used up.
     private func checkMemory() throws(StartFailure) -> Bool {
         guard hardening_locked_kilobytes() <= 0 else { return true }
-        guard !settings.vault.requiresLockedMemory else {
+        guard !vaultSettings.requiresLockedMemory else {
             throw StartFailure(
                 .misconfigured,
                 "memory for keys can not be locked; raise RLIMIT_MEMLOCK or unset vault.require_locked_memory"
@@ -142,6 +126,50 @@ struct AgentAssembly {
         }
         logger.warning("memory for keys can not be locked and may be swapped out; raise RLIMIT_MEMLOCK")
         return false
+    }
+}
+
+// MARK: Steps
+
+extension AgentAssembly {
+    private static func settings(_ places: Places) throws(StartFailure) -> Settings {
+        do throws(ConfigurationProblems) {
+            return try places.configuration.settings(home: places.home)
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+
+    private static func logger(
+        _ options: StartOptions,
+        _ settings: Settings,
+        _ environment: [String: String]
+    ) -> Logger {
+        // In the background nobody reads on once the start is done: what went well is not worth a line.
+        let level = options.logLevel ?? (options.readiness == nil ? settings.logLevel : .warning)
+        let isJournal = environment["JOURNAL_STREAM"] != nil
+        return Logger(label: "tokenagent") { _ in LineLogHandler(level: level, isJournal: isJournal) }
+    }
+
+    /// Opens the vault if that needs no person; else the agent starts locked.
+    private static func unlock(_ control: StoreControl, _ logger: Logger) {
+        guard control.store.state == .locked else { return }
+        do throws(StoreRefusal) {
+            try control.unlock(passphrase: nil)
+        } catch {
+            logger.notice("locked; unlock with: tokenctl unlock", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private static func adopt(
+        _ settings: Settings,
+        _ inForce: ConfigurationInForce
+    ) throws(StartFailure) -> AgentConfiguration {
+        do throws(RequestFailure) {
+            return try inForce.adopt(settings)
+        } catch {
+            throw StartFailure(error.code, error.message)
+        }
     }
 }
 

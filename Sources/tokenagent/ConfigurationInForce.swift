@@ -16,8 +16,9 @@ final class ConfigurationInForce: ConfigurationProviding {
     private let servers: AuthorizationServers
     private let hooks: EventHooks
     private let logger: Logger
-    private let wasLocked = Mutex(false)
-    private let issuers = Mutex<[String]>([])
+    /// Client secrets that are written in the file, where they are sealed now.
+    private let secrets = Mutex<[SessionName: SecretID]>([:])
+    private let addresses = Mutex<[String]>([])
 
     init(
         file: ConfigurationFile,
@@ -36,7 +37,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     }
 
     /// The addresses sessions depend on, for diagnostics.
-    var serverAddresses: [String] { issuers.withLock { $0 } }
+    var serverAddresses: [String] { addresses.withLock { $0 } }
 
     func load() throws(RequestFailure) -> AgentConfiguration {
         let settings: Settings
@@ -56,31 +57,53 @@ final class ConfigurationInForce: ConfigurationProviding {
     /// Puts `settings` in force and answers what the agent itself needs of them.
     func adopt(_ settings: Settings) throws(RequestFailure) -> AgentConfiguration {
         var profiles: [SessionName: ServerProfile] = [:]
+        var sealed: [SessionName: SecretID] = [:]
         do throws(VaultError) {
             for session in settings.sessions {
-                profiles[session.name] = try session.profile { text throws(VaultError) in
-                    try unsafe GuardedBytes(holding: text.utf8).read { bytes throws(VaultError) in
-                        try unsafe vault.seal(bytes, as: .clientSecret)
-                    }
+                let name = session.name
+                profiles[name] = try session.profile { text throws(VaultError) in
+                    let secret = try seal(text, for: name)
+                    sealed[name] = secret
+                    return secret
                 }
             }
         } catch {
             throw RequestFailure(code: .locked, message: "the agent is locked", remedy: "tokenctl unlock")
         }
         servers.replaceProfiles(profiles)
+        eraseAll(but: sealed)
         hooks.adopt(settings.hooks)
-        issuers.withLock { $0 = Set(settings.sessions.map(\.serverAddress)).sorted() }
+        addresses.withLock { $0 = Set(settings.sessions.map(\.serverAddress)).sorted() }
         let sessions = settings.sessions.map { ($0.name, SessionSettings($0)) }
         return AgentConfiguration(sessions: Dictionary(sessions) { first, _ in first })
     }
 
     /// Client secrets written in the file went with the keys when the agent was locked: reads them again.
     func restoreSecrets() {
+        guard secrets.withLock({ !$0.isEmpty }) else { return }
         do throws(RequestFailure) {
             _ = try load()
         } catch {
             logger.warning("client secrets are missing until the configuration is corrected")
         }
+    }
+
+    /// The sealed secret; the one from before if it is the same, so that its server keeps what it has learned.
+    private func seal(_ text: String, for name: SessionName) throws(VaultError) -> SecretID {
+        let bytes = try GuardedBytes(holding: text.utf8)
+        let old = secrets.withLock { $0[name] }
+        if let old, unsafe bytes.read({ unsafe (try? vault.holds($0, in: old)) ?? false }) { return old }
+        return try unsafe bytes.read { bytes throws(VaultError) in
+            try unsafe vault.seal(bytes, as: .clientSecret)
+        }
+    }
+
+    private func eraseAll(but sealed: [SessionName: SecretID]) {
+        let old = secrets.withLock { secrets in
+            defer { secrets = sealed }
+            return secrets
+        }
+        for (name, secret) in old where sealed[name] != secret { vault.erase(secret) }
     }
 }
 

@@ -28,8 +28,8 @@ enum ForegroundAgent {
         try ProcessHardening.refuseInspection()
         try endWithParent(options)
         Signals.block()
-        let manager = ServiceManager(environment)
-        let inherited = try manager.socket()
+        let supervisor = ServiceSupervisor(environment)
+        let inherited = try supervisor.socket()
         let places = try Places(options, environment)
         let runner = try CommandRunnerStart.start(environment)
         ProcessEnvironment.keep(only: EnvironmentScrub.forAgent(environment))
@@ -43,8 +43,8 @@ enum ForegroundAgent {
             Descriptor.write(BackgroundStart.ready, to: readiness)
             close(readiness)
         }
-        manager.notify("READY=1", "STATUS=\(assembly.summary)")
-        SignalLoop(agent: agent, manager: manager, logger: assembly.logger).run()
+        supervisor.notify("READY=1", "STATUS=\(assembly.summary)")
+        SignalLoop(agent: agent, supervisor: supervisor, logger: assembly.logger).run()
     }
 
     /// Before the parent can be gone unnoticed: the kernel's word comes only for what happens from now on.

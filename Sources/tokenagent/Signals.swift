@@ -31,7 +31,7 @@ enum Signals {
 /// The main thread of a running agent: turns signals into calls.
 struct SignalLoop {
     let agent: RunningAssembly
-    let manager: ServiceManager
+    let supervisor: ServiceSupervisor
     let logger: Logger
 
     func run() -> Never {
@@ -50,20 +50,20 @@ struct SignalLoop {
     }
 
     private func reload() {
-        Task { [agent, manager, logger] in
-            manager.notify("RELOADING=1", "MONOTONIC_USEC=\(SignalLoop.monotonicMicroseconds)")
+        Task { [agent, supervisor, logger] in
+            supervisor.notify("RELOADING=1", "MONOTONIC_USEC=\(SignalLoop.monotonicMicroseconds)")
             do throws(RequestFailure) {
                 try await agent.runtime.agent.reload()
             } catch {
                 logger.error("the configuration was not reloaded; the old one stays in force")
             }
-            manager.notify("READY=1")
+            supervisor.notify("READY=1")
         }
     }
 
     private func stop() {
         logger.notice("stopping")
-        manager.notify("STOPPING=1")
+        supervisor.notify("STOPPING=1")
         Task { [agent] in
             await agent.stop()
             exit(0)

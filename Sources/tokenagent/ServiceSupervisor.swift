@@ -5,7 +5,7 @@ import Glibc
 
 /// What a service manager such as systemd gives and is told, by environment variables (sd_notify(3),
 /// sd_listen_fds(3)).
-struct ServiceManager: Sendable {
+struct ServiceSupervisor: Sendable {
     private let notifySocket: String?
     private let environment: [String: String]
 
@@ -41,7 +41,7 @@ struct ServiceManager: Sendable {
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         let text = Array(lines.joined(separator: "\n").utf8)
-        let address = ServiceManager.address(notifySocket)
+        let address = ServiceSupervisor.address(notifySocket)
         _ = unsafe address.withUnsafeBytes { bytes in
             unsafe bytes.withMemoryRebound(to: sockaddr.self) { address in
                 unsafe sendto(

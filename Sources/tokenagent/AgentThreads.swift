@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+
+import CommandExecution
+import NIOCore
+import NIOPosix
+
+/// Where the agent's work is done: one event loop, one thread that may block, and the process that runs commands.
+struct AgentThreads {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let pool = NIOThreadPool(numberOfThreads: 1)
+    let commands: CommandRunnerClient
+
+    var loop: any EventLoop { group.next() }
+
+    /// Starts the threads and takes over `runner`, our end of the socket to that process.
+    init(runner: Int32) throws(StartFailure) {
+        pool.start()
+        do {
+            commands = try CommandRunnerClient.connect(socket: runner, on: group.next()).wait()
+        } catch {
+            throw StartFailure(.internal, "can not reach the process that runs commands: \(error)")
+        }
+    }
+}

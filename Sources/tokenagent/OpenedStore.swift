@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+
+import AgentSettings
+import Logging
+import SealedStore
+import TokenCore
+
+/// The store of this agent, which is no other process's from now on, and the vault its secrets go to.
+struct OpenedStore {
+    let vault: Vault
+    let store: SessionStore
+    let timekeeper = SystemTimekeeper()
+
+    init(
+        _ options: StartOptions,
+        _ places: Places,
+        _ settings: VaultSettings,
+        _ logger: Logger
+    ) throws(StartFailure) {
+        do throws(VaultError) {
+            vault = try Vault()
+        } catch {
+            throw StartFailure(.internal, "the system refused memory for keys")
+        }
+        do throws(StoreError) {
+            let directory = try StoreDirectory(
+                places.stateDirectory,
+                allowsNetwork: options.allowsNetworkStore
+            )
+            store = try OpenedStore.store(directory, places, vault, timekeeper, logger)
+            try OpenedStore.createVault(in: store, settings, logger)
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+
+    /// Opens the store; without a runtime directory that can be trusted it has no second place for its records.
+    private static func store(
+        _ directory: StoreDirectory,
+        _ places: Places,
+        _ vault: Vault,
+        _ timekeeper: SystemTimekeeper,
+        _ logger: Logger
+    ) throws(StoreError) -> SessionStore {
+        if let runtime = places.runtimeDirectory {
+            do throws(StoreError) {
+                return try SessionStore(
+                    directory: directory,
+                    runtimeDirectory: runtime,
+                    vault: vault,
+                    timekeeper: timekeeper
+                )
+            } catch {
+                // What is wrong with the store itself is said by the second try.
+                logger.info("the runtime directory is not used", metadata: ["reason": "\(error)"])
+            }
+        }
+        return try SessionStore(
+            directory: directory,
+            runtimeDirectory: nil,
+            vault: vault,
+            timekeeper: timekeeper
+        )
+    }
+
+    /// At the first start: a vault that a key file opens, so that the agent works without being set up.
+    private static func createVault(
+        in store: SessionStore,
+        _ settings: VaultSettings,
+        _ logger: Logger
+    ) throws(StoreError) {
+        guard store.state == .uninitialized else { return }
+        try store.initialize(with: .keyFile(path: settings.keyFile))
+        logger.notice("made a new store", metadata: ["path": "\(store.stateDirectory)"])
+    }
+}
