@@ -54,12 +54,19 @@ package final class AgentRuntime: Sendable {
     package func start(on socket: ListeningSocket) async throws {
         await agent.begin()
         try await listener.start(on: socket).get()
-        let stopRequest = stopRequest
-        let (agent, listener) = (agent, listener)
-        group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) { _ in
-            agent.assumeIsolated { $0.timeReached() }
-            if !listener.housekeep() { stopRequest.yield() }
+        group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) {
+            [weak self] _ in self?.housekeepOnLoop()
         }
+    }
+
+    /// Does now what is otherwise done twice a minute.
+    package func housekeep() async {
+        try? await group.next().submit { self.housekeepOnLoop() }.get()
+    }
+
+    private func housekeepOnLoop() {
+        agent.assumeIsolated { $0.timeReached() }
+        if !listener.housekeep() { stopRequest.yield() }
     }
 
     /// Waits until somebody asks the agent to stop, over the socket or by ``requestStop()``.

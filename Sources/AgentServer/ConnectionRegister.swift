@@ -10,8 +10,8 @@ import Glibc
 /// Confined to the event loop.
 final class ConnectionRegister {
     struct Limits {
-        /// Idle connections one process may keep.
-        var perProcess = 64
+        /// Connections one process may keep idle; far more than any pool of connections holds.
+        var perProcess: Int
         /// Connections in all; the rest of the descriptors is for the store and the network.
         var overall: Int
         /// Rounds of housekeeping after which an unused connection is closed: between 5 and 5½ minutes.
@@ -20,6 +20,7 @@ final class ConnectionRegister {
         /// Leaves a quarter of the descriptors, at least 32, to everything that is no connection.
         init(descriptors: Int) {
             overall = max(8, min(4_096, descriptors - max(32, descriptors / 4)))
+            perProcess = max(4, overall / 4)
         }
 
         /// As many descriptors as this process may open now.

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import SealedStore
+import Synchronization
+import TestSupport
+import TokenCore
+
+@testable import AgentServer
+
+/// A whole agent on a real socket, with the authorization servers, the disk and the clocks played by the test.
+final class AgentHarness: Sendable {
+    let directory: TemporaryDirectory
+    let path: String
+    let time = ManualTimekeeper()
+    let serving = FakeServing()
+    let vault: Vault
+    let store: MemoryStore
+    let observed = EventLog()
+    let configuration: ScriptedConfiguration
+    let runtime: AgentRuntime
+
+    static let work = SessionName("work")!
+    static let home = SessionName("home")!
+
+    /// Starts an agent that knows the sessions `work` and `home`.
+    init(
+        policy: SessionPolicy = SessionPolicy(),
+        commands: any CommandRunning = NoCommands(),
+        prepare: (MemoryStore, Vault) throws -> Void = { _, _ in }
+    ) async throws {
+        directory = try TemporaryDirectory()
+        path = directory.path("run/agent.sock")
+        vault = try Vault()
+        store = MemoryStore(vault: vault)
+        try prepare(store, vault)
+        let settings = SessionSettings(
+            policy: policy,
+            kind: "oidc",
+            issuer: "https://id.example",
+            fingerprint: "1",
+            refreshCodes: ["access_token_expired"],
+            endCodes: ["token_revoked"],
+            reauthCommand: ["print-password"]
+        )
+        let initial = AgentConfiguration(sessions: [Self.work: settings, Self.home: settings])
+        configuration = ScriptedConfiguration(initial)
+        runtime = AgentRuntime(
+            configuration: initial,
+            ports: AgentPorts(
+                timekeeper: time,
+                authorization: serving,
+                store: store,
+                vault: vault,
+                commands: commands,
+                configuration: configuration,
+                diagnostics: FixedDiagnostics(),
+                observer: observed,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+                chance: { 0 }
+            ),
+            identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state")
+        )
+        try await runtime.start(on: try ListeningSocket.bind(to: path))
+    }
+
+    func peer() throws -> SocketPeer { try SocketPeer(path) }
+
+    /// Lets time pass, then wakes what is due.
+    func advance(by duration: Duration) async {
+        time.advance(by: duration)
+        await runtime.agent.timeReached()
+    }
+
+    /// Logs `name` in, with an access token that lives an hour.
+    func logIn(
+        _ name: SessionName = work,
+        token: String = "token-1",
+        lifetime: Duration = .seconds(3600)
+    ) async throws {
+        let peer = try peer()
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/\(name)/login", body: "{}"))
+        let call = await serving.nextLogIn()
+        let grant = LoginGrant(
+            tokens: try granted(token, lifetime: lifetime),
+            renewal: .refreshToken(try seal("refresh-\(token)", as: .refreshToken)),
+            tokenEndpoint: "https://id.example/token"
+        )
+        call.answer(.granted(grant))
+        _ = try await peer.streamHead()
+        let last = try await peer.chunk()
+        guard last.contains("\"done\"") else { throw SystemFailure("login: \(last)", code: 0) }
+    }
+
+    /// Tokens as a server would give them.
+    func granted(_ token: String, lifetime: Duration = .seconds(3600)) throws -> GrantedTokens {
+        GrantedTokens(
+            accessToken: try seal(token, as: .accessToken),
+            refreshToken: nil,
+            scope: ["read", "write"],
+            lifetime: lifetime,
+            requestedAt: time.now
+        )
+    }
+
+    func seal(_ text: String, as kind: SecretKind) throws -> SecretID {
+        try Array(text.utf8).withUnsafeBytes { try vault.seal($0, as: kind) }
+    }
+
+    func text(_ id: SecretID) throws -> String {
+        try vault.open(id) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func stop() async {
+        await runtime.shutdown()
+    }
+}
+
+/// Writes down every event.
+final class EventLog: EventObserving {
+    private let events = Mutex<[AgentEvent]>([])
+
+    var kinds: [String] { events.withLock { $0.map(\.kind) } }
+
+    func observe(_ event: AgentEvent) {
+        events.withLock { $0.append(event) }
+    }
+}
+
+/// The configuration file, as the test wants it to be.
+final class ScriptedConfiguration: ConfigurationProviding {
+    private let next: Mutex<Result<AgentConfiguration, RequestFailure>>
+
+    init(_ configuration: AgentConfiguration) {
+        next = Mutex(.success(configuration))
+    }
+
+    func change(_ change: (inout AgentConfiguration) -> Void) {
+        next.withLock { result in
+            guard case .success(var configuration) = result else { return }
+            change(&configuration)
+            result = .success(configuration)
+        }
+    }
+
+    func fail(_ failure: RequestFailure) {
+        next.withLock { $0 = .failure(failure) }
+    }
+
+    func load() throws(RequestFailure) -> AgentConfiguration {
+        try next.withLock { $0 }.get()
+    }
+}
+
+struct FixedDiagnostics: DiagnosticsProviding {
+    func checks() async -> [DiagnosticCheck] {
+        [
+            DiagnosticCheck(name: "memory", verdict: .good, detail: "locked"),
+            DiagnosticCheck(name: "clock", verdict: .warning, detail: "off by 40 s", remedy: "set it"),
+            DiagnosticCheck(name: "disk", verdict: .bad, detail: "read-only"),
+        ]
+    }
+}
+
+struct NoCommands: CommandRunning {
+    func run(
+        _ command: [String],
+        environment: [String: String],
+        timeLimit: Duration
+    ) async throws(CommandFailure) -> CommandResult {
+        throw CommandFailure(message: "unexpected: \(command)")
+    }
+}

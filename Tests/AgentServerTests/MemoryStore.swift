@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Synchronization
+import TestSupport
+import TokenCore
+
+@testable import AgentServer
+
+/// A store in memory behind the whole port: ``FakeStore`` for the sessions, a passphrase for the lock.
+final class MemoryStore: StoreControlling {
+    let disk = FakeStore()
+    private let vault: Vault
+    private let passphrase = "open sesame"
+    private let locked = Mutex(false)
+    private let sealed = Mutex<[SessionName: [SecretID: [UInt8]]]>([:])
+    private let lost = Mutex<[StoredSession]>([])
+
+    init(vault: Vault) {
+        self.vault = vault
+    }
+
+    /// Adds a session whose record can not be read.
+    func lose(_ name: SessionName, _ reason: EndReason, message: String) {
+        lost.withLock { $0.append(StoredSession(name: name, content: .lost(reason, message: message))) }
+    }
+
+    func reserve(
+        _ session: SessionName,
+        _ attempt: AttemptNumber,
+        _ snapshot: SessionSnapshot
+    ) throws(StorageFailure) {
+        try disk.reserve(session, attempt, snapshot)
+    }
+
+    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+        let bytes = Dictionary(
+            uniqueKeysWithValues: snapshot.secrets.map { id in
+                (id, (try? vault.open(id) { Array($0) }) ?? [])
+            }
+        )
+        sealed.withLock { $0[session] = bytes }
+        return disk.commit(session, snapshot)
+    }
+
+    func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
+        disk.release(session, snapshot, answered: answered)
+    }
+
+    func forget(_ session: SessionName) throws(StorageFailure) {
+        try disk.forget(session)
+    }
+
+    func vaultStatus() -> VaultStatus {
+        VaultStatus(
+            state: locked.withLock { $0 } ? .locked : .unlocked,
+            vaultID: "00ff",
+            epoch: 1,
+            slots: [VaultStatus.Slot(index: 0, type: "passphrase", detail: "")]
+        )
+    }
+
+    func loadSessions() -> [StoredSession] {
+        let found = disk.records.map { name, snapshot in
+            StoredSession(name: name, content: .record(reseal(snapshot, of: name), interrupted: false))
+        }
+        return found + lost.withLock { $0 }
+    }
+
+    /// The vault has other names for the same secrets after it was locked.
+    private func reseal(_ snapshot: SessionSnapshot, of name: SessionName) -> SessionSnapshot {
+        let bytes = sealed.withLock { $0[name] ?? [:] }
+        var snapshot = snapshot
+        for (variant, token) in snapshot.tokens {
+            snapshot.tokens[variant]?.secret = seal(bytes[token.secret] ?? [], as: .accessToken)
+        }
+        if case .refreshToken(let id) = snapshot.renewal {
+            snapshot.renewal = .refreshToken(seal(bytes[id] ?? [], as: .refreshToken))
+        }
+        return snapshot
+    }
+
+    private func seal(_ bytes: [UInt8], as kind: SecretKind) -> SecretID {
+        (try? bytes.withUnsafeBytes { try vault.seal($0, as: kind) }) ?? SecretID(rawValue: 0)
+    }
+
+    func lock() {
+        locked.withLock { $0 = true }
+        vault.lock()
+    }
+
+    func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
+        guard let passphrase else { throw .passphraseNeeded }
+        guard passphrase == Array(self.passphrase.utf8) else { throw .wrongKey }
+        try? vault.unlock()
+        locked.withLock { $0 = false }
+    }
+
+    func initialize(_ slot: SlotRequest) throws(StoreRefusal) {
+        throw .notPossible("sessions are stored")
+    }
+
+    func addSlot(_ slot: SlotRequest) throws(StoreRefusal) {}
+
+    func removeSlot(_ index: Int) throws(StoreRefusal) {
+        throw .notPossible("slot \(index) is the last")
+    }
+
+    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal) {
+        guard old == Array(passphrase.utf8) else { throw .wrongKey }
+    }
+
+    func rekey() throws(StoreRefusal) {
+        throw .failed("no room left on the device")
+    }
+}

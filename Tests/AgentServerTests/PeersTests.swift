@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import AgentServer
+
+/// What peers can do to the agent: nothing that others notice.
+@Suite(.timeLimit(.minutes(2)))
+struct PeersTests {
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    func `a peer of another user is refused before a byte is read`() async throws {
+        let agent = try await AgentHarness()
+        // Everything but the peer check would let it in.
+        chmod(agent.directory.path, 0o755)
+        chmod(agent.directory.path("run"), 0o755)
+        chmod(agent.path, 0o666)
+        let curl = ["curl", "-sS", "--unix-socket", agent.path, "http://tokenagent/v1"]
+        let environment = ["PATH": "/usr/local/bin:/usr/bin:/bin"]
+        let ours = try Program(curl, environment: environment)
+        let answered = try await ours.finish()
+        #expect(answered.standardOutput.contains("1.2.3"))
+        let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        let theirs = try Program(nobody + curl, environment: environment)
+        let result = try await theirs.finish()
+        #expect(result.status == 52 || result.status == 56, "connected and got nothing: \(result)")
+        #expect(result.standardOutput == "")
+        await agent.stop()
+    }
+
+    @Test func `four thousand idle connections starve nobody`() async throws {
+        let agent = try await AgentHarness()
+        let flood = try (0..<4_000).map { _ in try agent.peer() }
+        let clock = ContinuousClock()
+        var slowest = Duration.zero
+        for _ in 0..<100 {
+            let start = clock.now
+            #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
+            slowest = max(slowest, clock.now - start)
+        }
+        #expect(slowest < .seconds(2))
+        _ = flood.count
+        await agent.stop()
+    }
+
+    @Test func `peers that die at any moment leave no descriptor behind`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let request = SocketPeer.request("GET", "/v1/sessions/work/token")
+        let before = File.names(in: "/proc/self/fd").count
+        for length in 0..<1_000 {
+            let peer = try agent.peer()
+            try peer.send(String(request.prefix(length % (request.count + 1))))
+            if length % 3 == 0 { peer.leave() }
+        }
+        #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
+        #expect(try await Polling.until { File.names(in: "/proc/self/fd").count < before + 50 })
+        await agent.stop()
+    }
+
+    @Test func `a flood of pipelined requests is answered in order`() async throws {
+        let agent = try await AgentHarness()
+        let peer = try agent.peer()
+        let targets = (0..<300).map { $0 % 2 == 0 ? "/v1" : "/v1/sessions" }
+        let flood = targets.map { SocketPeer.request("GET", $0) }.joined()
+        let sending = Task.detached { try peer.send(flood) }
+        for target in targets {
+            let body = try await peer.answer().body
+            #expect(body.hasPrefix(target == "/v1" ? "{\"version\"" : "{\"sessions\""))
+        }
+        try await sending.value
+        await agent.stop()
+    }
+
+    @Test func `a peer that sends without reading is stopped while others are served`() async throws {
+        let agent = try await AgentHarness()
+        let greedy = try agent.peer()
+        greedy.setNonBlocking()
+        let request = SocketPeer.request("GET", "/v1/sessions")
+        var sent = 0
+        // Until the agent takes no more: then both buffers are full.
+        while (try? greedy.send(request)) != nil, sent < 100_000 { sent += 1 }
+        #expect(sent < 100_000)
+        #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
+        await agent.stop()
+    }
+
+    @Test func `when descriptors run out the agent serves on and recovers`() async {
+        await #expect(processExitsWith: .success) {
+            let agent = try await AgentHarness()
+            let kept = try agent.peer()
+            _ = try await kept.exchange("GET", "/v1")
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let highest = File.names(in: "/proc/self/fd").compactMap { Int($0) }.max() ?? 0
+            limit.rlim_cur = rlim_t(highest + 3)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var spare: [CInt] = []
+            while case let descriptor = dup(0), descriptor >= 0 { spare.append(descriptor) }
+            // One descriptor for the peer's end, none for the agent's.
+            close(spare.removeLast())
+            let late = try agent.peer()
+            let before = PeersTests.processorTime
+            try await Task.sleep(for: .seconds(1))
+            precondition(PeersTests.processorTime - before < .milliseconds(200))
+            let served = try await kept.exchange("GET", "/v1").status
+            precondition(served == 200)
+            for descriptor in spare { close(descriptor) }
+            let start = ContinuousClock.now
+            let recovered = try await late.exchange("GET", "/v1").status
+            precondition(recovered == 200)
+            precondition(ContinuousClock.now - start < .seconds(1))
+            exit(0)
+        }
+    }
+
+    @Test func `a socket file that was removed is made again`() async throws {
+        let agent = try await AgentHarness()
+        unlink(agent.path)
+        #expect(throws: SystemFailure.self) { try agent.peer() }
+        await agent.runtime.housekeep()
+        #expect(try await Polling.until { (try? agent.peer()) != nil })
+        #expect(File.mode(agent.path) == 0o600)
+        #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
+        await agent.stop()
+        #expect(!File.exists(agent.path))
+    }
+
+    /// What this process has used of the processors.
+    private static var processorTime: Duration {
+        var used = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &used)
+        return .seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec)
+            + .microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec)
+    }
+}

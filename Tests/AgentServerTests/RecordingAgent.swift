@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+
+@testable import AgentServer
+
+/// Writes down what connections hand in, and answers at once only if told to.
+final class RecordingAgent: RequestAnswering, @unchecked Sendable {
+    // Unchecked: used on the one thread of an embedded event loop.
+    private(set) var received: [(request: HTTPRequest, connection: Connection)] = []
+    private(set) var left = 0
+    /// `nil`: requests stay unanswered until the test answers them.
+    var answer: Answer? = .json(["ok": true])
+
+    func receive(_ request: HTTPRequest, on connection: Connection) {
+        received.append((request, connection))
+        if let answer { connection.answer(answer) }
+    }
+
+    func peerLeft(_ connection: Connection) {
+        left += 1
+    }
+}
