@@ -207,6 +207,11 @@ let package = Package(
             swiftSettings: testing
         ),
         .testTarget(
+            name: "TokenctlTests",
+            dependencies: ["AgentProtocol", "StrictJSON", "TestSupport", "tokenctl"],
+            swiftSettings: testing
+        ),
+        .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenagent", "tokenctl",

@@ -69,7 +69,7 @@ extension AgentError {
 extension FailureCode {
     /// The code an answer without error JSON stands for.
     fileprivate init(httpStatus: Int) {
-        self = FailureCode.allCases.first { $0 != .internal && $0.httpStatus == httpStatus } ?? .internal
+        self = FailureCode.allCases.first { $0.httpStatus == httpStatus } ?? .internal
     }
 }
 

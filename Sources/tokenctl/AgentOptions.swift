@@ -17,14 +17,22 @@ struct AgentOptions: ParsableArguments {
     var endpoint: AgentEndpoint { AgentEndpoint(socket: socket, mayStartAgent: refusesAutostart == false) }
 }
 
-/// The argument that names a session, completed with the names the agent knows.
-extension ArgumentHelp {
-    static let sessionName = ArgumentHelp("The session, as the configuration names it.", valueName: "name")
+/// The name of a session on the command line: not empty; the agent knows which exist.
+struct SessionArgument: ExpressibleByArgument {
+    let name: String
+
+    init?(argument: String) {
+        guard argument.isEmpty == false else { return nil }
+        name = argument
+    }
+
+    static var defaultCompletionKind: CompletionKind {
+        .shellCommand("tokenctl list --no-autostart 2>/dev/null")
+    }
 }
 
-extension CompletionKind {
-    /// Completes with the sessions of a running agent.
-    static var sessions: CompletionKind { .shellCommand("tokenctl list --no-autostart 2>/dev/null") }
+extension ArgumentHelp {
+    static let sessionName = ArgumentHelp("The session, as the configuration names it.", valueName: "name")
 }
 
 /// A duration on the command line, where a bare number means seconds.

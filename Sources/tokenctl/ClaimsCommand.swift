@@ -12,8 +12,8 @@ struct ClaimsCommand: ParsableCommand {
         discussion: "The signature is not checked: this is for reading, not for deciding."
     )
 
-    @Argument(help: .sessionName, completion: .sessions)
-    var name: String
+    @Argument(help: .sessionName)
+    var session: SessionArgument
 
     @Flag(name: .customLong("id-token"), help: "Show the ID token's claims instead.")
     var wantsIDToken = false
@@ -21,17 +21,17 @@ struct ClaimsCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let demand = TokenDemand(session: name, wantsIDToken: wantsIDToken)
+        let demand = TokenDemand(session: session.name, wantsIDToken: wantsIDToken)
         let answer: JSONObject
         do {
             answer = try agent.endpoint.object(demand.request(plainText: false), timeout: demand.patience)
         } catch {
-            throw error.about(name)
+            throw error.about(session.name)
         }
         let kind = wantsIDToken ? "ID token" : "access token"
         guard let token = answer["access_token"]?.string ?? answer["id_token"]?.string,
             let decoded = UnverifiedJWT(token)
-        else { throw AgentError(.internal, "the \(kind) of \(name) is not a JWT that can be read") }
+        else { throw AgentError(.internal, "the \(kind) of \(session.name) is not a JWT that can be read") }
         try agent.wantsJSON ? printJSON(decoded) : printText(decoded, kind)
     }
 
@@ -41,7 +41,7 @@ struct ClaimsCommand: ParsableCommand {
     }
 
     private func printText(_ token: UnverifiedJWT, _ kind: String) throws(AgentError) {
-        try StandardOutput.line("# \(kind) of \(name), NOT VERIFIED")
+        try StandardOutput.line("# \(kind) of \(session.name), NOT VERIFIED")
         let members = token.claims.object?.members ?? []
         let width = members.map { TerminalText.escaped($0.name).utf8.count }.max() ?? 0
         for member in members {

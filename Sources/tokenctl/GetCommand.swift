@@ -15,8 +15,8 @@ struct GetCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: .sessionName, completion: .sessions)
-    var name: String
+    @Argument(help: .sessionName)
+    var session: SessionArgument
 
     @Option(name: .customLong("min-valid"), help: ArgumentHelp("Least life left.", valueName: "duration"))
     var minimumValidity: DurationArgument?
@@ -61,7 +61,7 @@ struct GetCommand: ParsableCommand {
 
     func run() throws {
         let demand = TokenDemand(
-            session: name,
+            session: session.name,
             minimumValidity: minimumValidity?.duration,
             timeout: doesNotWait ? .zero : timeout?.duration,
             scopes: scopes,

@@ -8,7 +8,9 @@ extension GetOrder {
     /// Answers nil for anything it is not sure about, such as `--help` or a wrong option: the argument parser knows
     /// what to say then.
     init?(reading arguments: [String]) {
-        guard arguments.first == "get" else { return nil }
+        guard arguments.first == "get",
+            arguments.count(where: { $0 == "--json" || $0.hasPrefix("--format") }) < 2
+        else { return nil }
         self.init(demand: TokenDemand(session: ""))
         var rest = arguments.dropFirst()
         while let argument = rest.popFirst() {

@@ -24,8 +24,8 @@ struct LoginCommand: ParsableCommand {
         case `import`
     }
 
-    @Argument(help: .sessionName, completion: .sessions)
-    var name: String
+    @Argument(help: .sessionName)
+    var session: SessionArgument
 
     @Option(help: "How to log in, instead of what the configuration says.")
     var flow: Flow?
@@ -63,7 +63,7 @@ struct LoginCommand: ParsableCommand {
         var request = try request()
         defer { request.wipeBody() }
         let conversation = LoginConversation(
-            session: name,
+            session: session.name,
             opensBrowser: opensNoBrowser == false && pastesRedirect == false,
             isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
@@ -71,7 +71,7 @@ struct LoginCommand: ParsableCommand {
         do {
             try conversation.run(request)
         } catch {
-            throw error.about(name)
+            throw error.about(session.name)
         }
     }
 
@@ -82,7 +82,7 @@ struct LoginCommand: ParsableCommand {
         if let username { body.add("username", .string(username)) }
         if readsPassword { body.add("secret", secret: try StandardInput.secret("password")) }
         if readsRefreshToken { body.add("secret", secret: try StandardInput.secret("refresh token")) }
-        return AgentRequest(.post, "sessions", name, "login", body: body.finished())
+        return AgentRequest(.post, "sessions", session.name, "login", body: body.finished())
     }
 
     private var impliedFlow: Flow? {

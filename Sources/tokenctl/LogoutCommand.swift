@@ -12,8 +12,8 @@ struct LogoutCommand: ParsableCommand {
         discussion: "The tokens are forgotten here even when the server can not be reached."
     )
 
-    @Argument(help: .sessionName, completion: .sessions)
-    var name: String?
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
 
     @Flag(help: "Log out of every session.")
     var all = false
@@ -24,21 +24,21 @@ struct LogoutCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard (name == nil) == all else { throw ValidationError("give either a session or --all") }
+        guard (session == nil) == all else { throw ValidationError("give either a session or --all") }
     }
 
     func run() throws {
-        guard let name else { return try logOutOfAll() }
-        try logOut(of: name)
+        guard let session else { return try logOutOfAll() }
+        try logOut(of: session.name)
     }
 
     /// Goes on after a failure and reports the first one.
     private func logOutOfAll() throws {
         let answer = try agent.endpoint.object(AgentRequest(.get, "sessions"))
         var failure: AgentError?
-        for session in answer.sessions.map(SessionStatus.init) where session.state != "logged_out" {
+        for known in answer.sessions.map(SessionStatus.init) where known.state != "logged_out" {
             do {
-                try logOut(of: session.name)
+                try logOut(of: known.name)
             } catch {
                 failure = failure ?? error
             }

@@ -15,8 +15,8 @@ struct RefreshCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: .sessionName, completion: .sessions)
-    var name: String
+    @Argument(help: .sessionName)
+    var session: SessionArgument
 
     @Flag(name: .customLong("rejected-stdin"), help: "Read the refused token from standard input.")
     var readsRejectedToken = false
@@ -26,13 +26,13 @@ struct RefreshCommand: ParsableCommand {
     func run() throws {
         var body = JSONBody()
         if readsRejectedToken { body.add("rejected_token", secret: try StandardInput.secret("token")) }
-        var request = AgentRequest(.post, "sessions", name, "refresh", body: body.finished())
+        var request = AgentRequest(.post, "sessions", session.name, "refresh", body: body.finished())
         defer { request.wipeBody() }
         let answer: JSONObject
         do {
             answer = try agent.endpoint.object(request, timeout: .seconds(305))
         } catch {
-            throw error.about(name)
+            throw error.about(session.name)
         }
         if agent.wantsJSON { try StandardOutput.json(.object(answer)) }
     }

@@ -12,8 +12,8 @@ struct StatusCommand: ParsableCommand {
         discussion: "With --watch the display is kept up to date until Ctrl-C."
     )
 
-    @Argument(help: .sessionName, completion: .sessions)
-    var name: String?
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
 
     @Flag(help: "Keep the display up to date.")
     var watch = false
@@ -21,7 +21,7 @@ struct StatusCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let report = StatusReport(session: name, isJSON: agent.wantsJSON, endpoint: agent.endpoint)
+        let report = StatusReport(session: session?.name, isJSON: agent.wantsJSON, endpoint: agent.endpoint)
         if watch {
             try StatusWatch(report: report).run()
         } else {

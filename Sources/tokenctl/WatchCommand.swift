@@ -14,8 +14,8 @@ struct WatchCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: .sessionName, completion: .sessions)
-    var name: String?
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
 
     @OptionGroup var agent: AgentOptions
 
@@ -25,8 +25,8 @@ struct WatchCommand: ParsableCommand {
             guard let event = try? JSONValue(parsing: line) else {
                 throw AgentError(.internal, "the agent sent an event that is not JSON")
             }
-            let session = event.object?["session"]?.string
-            guard name == nil || session == nil || session == name else { continue }
+            let about = event.object?["session"]?.string
+            guard session == nil || about == nil || about == session?.name else { continue }
             try StandardOutput.json(event)
         }
         throw AgentError(.noAgent, "the agent has ended")

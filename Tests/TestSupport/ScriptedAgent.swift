@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A server at a socket of its own that says exactly what a test tells it to, also nonsense.
+package final class ScriptedAgent: Sendable {
+    /// What the server does on one connection, one step after the other; then it closes.
+    package enum Step: Sendable {
+        /// Reads one whole request.
+        case read
+        /// Sends bytes.
+        case send([UInt8])
+        /// Keeps the connection open, and silent, until the peer leaves.
+        case hang
+    }
+
+    package let socket: String
+    private let directory: TemporaryDirectory
+    private let listener: Int32
+    private let received = Mutex<[String]>([])
+
+    /// Listens, and plays one script per connection; the last script is played for all that follow.
+    package init(_ scripts: [[Step]]) throws {
+        directory = try TemporaryDirectory()
+        socket = directory.path("agent.sock")
+        listener = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: socket.utf8) }
+        let bound = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard bound == 0, listen(listener, 16) == 0 else { throw SystemFailure("listen at \(socket)") }
+        DispatchQueue(label: "scripted agent").async { [self] in serve(scripts) }
+    }
+
+    /// Plays one script for every connection.
+    package convenience init(_ steps: Step...) throws {
+        try self.init([steps])
+    }
+
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    /// The requests so far, each with its head and body as they came.
+    package var requests: [String] { received.withLock(\.self) }
+
+    /// Keeps this object alive until every script was played once.
+    private func serve(_ scripts: [[Step]]) {
+        for script in scripts { answer(script) }
+        guard let last = scripts.last else { return }
+        DispatchQueue(label: "scripted agent").async { [listener, weak self] in
+            while true {
+                let peer = accept(listener, nil, nil)
+                guard peer >= 0 else { return }
+                self?.play(last, peer)
+                close(peer)
+            }
+        }
+    }
+
+    private func answer(_ script: [Step]) {
+        let peer = accept(listener, nil, nil)
+        guard peer >= 0 else { return }
+        play(script, peer)
+        close(peer)
+    }
+
+    private func play(_ script: [Step], _ peer: Int32) {
+        for step in script {
+            switch step {
+            case .read:
+                guard let request = ScriptedAgent.readRequest(peer) else { return }
+                received.withLock { $0.append(request) }
+            case .send(let bytes):
+                _ = bytes.withUnsafeBytes { send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            case .hang:
+                while ScriptedAgent.readByte(peer) != nil {}
+            }
+        }
+    }
+
+    private static func readRequest(_ peer: Int32) -> String? {
+        var bytes: [UInt8] = []
+        while bytes.suffix(4) != [13, 10, 13, 10] {
+            guard let byte = readByte(peer) else { return nil }
+            bytes.append(byte)
+        }
+        let head = String(decoding: bytes, as: UTF8.self)
+        let length = head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }
+        for _ in 0..<(length.flatMap { Int($0.dropFirst(16)) } ?? 0) {
+            guard let byte = readByte(peer) else { return nil }
+            bytes.append(byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func readByte(_ peer: Int32) -> UInt8? {
+        var byte: UInt8 = 0
+        return recv(peer, &byte, 1, 0) == 1 ? byte : nil
+    }
+}
+
+extension ScriptedAgent.Step {
+    /// Sends an answer with a body of known length.
+    package static func answer(
+        _ body: String,
+        status: Int = 200,
+        type: String = "application/json",
+        header: String = ""
+    ) -> Self {
+        let head =
+            "HTTP/1.1 \(status) X\r\nContent-Type: \(type)\r\n\(header)Content-Length: \(body.utf8.count)\r\n"
+        return .send(Array((head + "\r\n" + body).utf8))
+    }
+
+    /// Sends the head of an answer that ends with the connection, and lines after it.
+    package static func lines(_ lines: String...) -> Self {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"
+        return .send(Array((head + lines.map { $0 + "\n" }.joined()).utf8))
+    }
+}

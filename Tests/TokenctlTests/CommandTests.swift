@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TestSupport
+import Testing
+
+@Suite struct `The other commands` {
+    private static let session = #"""
+        {"session":"work","state":"retrying","kind":"oidc","issuer":"https://id.example.com","expires_at":1700000000,\#
+        "expires_in":3540,"next_refresh_in":30,"scope":["a","b"],"rotation":"rotates","storage":"durable",\#
+        "refreshes":3,"failures":{"network":2},"last_error":{"class":"network","message":"no route","at":1700000000},\#
+        "remedy":"check the network"}
+        """#
+
+    @Test func `status shows a row per session`() async throws {
+        let tokenctl = try TokenctlRun(.read, .answer(#"{"sessions":[\#(Self.session)]}"#))
+        let result = try await tokenctl("status")
+        #expect(
+            result.standardOutput == """
+                SESSION  STATE     EXPIRES  NEXT REFRESH  NOTE
+                work     retrying  in 59m   in 30s        no route; check the network
+
+                """
+        )
+        #expect(result.status == 0 && result.standardError.isEmpty)
+    }
+
+    @Test func `status of one session shows everything`() async throws {
+        let tokenctl = try TokenctlRun(.read, .answer(Self.session))
+        let result = try await tokenctl("status", "work")
+        for line in [
+            "session     work", "expires     2023-11-14T22:13:20Z (in 59m)", "scopes      a b",
+        ] {
+            #expect(result.standardOutput.contains(line + "\n"))
+        }
+        #expect(result.standardOutput.contains("last error  network: no route ("))
+        #expect(tokenctl.agent.requests.first?.hasPrefix("GET /v1/sessions/work ") == true)
+    }
+
+    @Test func `what servers wrote can not drive the terminal`() async throws {
+        let nasty = #"\u001b]0;x\u0007\u001b[2J\u009b1A\r\u202e\#(String(repeating: "x", count: 5000))"#
+        let body =
+            #"{"session":"work","state":"ready","last_error":{"code":"\#(nasty)","message":"\#(nasty)"}}"#
+        for arguments in [["status"], ["status", "work"], ["status", "work", "--json"], ["list"]] {
+            let answer = arguments.contains("work") ? body : #"{"sessions":[\#(body)]}"#
+            let agent = try ScriptedAgent(.read, .answer(answer))
+            let result = try await Program.run(
+                [BuiltPrograms.client] + arguments,
+                environment: ["TOKENAGENT_SOCK": agent.socket]
+            )
+            #expect(result.status == 0)
+            #expect(result.standardOutput.utf8.allSatisfy { $0 == 0x0A || (0x20..<0x7F).contains($0) })
+            guard arguments.contains("--json") == false else { continue }
+            #expect(result.standardOutput.split(separator: "\n").allSatisfy { $0.utf8.count <= 700 })
+        }
+    }
+
+    @Test func `an error message of a server is one printable line of bounded length`() async throws {
+        let body =
+            #"{"error":{"code":"internal","message":"a\u001b[31mb\r\nc\u202e\#(String(repeating: "x", count: 9999))"}}"#
+        let tokenctl = try TokenctlRun(.read, .answer(body, status: 500))
+        let error = try await tokenctl("status").standardError
+        #expect(error.utf8.dropLast().allSatisfy { (0x20..<0x7F).contains($0) })
+        #expect(error.utf8.count < 600)
+    }
+
+    @Test func `list prints names`() async throws {
+        let tokenctl = try TokenctlRun(.read, .answer(#"{"sessions":[{"session":"a"},{"session":"b"}]}"#))
+        #expect(try await tokenctl("list").standardOutput == "a\nb\n")
+    }
+
+    @Test func `watch prints the events of one session`() async throws {
+        let events = ["work", "other"].map { #"{"event":"refreshed","session":"\#($0)","time":1}"# }
+        let tokenctl = try TokenctlRun(.read, .lines(events[0], events[1], #"{"event":"locked","time":2}"#))
+        let result = try await tokenctl("watch", "work")
+        #expect(result.standardOutput == events[0] + "\n" + #"{"event":"locked","time":2}"# + "\n")
+        #expect(result.status == 3)
+    }
+
+    @Test func `claims are decoded and marked as not verified`() async throws {
+        // {"alg":"none"} . {"sub":"me","exp":1700000000}
+        let token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJtZSIsImV4cCI6MTcwMDAwMDAwMH0.c2ln"
+        let tokenctl = try TokenctlRun(.read, .answer(#"{"access_token":"\#(token)","expires_at":1}"#))
+        let text = try await tokenctl("claims", "work").standardOutput
+        #expect(
+            text.hasPrefix(
+                "# access token of work, NOT VERIFIED\nsub  me\nexp  1700000000 (2023-11-14T22:13:20Z,"
+            )
+        )
+        let object = try JSONValue(
+            parsing: try await tokenctl("claims", "work", "--json").standardOutput.utf8
+        ).object
+        #expect(object?["verified"]?.bool == false)
+        #expect(object?["claims"]?.object?["sub"]?.string == "me")
+    }
+
+    @Test(arguments: ["opaque", "a.b", "a.b.c.d.e", "eyJ9.eyJ9.x"])
+    func `a token that is not a JWT has no claims`(token: String) async throws {
+        let tokenctl = try TokenctlRun(.read, .answer(#"{"access_token":"\#(token)","expires_at":1}"#))
+        let result = try await tokenctl("claims", "work")
+        #expect(result.status == 1 && result.standardOutput.isEmpty)
+        #expect(result.standardError == "tokenctl: the access token of work is not a JWT that can be read\n")
+    }
+
+    @Test(arguments: [
+        (["logout", "work"], "POST /v1/sessions/work/logout", #"{"local":false}"#),
+        (["logout", "work", "--local"], "POST /v1/sessions/work/logout", #"{"local":true}"#),
+        (["refresh", "work"], "POST /v1/sessions/work/refresh", "{}"), (["lock"], "POST /v1/lock", ""),
+        (["shutdown"], "POST /v1/shutdown", ""), (["vault", "rekey"], "POST /v1/vault/rekey", ""),
+        (["vault", "slots", "remove", "2"], "DELETE /v1/vault/slots/2", ""),
+        (
+            ["vault", "init", "--type", "keyfile", "--path", "/k"], "POST /v1/vault/init",
+            #"{"type":"keyfile","path":"/k"}"#
+        ),
+        (
+            ["vault", "slots", "add", "--type", "command", "--", "pass", "show", "x"], "POST /v1/vault/slots",
+            #"{"type":"command","command":["pass","show","x"]}"#
+        ),
+    ])
+    func `a command is one request and silent`(arguments: [String], line: String, body: String) async throws {
+        let agent = try ScriptedAgent(.read, .answer("{}"))
+        let result = try await Program.run(
+            [BuiltPrograms.client] + arguments,
+            environment: ["TOKENAGENT_SOCK": agent.socket]
+        )
+        #expect(result.all == (0, "", ""))
+        #expect(agent.requests.count == 1)
+        #expect(agent.requests.first?.hasPrefix(line + " HTTP/1.1\r\n") == true)
+        #expect(agent.requests.first?.hasSuffix("\r\n\r\n" + body) == true)
+    }
+
+    @Test func `logging out of all goes on after a failure and reports it`() async throws {
+        let sessions =
+            #"{"sessions":[{"session":"a","state":"ready"},{"session":"b","state":"logged_out"},{"session":"c","state":"ready"}]}"#
+        let failed = #"{"error":{"code":"temporarily_unavailable","message":"no answer"}}"#
+        let tokenctl = try TokenctlRun(connections: [
+            [.read, .answer(sessions)], [.read, .answer(failed, status: 503)], [.read, .answer("{}")],
+        ])
+        let result = try await tokenctl("logout", "--all")
+        #expect(result.status == 5)
+        let asked = tokenctl.agent.requests.map { $0.prefix { $0 != "\r\n" } }
+        #expect(asked.dropFirst().map { $0.split(separator: "/")[3] } == ["a", "c"])
+    }
+
+    @Test func `passphrases from standard input go where they belong`() async throws {
+        let tokenctl = try TokenctlRun(.read, .answer("{}"))
+        _ = try await tokenctl("unlock", "--passphrase-stdin", input: "pass phrase\n")
+        _ = try await tokenctl("vault", "passwd", "--passphrase-stdin", input: "old one\nnew one\n")
+        _ = try await tokenctl("vault", "init", "--passphrase-stdin", input: "first\n")
+        _ = try await tokenctl("refresh", "work", "--rejected-stdin", input: "AT\n")
+        #expect(
+            tokenctl.agent.requests.map { $0.split(separator: "\r\n\r\n").last } == [
+                #"{"passphrase":"pass phrase"}"#, #"{"old":"old one","new":"new one"}"#,
+                #"{"type":"passphrase","passphrase":"first"}"#, #"{"rejected_token":"AT"}"#,
+            ]
+        )
+    }
+
+    @Test func `doctor fails when a check does`() async throws {
+        let about = #"{"version":"9.9","api":1,"pid":7,"uptime":61,"locked":true,"sessions":1}"#
+        let checks =
+            #"{"checks":[{"name":"store","ok":true,"detail":"fine"},{"name":"issuer","ok":false,"detail":"x","remedy":"y"}]}"#
+        let tokenctl = try TokenctlRun(.read, .answer(about), .read, .answer(checks))
+        let result = try await tokenctl("doctor")
+        #expect(result.status == 1)
+        for line in [
+            "ok       agent: process 7, running for 1m 1s",
+            "warning  lock: the agent is locked; run: tokenctl unlock",
+            "ok       store: fine", "problem  issuer: x; y",
+        ] {
+            #expect(result.standardOutput.contains(line + "\n"))
+        }
+    }
+
+    @Test(arguments: [
+        ["--help"], ["get", "--help"], ["login", "-h"], ["help", "status"],
+        ["vault", "slots", "add", "--help"],
+        ["config", "example"], ["config", "path"], ["completions", "bash"], ["completions", "zsh"],
+        ["completions", "fish"], ["version"], ["--version"],
+    ])
+    func `needs no agent`(arguments: [String]) async throws {
+        let result = try await Program.run(
+            [BuiltPrograms.client] + arguments,
+            environment: ["HOME": "/nonexistent", "TOKENAGENT_AUTOSTART": "0"]
+        )
+        #expect(result.status == 0)
+        #expect(result.standardOutput.isEmpty == false && result.standardError.isEmpty)
+    }
+
+    @Test func `the example is the one that is shipped`() async throws {
+        let result = try await Program.run([BuiltPrograms.client, "config", "example"], environment: [:])
+        #expect(
+            result.standardOutput == File.text("\(BuiltPrograms.checkout)/packaging/examples/config.toml")
+        )
+    }
+}

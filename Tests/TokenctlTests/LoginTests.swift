@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import StrictJSON
+import TestSupport
+import Testing
+
+@Suite struct `tokenctl login` {
+    private static let done = #"{"event":"done","session":"work","expires_at":4000000000,"scope":["a"]}"#
+
+    @Test func `a browser login shows the address and says when it is done`() async throws {
+        let tokenctl = try TokenctlRun(
+            .read,
+            .lines(#"{"event":"open_url","login":"1","url":"https://id.example.com/a?b=c"}"#, Self.done)
+        )
+        let result = try await tokenctl("login", "work", "--no-browser")
+        #expect(result.status == 0)
+        #expect(result.standardError.isEmpty)
+        let lines = result.standardOutput.split(separator: "\n")
+        #expect(lines.first == "Open this address in a browser: https://id.example.com/a?b=c")
+        #expect(lines.last?.hasPrefix("Logged in to work.") == true)
+        #expect(tokenctl.agent.requests.first?.hasSuffix("\r\n\r\n{}") == true)
+    }
+
+    @Test func `the browser gets the address as one argument and no shell sees it`() async throws {
+        let scratch = try TemporaryDirectory()
+        let browser = try scratch.write(
+            "#!/bin/sh\nprintf '%s|' \"$@\" > \(scratch.path("seen"))\n",
+            to: "b",
+            mode: 0o700
+        )
+        let address = "https://id.example.com/?a=$(id)&b=c;d"
+        let event = #"{"event":"open_url","login":"1","url":"\#(address)"}"#
+        let tokenctl = try TokenctlRun(.read, .lines(event, Self.done))
+        let result = try await tokenctl("login", "work", environment: ["BROWSER": "\(browser) -x %s"])
+        #expect(result.status == 0)
+        let seen = try await Polling.value {
+            File.text(scratch.path("seen")).flatMap { $0.isEmpty ? nil : $0 }
+        }
+        #expect(seen == "-x|\(address)|")
+    }
+
+    @Test func `a device login shows address, code and how long it is good`() async throws {
+        let event = #"""
+            {"event":"user_code","login":"1","user_code":"ABCD-EFGH","verification_uri":"https://id.example.com/d",\#
+            "verification_uri_complete":"https://id.example.com/d?c=1","expires_in":600}
+            """#
+        let tokenctl = try TokenctlRun(.read, .lines(event, Self.done))
+        let result = try await tokenctl("login", "work", "--flow", "device")
+        #expect(
+            result.standardOutput.contains(
+                "https://id.example.com/d in a browser and enter the code ABCD-EFGH."
+            )
+        )
+        #expect(result.standardOutput.contains("good for 10m"))
+        #expect(tokenctl.agent.requests.first?.hasSuffix(#"{"flow":"device"}"#) == true)
+    }
+
+    @Test func `a password comes from standard input and is sent once`() async throws {
+        let tokenctl = try TokenctlRun(.read, .lines(Self.done))
+        let result = try await tokenctl(
+            "login",
+            "work",
+            "--username",
+            "me",
+            "--password-stdin",
+            input: "pass\"word\n"
+        )
+        #expect(result.status == 0)
+        #expect(
+            tokenctl.agent.requests.first?
+                .hasSuffix(#"{"flow":"password","username":"me","secret":"pass\"word"}"#) == true
+        )
+    }
+
+    @Test func `a refresh token is imported from standard input`() async throws {
+        let tokenctl = try TokenctlRun(.read, .lines(Self.done))
+        _ = try await tokenctl("login", "work", "--refresh-token-stdin", input: "RT")
+        #expect(tokenctl.agent.requests.first?.hasSuffix(#"{"flow":"import","secret":"RT"}"#) == true)
+    }
+
+    @Test(arguments: ["", "\n", "a\nb\n", "\u{7}\n"])
+    func `a password that can not be one is refused before anything is sent`(input: String) async throws {
+        let tokenctl = try TokenctlRun(.read, .lines(Self.done))
+        let result = try await tokenctl("login", "work", "--password-stdin", input: input)
+        #expect(result.status == 2)
+        #expect(tokenctl.agent.requests.isEmpty)
+    }
+
+    @Test func `a question that may be seen is answered from standard input without a terminal`() async throws
+    {
+        let need = #"{"event":"need","login":"L1","kind":"redirect","prompt":"Address","secret":false}"#
+        let tokenctl = try TokenctlRun(connections: [
+            [.read, .lines(need, Self.done)], [.read, .answer("{}")],
+        ])
+        let result = try await Program.run(
+            ["/usr/bin/setsid", "-w", BuiltPrograms.client, "login", "work", "--paste"],
+            environment: ["TOKENAGENT_SOCK": tokenctl.agent.socket],
+            input: "http://127.0.0.1/callback?code=1\n"
+        )
+        #expect(result.standardError == "")
+        #expect(result.status == 0)
+        #expect(tokenctl.agent.requests.last?.hasPrefix("POST /v1/sessions/work/login/L1 ") == true)
+        #expect(
+            tokenctl.agent.requests.last?.hasSuffix(#"{"value":"http://127.0.0.1/callback?code=1"}"#) == true
+        )
+    }
+
+    @Test func `a secret question without a terminal is refused with the option to use`() async throws {
+        let need = #"{"event":"need","login":"L1","kind":"password","prompt":"Password","secret":true}"#
+        let tokenctl = try TokenctlRun(.read, .lines(need), .hang)
+        let result = try await Program.run(
+            ["/usr/bin/setsid", "-w", BuiltPrograms.client, "login", "work"],
+            environment: ["TOKENAGENT_SOCK": tokenctl.agent.socket]
+        )
+        #expect(result.status == 2)
+        #expect(result.standardError.contains("--password-stdin"))
+    }
+
+    @Test func `a login that failed says why, with the code's status`() async throws {
+        let failed = #"{"event":"failed","error":{"code":"denied","message":"access_denied"}}"#
+        let tokenctl = try TokenctlRun(.read, .lines(failed))
+        let result = try await tokenctl("login", "work")
+        #expect(
+            result.all == (8, "", "tokenctl: access_denied\n")
+        )
+    }
+
+    @Test func `json passes the progress on, one object per line`() async throws {
+        let url = #"{"event":"open_url","login":"1","url":"https://id.example.com/"}"#
+        let tokenctl = try TokenctlRun(.read, .lines(url, Self.done))
+        let result = try await tokenctl("login", "work", "--json", "--no-browser")
+        #expect(result.standardOutput == url + "\n" + Self.done + "\n")
+    }
+
+    @Test func `an interrupt cancels by closing the connection`() async throws {
+        let tokenctl = try TokenctlRun(
+            .read,
+            .lines(#"{"event":"open_url","login":"1","url":"https://a/"}"#),
+            .hang
+        )
+        let program = try Program(
+            [BuiltPrograms.client, "login", "work", "--no-browser"],
+            environment: ["TOKENAGENT_SOCK": tokenctl.agent.socket]
+        )
+        _ = try await program.outputLine(containing: "https://a/")
+        kill(program.pid, SIGINT)
+        #expect(try await program.finish().status == 130)
+    }
+}
