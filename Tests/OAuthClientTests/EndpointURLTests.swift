@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+struct EndpointURLTests {
+    @Test(arguments: [
+        ("https://id.example", "id.example", 443, "", String?.none),
+        ("https://id.example/", "id.example", 443, "/", nil),
+        ("HTTPS://ID.example:8443/a/b?c=d", "id.example", 8_443, "/a/b", "c=d"),
+        ("https://id.example?x=1", "id.example", 443, "", "x=1"),
+        ("http://127.0.0.1:8080/t", "127.0.0.1", 8_080, "/t", nil),
+        ("http://127.9.9.9/", "127.9.9.9", 80, "/", nil), ("http://[::1]:9/", "::1", 9, "/", nil),
+        ("https://[2001:db8::1]/", "2001:db8::1", 443, "/", nil),
+        ("https://a_b.example/", "a_b.example", 443, "/", nil),
+    ])
+    func `an endpoint is taken apart`(
+        text: String,
+        host: String,
+        port: Int,
+        path: String,
+        query: String?
+    ) throws {
+        let url = try EndpointURL(text)
+        #expect(url.description == text)
+        #expect(url.host == host)
+        #expect(url.port == port)
+        #expect(url.path == path)
+        #expect(url.query == query)
+    }
+
+    @Test(arguments: [
+        ("", EndpointProblem.notAURL), ("id.example", .notAURL), ("/token", .notAURL),
+        ("//id.example/", .notAURL),
+        ("ftp://id.example/", .wrongScheme), ("file:///etc/passwd", .wrongScheme),
+        ("javascript://x/", .wrongScheme),
+        ("https://", .notAURL), ("https:///token", .notAURL), ("https://id.example:0/", .notAURL),
+        ("https://id.example:65536/", .notAURL), ("https://id.example:+1/", .notAURL),
+        ("https://id.example:x/", .notAURL),
+        ("https://id.example/#x", .hasFragment), ("https://id.example#", .hasFragment),
+        ("https://user@id.example/", .hasUserInformation),
+        ("https://user:pw@id.example/", .hasUserInformation),
+        ("https://id.example\\@evil.example/", .notAURL), ("https://id example/", .notAURL),
+        ("https://id.example/a b", .notAURL), ("https://id.example/\n", .notAURL),
+        ("https://\u{69}d.ex\u{E4}mple/", .notAURL),
+        ("https://[::1/", .notAURL), ("https://[nonsense]/", .notAURL), ("https://[::1]x/", .notAURL),
+        ("http://id.example/", .notSecure), ("http://localhost:8080/", .notSecure),
+        ("http://10.0.0.1/", .notSecure),
+        ("http://127.0.0.1.evil.example/", .notSecure), ("http://127.1/", .notSecure),
+        ("http://2130706433/", .notSecure),
+        ("http://0x7f.0.0.1/", .notSecure), ("http://[::2]/", .notSecure), ("http://0.0.0.0/", .notSecure),
+    ])
+    func `what is no safe endpoint is refused`(text: String, problem: EndpointProblem) {
+        #expect(throws: problem) { try EndpointURL(text) }
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("10.1.2.3", true), ("172.16.0.1", true), ("172.31.255.255", true),
+        ("172.32.0.1", false),
+        ("192.168.1.1", true), ("169.254.169.254", true), ("100.64.0.1", true), ("100.128.0.1", false),
+        ("0.0.0.0", true),
+        ("224.0.0.1", true), ("255.255.255.255", true), ("192.0.0.8", true), ("198.18.0.1", true),
+        ("8.8.8.8", false),
+        ("1.1.1.1", false), ("::", true), ("::1", true), ("fe80::1", true), ("fd00::1", true),
+        ("ff02::1", true),
+        ("::ffff:10.0.0.1", true), ("::ffff:8.8.8.8", false), ("64:ff9b::a00:1", true),
+        ("2001:4860:4860::8888", false),
+    ])
+    func `addresses inside private networks are known`(text: String, isInternal: Bool) throws {
+        #expect(try #require(IPAddress(text)).isInternal == isInternal)
+    }
+
+    @Test(arguments: [
+        "", "id.example", "127.1", "0x7f.0.0.1", "1.2.3", "1.2.3.4.5", "::1%eth0", "2130706433",
+    ])
+    func `what is no canonical address is none`(text: String) {
+        #expect(IPAddress(text) == nil)
+    }
+}
