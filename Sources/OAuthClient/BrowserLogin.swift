@@ -66,20 +66,21 @@ extension StandardLogin {
             throw .failed(error)
         }
         let transaction = transaction(port: listener.port)
+        // Before anybody learns the address: a browser may be back at once.
+        listener.expect(transaction)
         await conversation.tell(.openURL(transaction.address(at: url, profile: profile)))
-        let response = await wait(on: listener, for: transaction)
+        let response = await wait(on: listener)
         await listener.close()
         return (transaction, try response.get())
     }
 
     private func wait(
-        on listener: LoopbackListener,
-        for transaction: AuthorizationTransaction
+        on listener: LoopbackListener
     ) async -> Result<AuthorizationTransaction.Response, LoginStop> {
         await withTaskGroup(of: Result<AuthorizationTransaction.Response, LoginStop>.self) { group in
             group.addTask {
                 do {
-                    return .success(try await listener.response(to: transaction))
+                    return .success(try await listener.response())
                 } catch {
                     return .failure(.cancelled)
                 }

@@ -51,6 +51,7 @@ final class LoopbackListener: Sendable {
             desk.open(host: "127.0.0.1:\(port)")
             return LoopbackListener(port: port, server: server, desk: desk)
         } catch {
+            desk.close()
             let reason = (error as? IOError).map { SystemError.text($0.errnoCode) } ?? "\(error)"
             throw RefreshFailure(
                 kind: .misconfigured,
@@ -59,11 +60,15 @@ final class LoopbackListener: Sendable {
         }
     }
 
-    /// Waits for the response `transaction` accepts; everything else is turned away.
+    /// From now on takes the response `transaction` accepts; everything else is turned away.
+    func expect(_ transaction: AuthorizationTransaction) {
+        desk.expect(transaction)
+    }
+
+    /// Waits for the response of the expected transaction.
     /// - Throws: `CancellationError`.
-    func response(to transaction: AuthorizationTransaction) async throws -> AuthorizationTransaction.Response
-    {
-        try await desk.response(to: transaction)
+    func response() async throws -> AuthorizationTransaction.Response {
+        try await desk.response()
     }
 
     func close() async {
@@ -95,10 +100,12 @@ final class CallbackDesk: Sendable {
         contents.withLock { $0.host = host }
     }
 
-    func response(to transaction: AuthorizationTransaction) async throws -> AuthorizationTransaction.Response
-    {
+    func expect(_ transaction: AuthorizationTransaction) {
         contents.withLock { $0.transaction = transaction }
-        return try await withTaskCancellationHandler {
+    }
+
+    func response() async throws -> AuthorizationTransaction.Response {
+        try await withTaskCancellationHandler {
             try await promise.futureResult.get()
         } onCancel: {
             promise.fail(CancellationError())

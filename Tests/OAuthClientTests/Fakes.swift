@@ -174,7 +174,12 @@ struct Bench {
     let commands: ScriptedCommands
     let server: StandardServer
 
-    init(_ profile: ServerProfile, commands: ScriptedCommands = ScriptedCommands()) throws {
+    /// `sleep`: the clock's own, which passes at once, unless somebody else has to be waited for.
+    init(
+        _ profile: ServerProfile,
+        commands: ScriptedCommands = ScriptedCommands(),
+        sleep: Sleeping? = nil
+    ) throws {
         vault = try Vault()
         self.commands = commands
         let tools = ServerTools(
@@ -183,7 +188,7 @@ struct Bench {
             commands: commands,
             exchange: exchange,
             eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
-            sleep: clock.sleeping
+            sleep: sleep ?? clock.sleeping
         )
         server = StandardServer(profile: profile, tools: tools)
     }

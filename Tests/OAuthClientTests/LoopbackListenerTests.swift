@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+/// Attacks on the redirect listener; after each the login still completes.
+@Suite(.serialized)
+struct LoopbackListenerTests {
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+
+    /// Runs `attack` against a waiting listener, then lets the real redirect arrive.
+    func survive(
+        limits: LoopbackListener.Limits = LoopbackListener.Limits(),
+        _ attack: (OpenedAddress) async throws -> Void
+    ) async throws {
+        let listener = try await LoopbackListener.open(port: 0, on: eventLoop, limits: limits)
+        let transaction = AuthorizationTransaction(
+            redirectURI: "http://127.0.0.1:\(listener.port)/callback",
+            issuer: nil,
+            namesIssuer: false
+        )
+        let url = try EndpointURL("https://id.example/authorize")
+        let address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
+        listener.expect(transaction)
+        try await attack(address)
+        let page = try await address.redirect("code=good&state=\(address.state)")
+        #expect(page.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(try await listener.response() == .code("good"))
+        await listener.close()
+    }
+
+    static func get(_ target: String, port: Int, host: String? = nil, method: String = "GET") -> String {
+        "\(method) \(target) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(port)")\r\n\r\n"
+    }
+
+    /// Request targets and their status; `S` stands for our state.
+    @Test(arguments: [
+        ("/callback?error=x", 400), ("/callback?code=evil", 400), ("/callback?code=evil&state=", 400),
+        ("/callback?code=evil&state=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 400),
+        ("/callback?code=evil&state=S&state=S", 400),
+        ("/callback?code=evil&state=Sx", 400), ("/callback?code=%ZZ&state=S", 400),
+        ("/callback?code=%FF&state=S", 400),
+        ("/callback", 400), ("/callback?", 400), ("/favicon.ico", 404), ("/", 404),
+        ("/callback/?state=S", 404),
+        ("/Callback?state=S", 404), ("//callback?state=S", 404), ("http://127.0.0.1/callback?state=S", 404),
+        ("/callback%3Fstate=S", 404), ("*", 404),
+    ])
+    func `a request without our state changes nothing`(target: String, status: Int) async throws {
+        try await survive { address in
+            let target = target.split(separator: "=S", omittingEmptySubsequences: false)
+                .joined(separator: "=" + address.state)
+            let page = try await RawConnection.exchange(
+                port: address.port,
+                LoopbackListenerTests.get(target, port: address.port)
+            )
+            #expect(page.hasPrefix("HTTP/1.1 \(status) "))
+        }
+    }
+
+    @Test(arguments: ["POST", "HEAD", "PUT", "OPTIONS", "get", "CONNECT"])
+    func `only GET is answered`(method: String) async throws {
+        try await survive { address in
+            let request = LoopbackListenerTests.get(
+                "/callback?code=evil&state=\(address.state)",
+                port: address.port,
+                method: method
+            )
+            let page = try await RawConnection.exchange(port: address.port, request)
+            #expect(page.hasPrefix("HTTP/1.1 405 "))
+        }
+    }
+
+    /// `P` stands for our port.
+    @Test(arguments: [
+        "Host: evil.example", "Host: localhost:P", "Host: [::1]:P", "Host: 127.0.0.1", "Host: 127.0.0.1:1",
+        "Host: 127.0.0.1:P0",
+        "Host: 127.0.0.1:P\r\nHost: 127.0.0.1:P", "X-Host: 127.0.0.1:P", "Host:", "Host: 127.0.0.1:P ",
+        "Host : 127.0.0.1:P",
+        "Host: 127.0.0.1:P\r\nhost: evil.example",
+    ])
+    func `another Host is refused, even with our state`(header: String) async throws {
+        try await survive { address in
+            let header = header.split(separator: "P", omittingEmptySubsequences: false).joined(
+                separator: "\(address.port)"
+            )
+            let request = "GET /callback?code=evil&state=\(address.state) HTTP/1.1\r\n\(header)\r\n\r\n"
+            let page = try await RawConnection.exchange(port: address.port, request)
+            #expect(page.hasPrefix("HTTP/1.1 400 "))
+        }
+    }
+
+    @Test(arguments: [
+        "\r\n\r\n", "GET\r\n\r\n", "GET /callback?x\r\n\r\n",
+        "GET /callback?x HTTP/2\r\nHost: 127.0.0.1:1\r\n\r\n",
+        "\u{16}\u{3}\u{1}\r\n\r\n", "GET  /callback?x HTTP/1.1\r\n\r\n",
+        "GET /callback?\u{0}\u{1B}[31m HTTP/1.1\r\n\r\n",
+    ])
+    func `nonsense is refused`(request: String) async throws {
+        try await survive { address in
+            let page = try await RawConnection.exchange(port: address.port, request)
+            #expect(page.hasPrefix("HTTP/1.1 400 "))
+        }
+    }
+
+    @Test func `a state is accepted once`() async throws {
+        let listener = try await LoopbackListener.open(port: 0, on: eventLoop)
+        let uri = "http://127.0.0.1:\(listener.port)/callback"
+        let transaction = AuthorizationTransaction(redirectURI: uri, issuer: nil, namesIssuer: false)
+        let url = try EndpointURL("https://id.example/authorize")
+        let address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
+        listener.expect(transaction)
+        try await address.redirect("code=first&state=\(address.state)")
+        let again = try await address.redirect("code=second&state=\(address.state)")
+        #expect(again.hasPrefix("HTTP/1.1 400 "))
+        #expect(try await listener.response() == .code("first"))
+        await listener.close()
+    }
+
+    @Test func `nothing of a request is reflected, and the page can load nothing`() async throws {
+        try await survive { address in
+            for query in [
+                "code=<script>alert(1)</script>&state=%22%3E<b>", "error=<img>&error_description='\">",
+            ] {
+                let page = try await address.redirect(query)
+                #expect(!page.contains("<script>") && !page.contains("alert") && !page.contains("<img>"))
+                #expect(page.contains("Content-Security-Policy: default-src 'none'\r\n"))
+                #expect(page.contains("Referrer-Policy: no-referrer\r\n"))
+                #expect(page.contains("Cache-Control: no-store\r\n"))
+                #expect(!page.contains("Location:"))
+            }
+        }
+        #expect(
+            CallbackPage.response(status: 200).contains("Content-Security-Policy: default-src 'none'\r\n")
+        )
+    }
+
+    @Test func `a request larger than 8 KiB is refused`() async throws {
+        try await survive { address in
+            let long = "GET /callback?state=" + String(repeating: "x", count: CallbackRequest.headLimit)
+            let page = try await RawConnection.exchange(port: address.port, long)
+            #expect(page.isEmpty || page.hasPrefix("HTTP/1.1 431 "))
+        }
+    }
+
+    @Test func `connections that stall are closed and keep nobody out`() async throws {
+        try await survive(limits: LoopbackListener.Limits(perConnection: .milliseconds(200))) { address in
+            var stalled: [any Channel] = []
+            for _ in 0..<40 {
+                stalled.append(try await RawConnection.open(port: address.port, "GET /callback?code="))
+            }
+            // With every place taken the browser still gets through: the oldest connection makes room.
+            let page = try await address.redirect("code=evil&state=wrong")
+            #expect(page.hasPrefix("HTTP/1.1 400 "))
+            for channel in stalled { try await channel.closeFuture.get() }
+        }
+    }
+
+    @Test func `a thousand guesses at once find nothing`() async throws {
+        try await survive { address in
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<1_000 {
+                    group.addTask { _ = try? await address.redirect("code=evil&state=\(number)") }
+                }
+            }
+        }
+    }
+
+    @Test func `a request in pieces is put together`() async throws {
+        try await survive { address in
+            let channel = try await RawConnection.open(port: address.port, "GET /nothing HT")
+            try await channel.writeAndFlush(ByteBuffer(string: "TP/1.1\r\nHost: 127.0.0.1:\(address.port)\r"))
+                .get()
+            try await channel.writeAndFlush(ByteBuffer(string: "\n\r\n")).get()
+            try await channel.closeFuture.get()
+        }
+    }
+}

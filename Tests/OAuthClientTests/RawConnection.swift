@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import TokenCore
+
+@testable import OAuthClient
+
+/// A TCP connection to 127.0.0.1 that sends bytes as they are and reads to the end.
+enum RawConnection {
+    /// What came back until the other side closed.
+    static func exchange(port: Int, _ text: String) async throws -> String {
+        let collector = Collector()
+        let channel = try await connect(port: port, collector)
+        try? await channel.writeAndFlush(ByteBuffer(string: text)).get()
+        try await channel.closeFuture.get()
+        return try await channel.eventLoop.submit { collector.text }.get()
+    }
+
+    /// An open connection on which `text` has been sent.
+    static func open(port: Int, _ text: String) async throws -> any Channel {
+        let channel = try await connect(port: port, Collector())
+        try await channel.writeAndFlush(ByteBuffer(string: text)).get()
+        return channel
+    }
+
+    private static func connect(port: Int, _ collector: Collector) async throws -> any Channel {
+        try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { $0.pipeline.addHandler(collector) }
+            .connect(host: "127.0.0.1", port: port).get()
+    }
+
+    /// Only touched on its channel's loop.
+    private final class Collector: ChannelInboundHandler, @unchecked Sendable {
+        typealias InboundIn = ByteBuffer
+
+        var text = ""
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            text += String(buffer: unwrapInboundIn(data))
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            context.close(promise: nil)
+        }
+    }
+}
+
+/// An authorization address as the browser sees it.
+struct OpenedAddress: Sendable {
+    let endpoint: String
+    let parameters: [String: String]
+    let names: [String]
+
+    init?(_ step: LoginStep) {
+        guard case .openURL(let address) = step, let mark = address.firstIndex(of: "?"),
+            let pairs = FormEncoding.decode(address[address.index(after: mark)...])
+        else { return nil }
+        endpoint = String(address[..<mark])
+        names = pairs.map(\.name)
+        parameters = Dictionary(pairs.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    var state: String { parameters["state"] ?? "" }
+
+    var port: Int {
+        (parameters["redirect_uri"]?.split(separator: ":").last?.split(separator: "/").first).flatMap {
+            Int($0)
+        } ?? 0
+    }
+
+    /// Fetches the redirect URI with `query`, as a browser does.
+    @discardableResult
+    func redirect(_ query: String) async throws -> String {
+        let request = "GET /callback?\(query) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n"
+        return try await RawConnection.exchange(port: port, request)
+    }
+}
