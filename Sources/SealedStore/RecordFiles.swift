@@ -12,7 +12,7 @@ struct RecordFiles: Sendable {
     let lifeboats: OpenDirectory?
 
     /// A file's role, as its extension.
-    enum Role: String {
+    enum Role: String, CaseIterable {
         case record = "rec"
         case reservation = "new"
         case replacement = "alt"

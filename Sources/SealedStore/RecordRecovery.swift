@@ -73,8 +73,9 @@ struct RecordRecovery {
         dispose(of: survey)
         guard let chosen = survey.chosen else { return }
         let seen = manifest[record]
-        let isCurrent =
-            survey.isInterrupted ? chosen.header.generation > seen : chosen.header.generation >= seen
+        // The commit an intent announces gets the intent's generation, so a seen one means an old copy.
+        let isIntent = chosen.header.phase == .intent
+        let isCurrent = isIntent ? chosen.header.generation > seen : chosen.header.generation >= seen
         guard isCurrent else { return refuse(chosen, expected: seen) }
         guard let content = chosen.content else { return bury(record) }
         var entry = RecordEntry(
@@ -83,7 +84,7 @@ struct RecordRecovery {
             epoch: survey.commitEpoch ?? chosen.header.epoch
         )
         settle(&entry, survey)
-        manifest.note(record, survey.isInterrupted ? 0 : chosen.header.generation)
+        if !isIntent { manifest.note(record, chosen.header.generation) }
         keep(content, entry, interrupted: survey.isInterrupted)
     }
 
@@ -138,16 +139,19 @@ struct RecordRecovery {
         for name in survey.blank { try? files.directory.unlink(name) }
     }
 
+    /// Moves the files of an old copy aside.
     private mutating func refuse(_ record: OpenedRecord, expected: UInt64) {
         reader.discard(record)
-        let name = RecordFiles.Role.record.name(of: record.header.record)
+        let id = record.header.record
         let fault = RecordFault.rolledBack(found: record.header.generation, expected: expected)
-        var sentence = "\(files.directory.path(of: name)) \(fault.sentence) and was not used"
-        if let aside = try? RecordFiles.moveAside(name, in: files.directory) {
-            sentence += "; kept as \(aside)"
-            changedNames = true
+        for role in RecordFiles.Role.allCases where files.directory.contains(role.name(of: id)) {
+            var sentence = "\(files.directory.path(of: role.name(of: id))) \(fault.sentence) and was not used"
+            if let aside = try? RecordFiles.moveAside(role.name(of: id), in: files.directory) {
+                sentence += "; kept as \(aside)"
+                changedNames = true
+            }
+            report(.rolledBack, record.content?.session, sentence)
         }
-        report(.rolledBack, record.content?.session, sentence)
     }
 
     /// Finishes a logout that was interrupted after its tombstone.

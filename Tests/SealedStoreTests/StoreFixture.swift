@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Synchronization
+import Testing
 import TokenCore
 
 @testable import SealedStore
@@ -100,6 +101,11 @@ struct OpenStore {
             loggedInAt: WallTime(secondsSince1970: 1_799_999_000),
             tokenEndpoint: "https://id.example.com/token"
         )
+    }
+
+    /// Stores a session with this refresh token and expects that to succeed.
+    func commitDurably(_ refreshToken: String, to session: SessionName = .work) throws {
+        #expect(store.commit(session, try snapshot(refreshToken: refreshToken)) == .durable)
     }
 
     func refreshToken(of snapshot: SessionSnapshot) throws -> String? {

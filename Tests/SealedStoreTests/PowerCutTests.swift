@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Testing
+import TokenCore
+
+@testable import SealedStore
+
+/// Every state a power cut can leave behind during an operation is recovered from.
+struct PowerCutTests {
+    /// A store with one session whose refresh token is RT-1.
+    let template = StoreFixture()
+
+    init() throws {
+        let (open, _) = try template.unlocked()
+        try open.commitDurably("RT-1")
+        open.store.close()
+    }
+
+    /// What a recovered store holds.
+    struct Found: Equatable {
+        var refreshTokens: [String?]
+        var interrupted: Bool
+    }
+
+    /// Runs `operation` on an unlocked copy, cuts the power after every change and hands what recovery found to
+    /// `check`, together with whether the operation had returned.
+    func enumerate(
+        prepare: (OpenStore, SessionSnapshot) throws -> Void = { _, _ in },
+        operation: (OpenStore, SessionSnapshot) throws -> Void,
+        check: (Found, _ acknowledged: Bool) -> Void
+    ) throws -> Int {
+        let fixture = StoreFixture()
+        Disk.copy(template.statePath, to: fixture.statePath)
+        let files = RecordingFiles()
+        do {
+            let (open, loaded) = try fixture.unlocked()
+            try prepare(open, try #require(loaded.sessions.first).snapshot)
+            open.store.close()
+        }
+        let (open, loaded) = try fixture.unlocked(files)
+        var cut = PowerCut([fixture.statePath, fixture.sessionsPath])
+        let before = files.changes.count
+        try operation(open, try #require(loaded.sessions.first).snapshot)
+        let changes = files.changes[before...]
+        open.store.close()
+
+        var seen: Set<PowerCut.Image> = []
+        for step in 0...changes.count {
+            if step > 0 { cut.apply(changes[before + step - 1]) }
+            for image in cut.images where step == changes.count || seen.insert(image).inserted {
+                check(try recover(image, of: fixture), step == changes.count)
+            }
+        }
+        return seen.count
+    }
+
+    private func recover(_ image: PowerCut.Image, of original: StoreFixture) throws -> Found {
+        let fixture = StoreFixture()
+        mkdir(fixture.statePath, 0o700)
+        mkdir(fixture.sessionsPath, 0o700)
+        for (path, files) in image {
+            let target = path == original.statePath ? fixture.statePath : fixture.sessionsPath
+            for (name, bytes) in files { Disk.write(bytes, to: "\(target)/\(name)") }
+        }
+        let (open, loaded) = try fixture.unlocked()
+        defer { open.store.close() }
+        let tokens = try loaded.sessions.map { try open.refreshToken(of: $0.snapshot) }
+        return Found(refreshTokens: tokens, interrupted: loaded.sessions.contains { $0.interrupted })
+    }
+
+    @Test func `a refresh`() throws {
+        let states = try enumerate { open, old in
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.commitDurably("RT-2")
+        } check: { found, acknowledged in
+            #expect(found.refreshTokens == ["RT-2"] || !acknowledged && found.refreshTokens == ["RT-1"])
+        }
+        print("a refresh: \(states) states")
+        #expect(states >= 10)
+    }
+
+    @Test func `a reservation that was acknowledged is found as an interrupted refresh`() throws {
+        let states = try enumerate { open, old in
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        } check: { found, acknowledged in
+            #expect(found.refreshTokens == ["RT-1"])
+            #expect(found.interrupted || !acknowledged)
+        }
+        #expect(states > 5)
+    }
+
+    @Test func `the refresh after an interrupted one`() throws {
+        let states = try enumerate { open, old in
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        } operation: { open, old in
+            try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
+            try open.commitDurably("RT-2")
+        } check: { found, acknowledged in
+            #expect(
+                found.refreshTokens == ["RT-2"]
+                    || !acknowledged && found == Found(refreshTokens: ["RT-1"], interrupted: true)
+            )
+        }
+        print("a refresh after an interrupted one: \(states) states")
+        #expect(states >= 10)
+    }
+
+    @Test func `a second attempt after one without answer`() throws {
+        let states = try enumerate { open, old in
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            open.store.release(.work, old, answered: false)
+            try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
+            try open.commitDurably("RT-2")
+        } check: { found, acknowledged in
+            #expect(found.refreshTokens == ["RT-2"] || !acknowledged && found.refreshTokens == ["RT-1"])
+        }
+        #expect(states >= 10)
+    }
+
+    @Test func `a login over an existing session`() throws {
+        let states = try enumerate { open, _ in
+            try open.commitDurably("RT-2")
+        } check: { found, acknowledged in
+            #expect(found.refreshTokens == ["RT-2"] || !acknowledged && found.refreshTokens == ["RT-1"])
+        }
+        print("a login: \(states) states")
+        #expect(states > 5)
+    }
+
+    @Test func `a first login beside another session`() throws {
+        let states = try enumerate { open, _ in
+            try open.commitDurably("RT-9", to: .home)
+        } check: { found, acknowledged in
+            let tokens = found.refreshTokens.compactMap(\.self).sorted()
+            #expect(tokens == ["RT-1", "RT-9"] || !acknowledged && tokens == ["RT-1"])
+        }
+        #expect(states > 5)
+    }
+
+    @Test func `a logout`() throws {
+        let states = try enumerate { open, _ in
+            try open.store.forget(.work)
+        } check: { found, acknowledged in
+            #expect(found.refreshTokens.isEmpty || !acknowledged && found.refreshTokens == ["RT-1"])
+        }
+        print("a logout: \(states) states")
+        #expect(states > 5)
+    }
+
+    @Test func `a logout during a refresh`() throws {
+        let states = try enumerate { open, old in
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.forget(.work)
+        } check: { found, acknowledged in
+            #expect(found.refreshTokens.isEmpty || !acknowledged && found.refreshTokens == ["RT-1"])
+        }
+        #expect(states > 5)
+    }
+
+    @Test func `a new master key and the move of the records to it`() throws {
+        let states = try enumerate { open, _ in
+            try open.store.rekey()
+            open.store.maintain()
+            #expect(open.store.epoch == 2)
+        } check: { found, _ in
+            #expect(found.refreshTokens == ["RT-1"])
+        }
+        print("a rekey: \(states) states")
+        #expect(states >= 10)
+    }
+
+    @Test func `slots added and removed`() throws {
+        let secret = [UInt8](repeating: 7, count: 32)
+        let states = try enumerate { open, _ in
+            let bytes = try secret.withUnsafeBytes { try GuardedBytes(copying: $0) }
+            try open.store.addSlot(.external(.command, name: "cat\0secret", bytes))
+            try open.store.removeSlot(1)
+        } check: { found, _ in
+            #expect(found.refreshTokens == ["RT-1"])
+        }
+        #expect(states >= 10)
+    }
+}
