@@ -10,6 +10,8 @@ final class FaultyFiles: FileOperations {
     /// Which calls fail.
     enum Plan: Equatable {
         case none
+        /// Nothing fails and nothing is flushed, for tests that only need many records quickly.
+        case unflushed
         /// Only the call with this number, from 1.
         case only(Int, code: Int32)
         /// That call and every one after it.
@@ -45,7 +47,7 @@ final class FaultyFiles: FileOperations {
             state.log.append(call)
             let code: Int32? =
                 switch state.plan {
-                case .none: nil
+                case .none, .unflushed: nil
                 case .only(let number, let code): state.count == number ? code : nil
                 case .from(let number, let code): state.count >= number ? code : nil
                 case .firstCalls(let name, let count, let code):
@@ -110,6 +112,7 @@ final class FaultyFiles: FileOperations {
 
     func synchronize(_ file: Int32) throws(SystemCallError) {
         try pass("fsync")
+        guard state.withLock({ $0.plan != .unflushed }) else { return }
         try real.synchronize(file)
     }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import SealedStore
+
+/// A changed file can make unlocking neither cheap nor endless.
+struct CostLimitTests {
+    static let refused = [
+        PassphraseCost(operations: 0, memoryKiB: 65_536), PassphraseCost(operations: 1, memoryKiB: 65_536),
+        PassphraseCost(operations: 2, memoryKiB: 65_535), PassphraseCost(operations: 2, memoryKiB: 0),
+        PassphraseCost(operations: 11, memoryKiB: 65_536),
+        PassphraseCost(operations: .max, memoryKiB: 65_536),
+        PassphraseCost(operations: 3, memoryKiB: 1_048_577), PassphraseCost(operations: 3, memoryKiB: .max),
+    ]
+
+    @Test(arguments: refused)
+    func `costs out of bounds are refused before any work`(cost: PassphraseCost) throws {
+        let key = try MasterKey.random(epoch: 1)
+        let slot = KeySlot(
+            source: .passphrase,
+            stretching: .argon2id(cost, salt: .random()),
+            wrapped: [UInt8](repeating: 0, count: KeySlot.wrappedCount)
+        )
+        let bytes = VaultFile(id: .random(), epoch: 1, generation: 1, slots: [slot]).serialized(under: key)
+        let duration = ContinuousClock().measure {
+            #expect(throws: StoreError.unacceptableCost(path: "vault")) {
+                try VaultFile.parse(bytes, path: "vault")
+            }
+        }
+        #expect(duration < .milliseconds(10))
+    }
+
+    @Test(arguments: [PassphraseCost.floor, .standard, .ceiling])
+    func `costs within bounds are read`(cost: PassphraseCost) throws {
+        let key = try MasterKey.random(epoch: 1)
+        let slot = KeySlot(
+            source: .passphrase,
+            stretching: .argon2id(cost, salt: .random()),
+            wrapped: [UInt8](repeating: 0, count: KeySlot.wrappedCount)
+        )
+        let file = VaultFile(id: .random(), epoch: 1, generation: 1, slots: [slot])
+        #expect(try VaultFile.parse(file.serialized(under: key), path: "vault").0 == file)
+    }
+
+    @Test func `the standard cost is what the threat model asks for`() {
+        #expect(PassphraseCost.standard.memoryKiB >= 262_144)
+        #expect(PassphraseCost.standard.operations >= 3)
+    }
+}

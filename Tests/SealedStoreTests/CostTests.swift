@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import SealedStore
+
+/// What the store costs; the figures are printed, and only bounds that no machine should miss are asserted.
+@Suite(.serialized)
+struct CostTests {
+    let fixture = StoreFixture()
+
+    @Test func `ten thousand sessions are read within seconds`() throws {
+        let files = FaultyFiles()
+        let (first, _) = try fixture.unlocked(files)
+        files.arm(.unflushed)
+        let access = String(repeating: "a", count: 1200)
+        for number in 0..<10_000 {
+            let snapshot = try first.snapshot(refreshToken: "RT-\(number)", accessToken: access)
+            #expect(first.store.commit(.named("s\(number)"), snapshot) == .durable)
+        }
+        first.store.close()
+
+        let second = try fixture.open()
+        var count = 0
+        let duration = try ContinuousClock().measure {
+            count = try second.store.unlockAutomatically().sessions.count
+        }
+        print("10,000 sessions read in \(duration)")
+        #expect(count == 10_000)
+        #expect(duration < .seconds(10))
+    }
+
+    @Test func `a durable refresh costs milliseconds`() throws {
+        let (open, _) = try fixture.unlocked()
+        let access = String(repeating: "a", count: 1200)
+        let snapshots = try (0..<100).map { try open.snapshot(refreshToken: "RT-\($0)", accessToken: access) }
+        #expect(open.store.commit(.work, snapshots[0]) == .durable)
+        var durations: [Duration] = []
+        for (old, new) in zip(snapshots, snapshots.dropFirst()) {
+            durations.append(
+                try ContinuousClock().measure {
+                    try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+                    #expect(open.store.commit(.work, new) == .durable)
+                }
+            )
+        }
+        durations.sort()
+        print("reserve and commit: median \(durations[durations.count / 2]), 99 % \(durations[98])")
+        #expect(durations[durations.count / 2] < .milliseconds(100))
+    }
+}
