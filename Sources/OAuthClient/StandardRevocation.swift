@@ -122,7 +122,7 @@ extension RevocationOutcome {
     fileprivate init(_ failure: RefreshFailure) {
         switch failure.kind {
         case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage: self = .failed(failure)
-        case .grantDead, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
+        case .grantDead, .sessionOver, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
             .identityChanged:
             self = .refused(failure)
         }

@@ -32,6 +32,8 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case busy
     /// `invalid_grant` and its like: the authorization server itself says that the grant is dead.
     case grantDead = "grant_dead"
+    /// A code that the protocol defines as the end of the session. Final at once, nothing to confirm.
+    case sessionOver = "session_over"
     /// The server wants the person: consent, a second factor, `access_denied`. Final at once.
     case interactionRequired = "interaction_required"
     /// A bare 400/401 or `invalid_request`: some servers' way of refusing a dead token.

@@ -33,7 +33,9 @@ package enum RetrySchedule {
         // Three refusals have to span a minute before they count as an answer.
         case .unexplained: .seconds(31)
         case .unreachable, .ambiguous, .busy, .storage: .zero
-        case .grantDead, .interactionRequired, .misconfigured, .variantRefused, .identityChanged: .zero
+        case .grantDead, .sessionOver, .interactionRequired, .misconfigured, .variantRefused,
+            .identityChanged:
+            .zero
         }
     }
 

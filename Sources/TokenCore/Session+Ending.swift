@@ -96,7 +96,9 @@ extension Session {
         var ended = ended
         let probeAt: Instant? =
             switch failure.kind {
-            case .grantDead, .interactionRequired, .identityChanged, .misconfigured, .variantRefused: nil
+            case .grantDead, .sessionOver, .interactionRequired, .identityChanged, .misconfigured,
+                .variantRefused:
+                nil
             case .unexplained: moment.now + RetrySchedule.unexplainedRetry
             case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage:
                 moment.now

@@ -31,7 +31,8 @@ extension Session {
         switch kind {
         case .ambiguous, .misbehaved: return .unanswered
         case .unreachable, .insecure, .storage: return attempt.isFirstUse ? .unsent : .answered
-        case .busy, .grantDead, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
+        case .busy, .grantDead, .sessionOver, .interactionRequired, .unexplained, .misconfigured,
+            .variantRefused,
             .identityChanged:
             return .answered
         }
@@ -51,6 +52,8 @@ extension Session {
             let probeAt =
                 attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
             return end(.grantDead, failure.message, login, probeAt: probeAt, at: moment)
+        case .sessionOver:
+            return end(.grantDead, failure.message, login, probeAt: nil, at: moment)
         case .interactionRequired:
             return end(.interactionRequired, failure.message, login, probeAt: nil, at: moment)
         case .identityChanged:

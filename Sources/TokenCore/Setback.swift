@@ -32,8 +32,8 @@ struct Setback: Equatable, Sendable {
         case .unexplained:
             setback.unexplained += 1
             setback.firstUnexplained = setback.firstUnexplained ?? now
-        case .unreachable, .insecure, .busy, .storage, .grantDead, .interactionRequired, .misconfigured,
-            .variantRefused, .identityChanged:
+        case .unreachable, .insecure, .busy, .storage, .grantDead, .sessionOver, .interactionRequired,
+            .misconfigured, .variantRefused, .identityChanged:
             break
         }
         setback.nextTry = now + setback.delay(tokenExpiresAt: tokenExpiresAt, jitter: jitter, now: now)
@@ -55,7 +55,9 @@ struct Setback: Equatable, Sendable {
         switch latest.kind {
         case .unreachable, .ambiguous, .storage: true
         case .insecure, .misbehaved, .busy, .unexplained: false
-        case .grantDead, .interactionRequired, .misconfigured, .variantRefused, .identityChanged: false
+        case .grantDead, .sessionOver, .interactionRequired, .misconfigured, .variantRefused,
+            .identityChanged:
+            false
         }
     }
 

@@ -98,6 +98,15 @@ import Testing
         #expect(script.session.wakeTime == before + RetrySchedule.quarantine)
     }
 
+    @Test func `a code that ends the session by definition is not confirmed`() {
+        var script = SessionScript.ready(lifetime: .seconds(60))
+        let begin = script.sleepUntilWake()
+        let before = script.moment.now
+        #expect(script.fail(begin, .sessionOver).notified == [.loginRequired])
+        #expect(script.session.status.reason == .grantDead)
+        #expect(script.session.wakeTime == before + RetrySchedule.quarantine)
+    }
+
     @Test func `a confirmation that works brings the session back`() {
         var script = SessionScript.ready(lifetime: .seconds(60))
         let begin = script.sleepUntilWake()
