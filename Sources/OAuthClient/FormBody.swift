@@ -2,20 +2,11 @@
 
 /// An `application/x-www-form-urlencoded` body whose bytes are wiped when it is gone.
 ///
-/// Built by one owner, then only read. Growing wipes what is left behind.
-@safe
-final class FormBody: @unchecked Sendable {
-    private var storage: UnsafeMutableRawBufferPointer
-    private(set) var count = 0
+/// Built by one owner, then only read.
+final class FormBody: Sendable {
+    private let buffer = WipingBuffer()
 
-    init() {
-        unsafe storage = .allocate(byteCount: 1_024, alignment: 16)
-    }
-
-    deinit {
-        unsafe Wiping.wipe(storage)
-        unsafe storage.deallocate()
-    }
+    init() {}
 
     convenience init(_ parameters: [(name: String, value: String)]) {
         self.init()
@@ -29,36 +20,19 @@ final class FormBody: @unchecked Sendable {
 
     /// Adds a parameter whose value exists nowhere else in the clear.
     func add(_ name: String, secret value: UnsafeRawBufferPointer) {
-        if count > 0 { append(UInt8(ascii: "&")) }
+        if buffer.count > 0 { buffer.append(UInt8(ascii: "&")) }
         appendEncoded(name.utf8)
-        append(UInt8(ascii: "="))
+        buffer.append(UInt8(ascii: "="))
         unsafe appendEncoded(value)
     }
 
     /// Lends the bytes.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        try unsafe body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
+        try unsafe buffer.withBytes(body)
     }
 
     private func appendEncoded(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes { FormEncoding.encode(byte) { append($0) } }
-    }
-
-    private func append(_ byte: UInt8) {
-        if unsafe count == storage.count { grow() }
-        unsafe storage[count] = byte
-        count += 1
-    }
-
-    private func grow() {
-        let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
-            byteCount: 2 * storage.count,
-            alignment: 16
-        )
-        unsafe larger.copyMemory(from: UnsafeRawBufferPointer(storage))
-        unsafe Wiping.wipe(storage)
-        unsafe storage.deallocate()
-        unsafe storage = larger
+        for byte in bytes { FormEncoding.encode(byte) { buffer.append($0) } }
     }
 }
 

@@ -10,11 +10,13 @@ protocol HTTPExchanging: Sendable {
 
 /// One request to an authorization server.
 struct HTTPRequest: Sendable {
-    /// GET without a form, POST with one.
+    /// GET without a body, POST with one.
     var url: EndpointURL
     /// Names in lower case.
     var headers: [(name: String, value: String)] = []
     var form: FormBody?
+    /// In place of ``form``.
+    var json: JSONBody?
     var trust: ServerTrust
     /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
     /// configuration, named the host.

@@ -42,7 +42,7 @@ final class HTTPTransport: HTTPExchanging {
     func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
         let credentials = try TLSCredentials(request.trust)
         let gate = ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
-        guard request.form == nil else {
+        guard request.form == nil, request.json == nil else {
             let key = ClientKey(credentials: credentials, publicAddressOnly: request.publicAddressOnly)
             return try await exchange(request, over: client(key, gate: gate)).get()
         }
@@ -61,7 +61,7 @@ final class HTTPTransport: HTTPExchanging {
         _ request: HTTPRequest,
         over client: HTTPClient
     ) async -> Result<HTTPReply, TransportFailure> {
-        let body = request.form.map { OutgoingBody($0) }
+        let body = OutgoingBody(of: request)
         let work = Task { try await HTTPTransport.perform(request, body: body, over: client) }
         let alarm = eventLoop.scheduleTask(in: .nanoseconds(totalLimit.nanoseconds)) { work.cancel() }
         let result = await withTaskCancellationHandler {
@@ -85,7 +85,7 @@ final class HTTPTransport: HTTPExchanging {
         outgoing.headers.add(name: "connection", value: "close")
         if let body {
             outgoing.method = .POST
-            outgoing.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
+            outgoing.headers.add(name: "content-type", value: body.contentType)
             outgoing.body = .stream(body, length: .known(Int64(body.count)))
         }
         // The caller's alarm cancels this task; the client's own deadline only covers the head.

@@ -7,11 +7,21 @@ import Synchronization
 final class OutgoingBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
+    let contentType: String
     private let buffer: ByteBuffer
     private let handedOver = Atomic(false)
 
-    init(_ form: FormBody) {
-        buffer = unsafe form.withBytes { unsafe ByteBuffer(bytes: $0) }
+    /// The body of `request`, if it has one.
+    init?(of request: HTTPRequest) {
+        if let form = request.form {
+            contentType = "application/x-www-form-urlencoded"
+            buffer = unsafe form.withBytes { unsafe ByteBuffer(bytes: $0) }
+        } else if let json = request.json {
+            contentType = json.contentType
+            buffer = unsafe json.withBytes { unsafe ByteBuffer(bytes: $0) }
+        } else {
+            return nil
+        }
     }
 
     var count: Int { buffer.readableBytes }

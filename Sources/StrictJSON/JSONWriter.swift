@@ -49,18 +49,25 @@ extension JSONValue {
 package enum JSONString {
     /// Appends `utf8` as a quoted string; control characters and DEL are escaped.
     package static func write(_ utf8: some Sequence<UInt8>, to output: inout [UInt8]) {
-        output.append(UInt8(ascii: "\""))
+        write(utf8) { output.append($0) }
+    }
+
+    /// Hands the bytes of `utf8` as a quoted string to `output`, for those that keep them elsewhere.
+    package static func write(_ utf8: some Sequence<UInt8>, _ output: (UInt8) -> Void) {
+        output(UInt8(ascii: "\""))
         for byte in utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                output.append(UInt8(ascii: "\\"))
-                output.append(byte)
+                output(UInt8(ascii: "\\"))
+                output(byte)
             case 0..<0x20, 0x7F:
-                output.append(contentsOf: [0x5C, 0x75, 0x30, 0x30, hexDigit(byte >> 4), hexDigit(byte & 15)])
-            default: output.append(byte)
+                for part in [0x5C, 0x75, 0x30, 0x30, hexDigit(byte >> 4), hexDigit(byte & 15)] {
+                    output(part)
+                }
+            default: output(byte)
             }
         }
-        output.append(UInt8(ascii: "\""))
+        output(UInt8(ascii: "\""))
     }
 
     private static func hexDigit(_ value: UInt8) -> UInt8 {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// A JSON object as a request body, whose bytes are wiped when it is gone.
+///
+/// Built by one owner, then only read.
+final class JSONBody: Sendable {
+    let contentType: String
+    private let buffer = WipingBuffer()
+
+    /// The object that `members` writes.
+    init<Failure: Error>(
+        contentType: String = "application/json",
+        _ members: (borrowing Members) throws(Failure) -> Void
+    ) throws(Failure) {
+        self.contentType = contentType
+        try Members.object(in: buffer, members)
+    }
+
+    /// Lends the bytes.
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try unsafe buffer.withBytes(body)
+    }
+
+    /// Writes the members of one object, in order.
+    struct Members: ~Copyable {
+        private let buffer: WipingBuffer
+        private let start: Int
+
+        fileprivate static func object<Failure: Error>(
+            in buffer: WipingBuffer,
+            _ members: (borrowing Members) throws(Failure) -> Void
+        ) throws(Failure) {
+            buffer.append(UInt8(ascii: "{"))
+            try members(Members(buffer: buffer, start: buffer.count))
+            buffer.append(UInt8(ascii: "}"))
+        }
+
+        func add(_ name: String, _ value: String) {
+            begin(name)
+            append(value.utf8)
+        }
+
+        /// Adds a value that exists nowhere else in the clear.
+        func add(_ name: String, secret value: UnsafeRawBufferPointer) {
+            begin(name)
+            unsafe append(value)
+        }
+
+        /// Adds a sealed value.
+        func add(_ name: String, _ secret: SecretID, from vault: Vault) throws(RefreshFailure) {
+            do {
+                try unsafe vault.open(secret) { unsafe add(name, secret: $0) }
+            } catch {
+                throw .locked
+            }
+        }
+
+        /// Adds an object.
+        func add<Failure: Error>(
+            _ name: String,
+            _ members: (borrowing Members) throws(Failure) -> Void
+        ) throws(Failure) {
+            begin(name)
+            try Members.object(in: buffer, members)
+        }
+
+        private func begin(_ name: String) {
+            if buffer.count > start { buffer.append(UInt8(ascii: ",")) }
+            append(name.utf8)
+            buffer.append(UInt8(ascii: ":"))
+        }
+
+        private func append(_ utf8: some Sequence<UInt8>) {
+            JSONString.write(utf8) { buffer.append($0) }
+        }
+    }
+}
