@@ -81,33 +81,7 @@ struct TokenEndpoint: Sendable {
         requestedAt: Instant,
         sent: SecretID? = nil
     ) throws(RefreshFailure) -> GrantedTokens {
-        let vault = tools.vault
-        let isUnchanged = try isSame(answer.refreshToken, as: sent)
-        var granted = GrantedTokens(
-            accessToken: try vault.sealing(answer.accessToken, as: .accessToken),
-            refreshTokenUnchanged: isUnchanged,
-            tokenType: ServerText.cleaned(answer.tokenType, limit: 40),
-            scope: answer.scope,
-            lifetime: TokenLifetime.of(answer, at: tools.timekeeper.wallTime),
-            refreshLifetime: answer.refreshExpiresIn,
-            requestedAt: requestedAt
-        )
-        if let idToken = answer.idToken { granted.idToken = try vault.sealing(idToken, as: .idToken) }
-        if let refreshToken = answer.refreshToken, !isUnchanged {
-            granted.refreshToken = try vault.sealing(refreshToken, as: .refreshToken)
-        }
-        return granted
-    }
-
-    private func isSame(_ token: String?, as sent: SecretID?) throws(RefreshFailure) -> Bool {
-        guard var token, let sent else { return false }
-        do {
-            return try token.withUTF8 { bytes in
-                unsafe try tools.vault.holds(UnsafeRawBufferPointer(bytes), in: sent)
-            }
-        } catch {
-            throw .locked
-        }
+        try tools.seal(answer, requestedAt: requestedAt, sent: sent)
     }
 }
 

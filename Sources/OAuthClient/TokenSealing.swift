@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+extension ServerTools {
+    /// Seals the tokens of a believed answer.
+    ///
+    /// - Parameters:
+    ///   - answer: its ID token has been validated, or removed.
+    ///   - requestedAt: read before the request was sent.
+    ///   - sent: the refresh token of the request.
+    ///   - kept: members of the answer that are no secrets.
+    /// - Returns: the same, by name.
+    /// - Throws: `busy` while the vault is locked.
+    func seal(
+        _ answer: TokenAnswer,
+        requestedAt: Instant,
+        sent: SecretID? = nil,
+        kept: [String: String] = [:]
+    ) throws(RefreshFailure) -> GrantedTokens {
+        let isUnchanged = try isSame(answer.refreshToken, as: sent)
+        var granted = GrantedTokens(
+            accessToken: try vault.sealing(answer.accessToken, as: .accessToken),
+            refreshTokenUnchanged: isUnchanged,
+            tokenType: ServerText.cleaned(answer.tokenType, limit: 40),
+            scope: answer.scope,
+            lifetime: TokenLifetime.of(answer, at: timekeeper.wallTime),
+            refreshLifetime: answer.refreshExpiresIn,
+            requestedAt: requestedAt,
+            keptMembers: kept
+        )
+        if let idToken = answer.idToken { granted.idToken = try vault.sealing(idToken, as: .idToken) }
+        if let refreshToken = answer.refreshToken, !isUnchanged {
+            granted.refreshToken = try vault.sealing(refreshToken, as: .refreshToken)
+        }
+        return granted
+    }
+
+    private func isSame(_ token: String?, as sent: SecretID?) throws(RefreshFailure) -> Bool {
+        guard var token, let sent else { return false }
+        do {
+            return try token.withUTF8 { bytes in
+                unsafe try vault.holds(UnsafeRawBufferPointer(bytes), in: sent)
+            }
+        } catch {
+            throw .locked
+        }
+    }
+}
