@@ -99,6 +99,8 @@ package final class AuthorizationServers: AuthorizationServing {
     private func makeServer(_ profile: ServerProfile) -> any AuthorizationServer {
         switch profile.kind {
         case .oidc, .oauth2: StandardServer(profile: profile, tools: tools)
+        case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
+        case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
         }
     }
 }

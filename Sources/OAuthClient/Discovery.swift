@@ -52,6 +52,8 @@ actor Discovery {
                 .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
         case .oidc(let issuer):
             await MetadataFetch(issuer: issuer, trust: profile.trust, tools: tools).run()
+        case .json, .cognito:
+            .failure(RefreshFailure(kind: .misconfigured, message: "this kind of server has no metadata"))
         }
     }
 }

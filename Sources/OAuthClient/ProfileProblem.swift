@@ -20,8 +20,11 @@ extension ServerProfile {
         switch kind {
         case .oidc(let issuer): try ServerProfile.checkIssuer(issuer)
         case .oauth2(let endpoints): try endpoints.validate()
+        case .json(let backEnd): try backEnd.validate()
+        case .cognito(let pool): try pool.validate()
         }
-        guard !clientID.isEmpty, clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+        guard !clientID.isEmpty || !kind.hasClients, clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else {
             throw ProfileProblem(key: "client_id", message: "must be printable ASCII, at least one character")
         }
         guard (0...65_535).contains(redirectPort) else {
@@ -70,6 +73,16 @@ extension ServerProfile {
     }
 }
 
+extension ServerProfile.Kind {
+    /// Whether such a server registers clients.
+    fileprivate var hasClients: Bool {
+        switch self {
+        case .oidc, .oauth2, .cognito: true
+        case .json: false
+        }
+    }
+}
+
 extension FixedEndpoints {
     fileprivate func validate() throws(ProfileProblem) {
         _ = try ProfileProblem.url(token, key: "token_endpoint")
@@ -93,7 +106,7 @@ extension ServerTrust {
 }
 
 extension ProfileProblem {
-    fileprivate static func url(_ text: String, key: String) throws(ProfileProblem) -> EndpointURL {
+    static func url(_ text: String, key: String) throws(ProfileProblem) -> EndpointURL {
         do throws(EndpointProblem) {
             return try EndpointURL(text)
         } catch {

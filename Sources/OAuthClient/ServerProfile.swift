@@ -10,6 +10,10 @@ package struct ServerProfile: Equatable, Sendable {
         case oidc(issuer: String)
         /// OAuth 2.0 with the endpoints written down by hand.
         case oauth2(FixedEndpoints)
+        /// JSON endpoints as mobile back ends have them.
+        case json(JSONBackEnd)
+        /// An Amazon Cognito user pool, spoken to in Amazon's own protocol.
+        case cognito(CognitoPool)
     }
 
     package var kind: Kind

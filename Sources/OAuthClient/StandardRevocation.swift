@@ -119,7 +119,7 @@ struct StandardRevocation {
 
 extension RevocationOutcome {
     /// Whether another try later may work.
-    fileprivate init(_ failure: RefreshFailure) {
+    init(_ failure: RefreshFailure) {
         switch failure.kind {
         case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage: self = .failed(failure)
         case .grantDead, .sessionOver, .interactionRequired, .unexplained, .misconfigured, .variantRefused,

@@ -41,7 +41,7 @@ struct TokenAnswer: Equatable, Sendable {
     }
 
     /// A missing, `null` or empty token is none; one that could not travel in a header is refused.
-    private static func token(_ name: String, in object: JSONObject) throws(Problem) -> String? {
+    static func token(_ name: String, in object: JSONObject) throws(Problem) -> String? {
         switch object[name] {
         case nil, .null, .string(""): return nil
         case .string(let text):

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+extension TokenAnswer {
+    /// Reads Amazon's `AuthenticationResult`.
+    init(cognito result: JSONObject) throws(Problem) {
+        guard let accessToken = try TokenAnswer.token("AccessToken", in: result) else {
+            throw Problem(message: "the answer has no AccessToken")
+        }
+        self.accessToken = accessToken
+        tokenType = result["TokenType"]?.string ?? "Bearer"
+        guard tokenType.lowercased() == "bearer" else {
+            throw Problem(message: "the answer's TokenType is \(ServerText.cleaned(tokenType, limit: 40))")
+        }
+        refreshToken = try TokenAnswer.token("RefreshToken", in: result)
+        idToken = try TokenAnswer.token("IdToken", in: result)
+        scope = nil
+        expiresIn = LifetimeMember.read(result["ExpiresIn"])
+        refreshExpiresIn = nil
+    }
+}
+
+/// What a pool's tokens say about whose they are.
+struct CognitoIdentity: Equatable {
+    var subject: String?
+    /// The user name as the pool knows it, which differs from an address typed at login.
+    var username: String?
+    /// Set where the pool tracks devices; refreshes then name it.
+    var deviceKey: String?
+
+    init(accessToken: String?, idToken: String?) {
+        let access = accessToken.flatMap { JWTParts($0) }?.claims
+        let identity = idToken.flatMap { JWTParts($0) }?.claims
+        subject = (identity?["sub"] ?? access?["sub"])?.string
+        username = (access?["username"] ?? identity?["cognito:username"])?.string
+        deviceKey = access?["device_key"]?.string
+    }
+}

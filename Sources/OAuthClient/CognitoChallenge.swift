@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// One step Cognito wants done before it gives tokens.
+struct CognitoChallenge: Equatable {
+    var name: String
+    /// Names the login under way; absent in some answers.
+    var session: String?
+    var parameters: JSONObject
+
+    /// The challenge in an answer, if it is one.
+    init?(_ answer: JSONObject) {
+        guard let name = answer["ChallengeName"]?.string, !name.isEmpty else { return nil }
+        self.name = ServerText.cleaned(name, limit: 60)
+        session = answer["Session"]?.string
+        parameters = answer["ChallengeParameters"]?.object ?? JSONObject()
+    }
+
+    /// The codes a person types in, by challenge.
+    var codeQuestion: (parameter: String, prompt: String)? {
+        let place = parameters["CODE_DELIVERY_DESTINATION"]?.string.map { " sent to \($0)" } ?? ""
+        let sent = ServerText.cleaned("Code\(place)", limit: 120)
+        return switch name {
+        case "SOFTWARE_TOKEN_MFA": ("SOFTWARE_TOKEN_MFA_CODE", "Code of the authenticator app")
+        case "SMS_MFA": ("SMS_MFA_CODE", sent)
+        case "SMS_OTP": ("SMS_OTP_CODE", sent)
+        case "EMAIL_OTP": ("EMAIL_OTP_CODE", sent)
+        default: nil
+        }
+    }
+
+    /// The second factor to choose: an app's code needs no delivery.
+    var preferredFactor: String? {
+        let list = parameters["MFAS_CAN_CHOOSE"]?.string ?? "[]"
+        let factors = (try? JSONValue(parsing: list.utf8))?.array?.compactMap(\.string) ?? []
+        return ["SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "SMS_MFA"].first { factors.contains($0) }
+    }
+
+    /// The numbers of a `PASSWORD_VERIFIER` challenge.
+    var passwordVerifier: SRPClient.Challenge? {
+        guard let userID = parameters["USER_ID_FOR_SRP"]?.string,
+            let salt = parameters["SALT"]?.string.flatMap({ SRPClient.number(hexadecimal: $0) }),
+            let serverKey = parameters["SRP_B"]?.string.flatMap({ SRPClient.number(hexadecimal: $0) }),
+            let block = secretBlock.flatMap({ Base64.decoded($0) })
+        else { return nil }
+        return SRPClient.Challenge(userID: userID, salt: salt, serverKey: serverKey, secretBlock: block)
+    }
+
+    /// `SECRET_BLOCK`, as it is sent back.
+    var secretBlock: String? { parameters["SECRET_BLOCK"]?.string }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// The operations of Amazon's API that are used.
+enum CognitoAction: String, Sendable {
+    case initiateAuth = "InitiateAuth"
+    case respondToAuthChallenge = "RespondToAuthChallenge"
+    case getTokensFromRefreshToken = "GetTokensFromRefreshToken"
+    case revokeToken = "RevokeToken"
+    case globalSignOut = "GlobalSignOut"
+}
+
+/// Where the operations of a pool are called: AWS JSON 1.1, unsigned, as these operations want it.
+struct CognitoEndpoint: Sendable {
+    var url: EndpointURL
+    var trust: ServerTrust
+    var tools: ServerTools
+
+    /// Calls `action` with the object that `members` writes.
+    ///
+    /// - Returns: the members of the answer, none if it is empty, and the time read before anything was sent.
+    /// - Throws: ``CognitoRefusal``.
+    func call(
+        _ action: CognitoAction,
+        _ members: (borrowing JSONBody.Members) throws(RefreshFailure) -> Void
+    ) async throws(CognitoRefusal) -> (answer: JSONObject, requestedAt: Instant) {
+        var request = HTTPRequest(url: url, trust: trust)
+        request.headers = [
+            ("accept", "application/json"),
+            ("x-amz-target", "AWSCognitoIdentityProviderService.\(action.rawValue)"),
+        ]
+        let requestedAt = tools.timekeeper.now
+        let reply: HTTPReply
+        do throws(RefreshFailure) {
+            request.json = try JSONBody(contentType: "application/x-amz-json-1.1", members)
+            reply = try await tools.send(request)
+        } catch {
+            throw CognitoRefusal(failure: error)
+        }
+        return (try read(reply), requestedAt)
+    }
+
+    private func read(_ reply: HTTPReply) throws(CognitoRefusal) -> JSONObject {
+        guard reply.status == 200 else {
+            throw CognitoRefusal(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
+        }
+        if reply.body.isEmpty { return JSONObject() }
+        guard let object = reply.jsonObject else {
+            let message = "\(url.hostAndPort) answered 200: not an answer of Cognito"
+            throw CognitoRefusal(failure: RefreshFailure(kind: .misbehaved, message: message))
+        }
+        return object
+    }
+}

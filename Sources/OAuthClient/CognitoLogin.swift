@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// One login at a user pool: the password, then whatever else the pool wants.
+struct CognitoLogin {
+    var server: CognitoServer
+    var dialogue: LoginDialogue
+
+    /// Wrong codes and refused new passwords before a login is given up.
+    private static let tries = 3
+    /// Challenges one after the other: password, new password, choice and code of a second factor, and room.
+    private static let longestChain = 8
+
+    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+        switch flow {
+        case .password: return try await logInByPassword()
+        case .import: return try await logInByImport()
+        case .browser, .device, .clientCredentials:
+            let message = "sessions of kind cognito log in by password or import, not \(flow.rawValue)"
+            throw .failed(RefreshFailure(kind: .misconfigured, message: message))
+        }
+    }
+
+    private func logInByPassword() async throws(LoginStop) -> LoginGrant {
+        let username = try await dialogue.username()
+        return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
+            let calls = try await calls(for: username)
+            let proof = server.pool.authFlow == .password ? nil : SRPClient()
+            var answer = try await begin(calls, proof, password)
+            for _ in 0..<CognitoLogin.longestChain {
+                if let grant = try grant(answer, account: username) { return grant }
+                answer = try await meet(try challenge(in: answer), calls, proof, password)
+            }
+            throw .failed(RefreshFailure(kind: .misbehaved, message: "the pool asks without end"))
+        }
+    }
+
+    /// Takes over a refresh token obtained elsewhere, by using it once.
+    private func logInByImport() async throws(LoginStop) -> LoginGrant {
+        let token = try await dialogue.refreshToken()
+        var identity = CognitoIdentity(accessToken: nil, idToken: nil)
+        identity.username = dialogue.request.username
+        // A client with a secret has to prove it for a user name.
+        if identity.username == nil, server.profile.clientSecret != .none {
+            identity.username = try await dialogue.username()
+        }
+        do throws(RefreshFailure) {
+            let (tokens, known) = try await server.renew(token, identity)
+            if tokens.refreshToken != nil { server.tools.vault.erase(token) }
+            return grant(tokens, known, fallback: .refreshToken(token), account: identity.username)
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    private func calls(for username: String) async throws(LoginStop) -> CognitoLoginCalls {
+        do throws(RefreshFailure) {
+            return CognitoLoginCalls(
+                endpoint: try server.endpoint(),
+                clientID: server.profile.clientID,
+                clientSecret: try await server.secrets.read(),
+                username: username
+            )
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// A client that does not allow SRP gets the password itself, unless the configuration forbids it.
+    private func begin(
+        _ calls: CognitoLoginCalls,
+        _ proof: SRPClient?,
+        _ password: SecretID
+    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+        do throws(CognitoRefusal) {
+            guard let proof else { return try await calls.initiate(password: password) }
+            do throws(CognitoRefusal) {
+                return try await calls.initiate(proof)
+            } catch {
+                guard server.pool.authFlow == nil, error.meansFlowNotEnabled else { throw error }
+                return try await calls.initiate(password: password)
+            }
+        } catch {
+            throw .failed(error.failure)
+        }
+    }
+
+    private func challenge(in answer: CognitoLoginCalls.Answer) throws(LoginStop) -> CognitoChallenge {
+        if let challenge = CognitoChallenge(answer.object) { return challenge }
+        let message = "the pool answered with neither tokens nor a challenge"
+        throw .failed(RefreshFailure(kind: .misbehaved, message: message))
+    }
+
+    // MARK: Challenges
+
+    private func meet(
+        _ challenge: CognitoChallenge,
+        _ calls: CognitoLoginCalls,
+        _ proof: SRPClient?,
+        _ password: SecretID
+    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+        switch challenge.name {
+        case "PASSWORD_VERIFIER":
+            return try await prove(password, to: challenge, calls, proof)
+        case "NEW_PASSWORD_REQUIRED":
+            return try await askAnswer(to: challenge, .newPassword, "New password", "NEW_PASSWORD", calls)
+        case "SELECT_MFA_TYPE":
+            guard let factor = challenge.preferredFactor else { throw unsupported(challenge) }
+            return try await respond(to: challenge, [("ANSWER", .text(factor))], calls)
+        default:
+            guard let (parameter, prompt) = challenge.codeQuestion else { throw unsupported(challenge) }
+            return try await askAnswer(to: challenge, .oneTimeCode, prompt, parameter, calls)
+        }
+    }
+
+    private func prove(
+        _ password: SecretID,
+        to challenge: CognitoChallenge,
+        _ calls: CognitoLoginCalls,
+        _ proof: SRPClient?
+    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+        let tools = server.tools
+        let timestamp = CognitoTimestamp.text(of: tools.timekeeper.wallTime)
+        let signature: String?
+        do {
+            signature = try unsafe tools.vault.open(password) { password in
+                guard let proof, let numbers = challenge.passwordVerifier else { return String?.none }
+                return unsafe proof.signature(
+                    numbers,
+                    password: password,
+                    pool: String(server.pool.name),
+                    timestamp: timestamp
+                )
+            }
+        } catch {
+            throw .failed(.locked)
+        }
+        guard let signature, let block = challenge.secretBlock else {
+            let message = "the pool's numbers are not fit for proving a password"
+            throw .failed(RefreshFailure(kind: .misbehaved, message: message))
+        }
+        let parameters: [CognitoLoginCalls.Parameter] = [
+            ("PASSWORD_CLAIM_SECRET_BLOCK", .text(block)),
+            ("PASSWORD_CLAIM_SIGNATURE", .text(signature)),
+            ("TIMESTAMP", .text(timestamp)),
+        ]
+        return try await respond(to: challenge, parameters, calls)
+    }
+
+    /// Asks the person, again when the answer was wrong.
+    private func askAnswer(
+        to challenge: CognitoChallenge,
+        _ kind: LoginQuestion.Kind,
+        _ prompt: String,
+        _ parameter: String,
+        _ calls: CognitoLoginCalls
+    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+        var asked = prompt
+        var refusal: CognitoRefusal?
+        for _ in 0..<CognitoLogin.tries {
+            let answer = try await dialogue.ask(kind, asked)
+            defer { server.tools.vault.erase(answer) }
+            do throws(CognitoRefusal) {
+                return try await calls.respond(to: challenge, [(parameter, .sealed(answer))])
+            } catch {
+                guard error.invitesAnotherTry else { throw .failed(error.failure) }
+                refusal = error
+                asked = ServerText.cleaned("\(error.explanation) \(prompt)", limit: 300)
+            }
+        }
+        throw .failed(refusal?.failure ?? RefreshFailure(kind: .interactionRequired, message: "no answer"))
+    }
+
+    private func respond(
+        to challenge: CognitoChallenge,
+        _ parameters: [CognitoLoginCalls.Parameter],
+        _ calls: CognitoLoginCalls
+    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+        do throws(CognitoRefusal) {
+            return try await calls.respond(to: challenge, parameters)
+        } catch {
+            throw .failed(error.failure)
+        }
+    }
+
+    private func unsupported(_ challenge: CognitoChallenge) -> LoginStop {
+        let message = "the pool wants \(challenge.name), which has to be set up or done elsewhere"
+        return .failed(RefreshFailure(kind: .interactionRequired, code: challenge.name, message: message))
+    }
+
+    // MARK: Grant
+
+    private func grant(
+        _ answer: CognitoLoginCalls.Answer,
+        account: String
+    ) throws(LoginStop) -> LoginGrant? {
+        guard let result = answer.object["AuthenticationResult"]?.object else { return nil }
+        do throws(RefreshFailure) {
+            let (tokens, identity) = try server.grant(result, answer.requestedAt)
+            return grant(tokens, identity, account: account)
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    private func grant(
+        _ tokens: GrantedTokens,
+        _ identity: CognitoIdentity,
+        fallback: Renewal = .impossible,
+        account: String?
+    ) -> LoginGrant {
+        LoginGrant(
+            tokens: tokens,
+            renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? fallback,
+            tokenEndpoint: server.pool.url,
+            subject: identity.subject.map { ServerText.cleaned($0, limit: 255) },
+            account: account.map { ServerText.cleaned($0, limit: 255) }
+        )
+    }
+}
+
+extension CognitoRefusal {
+    /// A mistyped code or a new password the pool's policy refuses.
+    fileprivate var invitesAnotherTry: Bool {
+        [
+            "CodeMismatchException", "InvalidPasswordException", "PasswordHistoryPolicyViolationException",
+        ].contains(exception)
+    }
+}

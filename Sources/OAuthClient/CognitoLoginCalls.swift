@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// The requests of one login at a user pool.
+struct CognitoLoginCalls {
+    var endpoint: CognitoEndpoint
+    var clientID: String
+    var clientSecret: SecretID?
+    /// As typed: a name, an address or a number.
+    var username: String
+
+    typealias Parameter = (name: String, value: Value)
+
+    /// A value in the clear or by name.
+    enum Value {
+        case text(String)
+        case sealed(SecretID)
+    }
+
+    /// An answer, and the time read before its request was sent.
+    struct Answer {
+        var object: JSONObject
+        var requestedAt: Instant
+    }
+
+    func initiate(password: SecretID) async throws(CognitoRefusal) -> Answer {
+        try await initiate("USER_PASSWORD_AUTH", [("PASSWORD", .sealed(password))])
+    }
+
+    func initiate(_ proof: SRPClient) async throws(CognitoRefusal) -> Answer {
+        try await initiate("USER_SRP_AUTH", [("SRP_A", .text(proof.publicKey))])
+    }
+
+    private func initiate(_ flow: String, _ own: [Parameter]) async throws(CognitoRefusal) -> Answer {
+        let (object, requestedAt) = try await endpoint.call(.initiateAuth) { members throws(RefreshFailure) in
+            members.add("AuthFlow", flow)
+            members.add("ClientId", clientID)
+            try members.add("AuthParameters") { parameters throws(RefreshFailure) in
+                try add([("USERNAME", .text(username))] + own, for: username, to: parameters)
+            }
+        }
+        return Answer(object: object, requestedAt: requestedAt)
+    }
+
+    /// Answers `challenge`, under the name the pool itself uses for the person.
+    func respond(
+        to challenge: CognitoChallenge,
+        _ own: [Parameter]
+    ) async throws(CognitoRefusal) -> Answer {
+        let name =
+            (challenge.parameters["USERNAME"] ?? challenge.parameters["USER_ID_FOR_SRP"])?.string ?? username
+        let (object, requestedAt) = try await endpoint.call(
+            .respondToAuthChallenge
+        ) { members throws(RefreshFailure) in
+            members.add("ClientId", clientID)
+            members.add("ChallengeName", challenge.name)
+            if let session = challenge.session { members.add("Session", session) }
+            try members.add("ChallengeResponses") { parameters throws(RefreshFailure) in
+                try add([("USERNAME", .text(name))] + own, for: name, to: parameters)
+            }
+        }
+        return Answer(object: object, requestedAt: requestedAt)
+    }
+
+    private func add(
+        _ parameters: [Parameter],
+        for name: String,
+        to members: borrowing JSONBody.Members
+    ) throws(RefreshFailure) {
+        let vault = endpoint.tools.vault
+        for parameter in parameters {
+            switch parameter.value {
+            case .text(let text): members.add(parameter.name, text)
+            case .sealed(let secret): try members.add(parameter.name, secret, from: vault)
+            }
+        }
+        let hash = try CognitoSecretHash.compute(username: name, clientID: clientID, clientSecret, in: vault)
+        if let hash { members.add("SECRET_HASH", hash) }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// Ends a session at a user pool: its refresh token, or where that can not be revoked the person everywhere.
+struct CognitoLogout {
+    var server: CognitoServer
+    var tokens: RevocationRequest
+
+    func run() async -> RevocationOutcome {
+        do throws(RefreshFailure) {
+            try server.checkPin(tokens.tokenEndpoint)
+            let endpoint = try server.endpoint()
+            return await end(at: endpoint, clientSecret: try await server.secrets.read())
+        } catch {
+            return RevocationOutcome(error)
+        }
+    }
+
+    private func end(at endpoint: CognitoEndpoint, clientSecret: SecretID?) async -> RevocationOutcome {
+        guard let refreshToken = tokens.refreshToken else { return await signOut(at: endpoint) }
+        let vault = server.tools.vault
+        do throws(CognitoRefusal) {
+            _ = try await endpoint.call(.revokeToken) { members throws(RefreshFailure) in
+                members.add("ClientId", server.profile.clientID)
+                if let clientSecret { try members.add("ClientSecret", clientSecret, from: vault) }
+                try members.add("Token", refreshToken, from: vault)
+            }
+            return .revoked
+        } catch {
+            guard error.meansNoSuchOperation else { return RevocationOutcome(error.failure) }
+            return await signOut(at: endpoint)
+        }
+    }
+
+    private func signOut(at endpoint: CognitoEndpoint) async -> RevocationOutcome {
+        guard let accessToken = tokens.accessToken else { return .unsupported }
+        do throws(CognitoRefusal) {
+            _ = try await endpoint.call(.globalSignOut) { members throws(RefreshFailure) in
+                try members.add("AccessToken", accessToken, from: server.tools.vault)
+            }
+            return .revoked
+        } catch {
+            return error.meansNoSuchOperation ? .unsupported : RevocationOutcome(error.failure)
+        }
+    }
+}

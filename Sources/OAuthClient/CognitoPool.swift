@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+/// An Amazon Cognito user pool (kind `cognito`).
+package struct CognitoPool: Equatable, Sendable {
+    /// How a password is proven, spelled as in the configuration.
+    package enum AuthFlow: String, CaseIterable, Sendable {
+        /// `USER_SRP_AUTH`: the password does not leave this machine.
+        case srp
+        /// `USER_PASSWORD_AUTH`: the password is sent inside TLS.
+        case password
+    }
+
+    /// Such as `eu-west-1`.
+    package var region: String
+    /// Such as `eu-west-1_abc`.
+    package var userPoolID: String
+    /// In place of Amazon's address.
+    package var endpoint: String?
+    /// `nil`: `srp`, and `password` where the client does not allow it.
+    package var authFlow: AuthFlow?
+    /// Whether refresh tokens rotate; `nil`: found out.
+    package var rotates: Bool?
+
+    package init(
+        region: String,
+        userPoolID: String,
+        endpoint: String? = nil,
+        authFlow: AuthFlow? = nil,
+        rotates: Bool? = nil
+    ) {
+        self.region = region
+        self.userPoolID = userPoolID
+        self.endpoint = endpoint
+        self.authFlow = authFlow
+        self.rotates = rotates
+    }
+
+    /// Where requests go.
+    var url: String { endpoint ?? "\(origin)/" }
+
+    /// What the pool's tokens say as `iss`.
+    var issuer: String { "\(origin)/\(userPoolID)" }
+
+    /// The part of the identifier that goes into password proofs.
+    var name: Substring {
+        userPoolID[(userPoolID.firstIndex(of: "_") ?? userPoolID.startIndex)...].dropFirst()
+    }
+
+    private var origin: String {
+        "https://cognito-idp.\(region).amazonaws.com\(region.hasPrefix("cn-") ? ".cn" : "")"
+    }
+
+    /// Checks everything that can be known without asking the server.
+    func validate() throws(ProfileProblem) {
+        guard !region.isEmpty, region.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2D })
+        else { throw ProfileProblem(key: "region", message: "must be an AWS region such as eu-west-1") }
+        guard userPoolID.hasPrefix("\(region)_"), !name.isEmpty,
+            name.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit })
+        else {
+            let message = "must be the region, \"_\", and letters and digits"
+            throw ProfileProblem(key: "user_pool_id", message: message)
+        }
+        if let endpoint { _ = try ProfileProblem.url(endpoint, key: "endpoint") }
+    }
+}

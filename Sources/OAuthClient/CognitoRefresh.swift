@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// One renewal at a user pool, by whichever of Amazon's two operations the client allows.
+struct CognitoRefresh {
+    var pool: CognitoPool
+    var clientID: String
+    var clientSecret: SecretID?
+    var endpoint: CognitoEndpoint
+    var habits: CognitoServer.Habits
+    var token: SecretID
+    var identity: CognitoIdentity
+
+    private typealias Answer = (answer: JSONObject, requestedAt: Instant)
+
+    /// The `AuthenticationResult`, and the time read before its request was sent.
+    func run() async throws(RefreshFailure) -> (JSONObject, Instant) {
+        do throws(CognitoRefusal) {
+            let (answer, requestedAt) = try await exchange()
+            guard let result = answer["AuthenticationResult"]?.object else {
+                let challenge = ServerText.cleaned(answer["ChallengeName"]?.string ?? "nothing", limit: 60)
+                let message = "the pool answered a refresh with \(challenge) in place of tokens"
+                throw CognitoRefusal(failure: RefreshFailure(kind: .misbehaved, message: message))
+            }
+            return (result, requestedAt)
+        } catch {
+            throw error.failure
+        }
+    }
+
+    private func exchange() async throws(CognitoRefusal) -> Answer {
+        if pool.rotates ?? habits.rotates.load(ordering: .relaxed) { return try await getTokens() }
+        do throws(CognitoRefusal) {
+            return try await initiateAuth()
+        } catch {
+            guard pool.rotates == nil, error.mayMeanRotation else { throw error }
+            return try await getTokensInstead(of: error)
+        }
+    }
+
+    /// The refused way was the wrong one, or the first refusal stands.
+    private func getTokensInstead(of refusal: CognitoRefusal) async throws(CognitoRefusal) -> Answer {
+        do throws(CognitoRefusal) {
+            let answer = try await getTokens()
+            habits.rotates.store(true, ordering: .relaxed)
+            return answer
+        } catch {
+            // Where this answer was lost the token may have been replaced; else nothing new was learned.
+            throw error.failure.kind == .ambiguous && error.exception == nil && error.status == 0
+                ? error : refusal
+        }
+    }
+
+    private func initiateAuth() async throws(CognitoRefusal) -> Answer {
+        try await endpoint.call(.initiateAuth) { members throws(RefreshFailure) in
+            members.add("AuthFlow", "REFRESH_TOKEN_AUTH")
+            members.add("ClientId", clientID)
+            try members.add("AuthParameters") { parameters throws(RefreshFailure) in
+                try parameters.add("REFRESH_TOKEN", token, from: endpoint.tools.vault)
+                if let deviceKey = identity.deviceKey { parameters.add("DEVICE_KEY", deviceKey) }
+                let hash = try CognitoSecretHash.compute(
+                    username: identity.username ?? "",
+                    clientID: clientID,
+                    clientSecret,
+                    in: endpoint.tools.vault
+                )
+                if let hash { parameters.add("SECRET_HASH", hash) }
+            }
+        }
+    }
+
+    private func getTokens() async throws(CognitoRefusal) -> Answer {
+        try await endpoint.call(.getTokensFromRefreshToken) { members throws(RefreshFailure) in
+            let vault = endpoint.tools.vault
+            members.add("ClientId", clientID)
+            if let clientSecret { try members.add("ClientSecret", clientSecret, from: vault) }
+            if let deviceKey = identity.deviceKey { members.add("DeviceKey", deviceKey) }
+            try members.add("RefreshToken", token, from: vault)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// Why Cognito did not do what was asked, in Amazon's words and in ours.
+struct CognitoRefusal: Error, Equatable {
+    var failure: RefreshFailure
+    /// Amazon's name of the error; `nil`: it was not Cognito that answered.
+    var exception: String?
+    /// Amazon's explanation, cleaned.
+    var explanation = ""
+    var status = 0
+
+    init(failure: RefreshFailure) {
+        self.failure = failure
+    }
+
+    /// Sorts an answer that is no 200.
+    init(_ reply: HTTPReply, from server: String, at now: WallTime) {
+        let object = reply.jsonObject
+        status = reply.status
+        exception = CognitoRefusal.exception(of: reply, object)
+        explanation = ServerText.cleaned((object?["message"] ?? object?["Message"])?.string ?? "", limit: 300)
+        let answer = reply.refused(object: nil, at: now)
+        var failure = FailureClassification.classify(answer, from: server)
+        if let exception {
+            failure.code = exception
+            let said = explanation.isEmpty ? exception : "\(exception): \(explanation)"
+            failure.message = ServerText.cleaned("\(server) answered \(status) \(said)")
+            // A gateway's status, throttling and 5xx outweigh what the body says.
+            if (400..<500).contains(status), ![407, 408, 425, 429].contains(status) {
+                failure.kind = CognitoRefusal.meaning(of: exception, explanation)
+            }
+            if exception == "ForbiddenException" {
+                // A web firewall, not the pool.
+                failure.retryAfter = max(
+                    FailureClassification.proxyPause,
+                    failure.retryAfter ?? .zero
+                )
+            }
+        }
+        self.failure = failure
+    }
+
+    /// `__type` may carry a namespace before `#`, the header an address after `:`.
+    private static func exception(of reply: HTTPReply, _ object: JSONObject?) -> String? {
+        guard let object else { return nil }
+        let text = object["__type"]?.string ?? object["code"]?.string ?? reply.header("x-amzn-errortype")
+        guard let name = text?.split(separator: "#").last?.split(separator: ":").first else { return nil }
+        return ServerText.cleaned(name, limit: 100)
+    }
+
+    /// What an error of Amazon's means for a session.
+    static func meaning(of exception: String, _ explanation: String) -> FailureClass {
+        switch exception {
+        case "NotAuthorizedException": meaning(ofNotAuthorized: explanation.lowercased())
+        case "RefreshTokenReuseException", "UserNotFoundException": .grantDead
+        case _ where isAboutPerson(exception): .interactionRequired
+        case _ where isTemporary(exception): .busy
+        case _ where isAboutSettings(exception): .misconfigured
+        default: .unexplained
+        }
+    }
+
+    /// One name for dead tokens, wrong passwords, wrong client secrets and too many attempts.
+    private static func meaning(ofNotAuthorized explanation: String) -> FailureClass {
+        if explanation.contains("secret") { return .misconfigured }
+        if explanation.contains("attempts exceeded") { return .busy }
+        return .grantDead
+    }
+
+    private static func isAboutPerson(_ exception: String) -> Bool {
+        [
+            "UserNotConfirmedException", "PasswordResetRequiredException", "CodeMismatchException",
+            "ExpiredCodeException", "InvalidPasswordException", "PasswordHistoryPolicyViolationException",
+            "AliasExistsException", "EnableSoftwareTokenMFAException",
+        ].contains(exception)
+    }
+
+    private static func isTemporary(_ exception: String) -> Bool {
+        [
+            "TooManyRequestsException", "LimitExceededException", "TooManyFailedAttemptsException",
+            "ThrottlingException", "Throttling", "ThrottledException", "RequestLimitExceeded",
+            "RequestThrottledException", "SlowDown", "InternalErrorException", "InternalFailure",
+            "InternalServerError", "InternalServerException", "ServiceUnavailable",
+            "ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "ForbiddenException",
+            "CodeDeliveryFailureException", "ConcurrentModificationException", "UnexpectedLambdaException",
+            "InvalidLambdaResponseException",
+        ].contains(exception)
+    }
+
+    private static func isAboutSettings(_ exception: String) -> Bool {
+        [
+            "ResourceNotFoundException", "InvalidParameterException", "InvalidUserPoolConfigurationException",
+            "UnrecognizedClientException", "UnsupportedOperationException", "UnsupportedTokenTypeException",
+            "UnauthorizedException", "InvalidSmsRoleAccessPolicyException",
+            "InvalidSmsRoleTrustRelationshipException", "InvalidEmailRoleAccessPolicyException",
+            "MFAMethodNotFoundException", "SoftwareTokenMFANotFoundException",
+            "UserPoolAddOnNotEnabledException", "UnknownOperationException", "SerializationException",
+            "ValidationException", "AccessDeniedException", "MissingAuthenticationToken",
+            "MissingAuthenticationTokenException", "InvalidAction", "InvalidSignatureException",
+            "IncompleteSignature", "OptInRequired",
+        ].contains(exception)
+    }
+}
+
+extension CognitoRefusal {
+    /// The client does not allow the way of authenticating that was asked for.
+    var meansFlowNotEnabled: Bool {
+        guard exception == "InvalidParameterException" || exception == "NotAuthorizedException" else {
+            return exception == "UnsupportedOperationException"
+        }
+        return ["not enabled", "not supported", "not allowed"].contains { explanation.contains($0) }
+    }
+
+    /// A refresh token that the other operation may accept: rotation excludes `REFRESH_TOKEN_AUTH`.
+    ///
+    /// Amazon does not document the words, so only those are left out that leave no doubt.
+    var mayMeanRotation: Bool {
+        switch exception {
+        case "NotAuthorizedException":
+            let words = explanation.lowercased()
+            return failure.kind == .grantDead
+                && !["revoked", "expired", "disabled"].contains { words.contains($0) }
+        case "InvalidParameterException", "UnsupportedOperationException": return true
+        default: return false
+        }
+    }
+
+    /// The server does not know or does not allow the operation.
+    var meansNoSuchOperation: Bool {
+        switch exception {
+        case "UnsupportedOperationException", "UnsupportedTokenTypeException", "UnknownOperationException",
+            "InvalidAction":
+            true
+        // Servers that are not Amazon's fail in their own ways at what they do not know.
+        case nil: [404, 405, 500, 501].contains(status)
+        default: false
+        }
+    }
+}

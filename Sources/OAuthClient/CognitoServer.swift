@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import Synchronization
+import TokenCore
+
+/// An Amazon Cognito user pool in Amazon's own protocol: kind `cognito`.
+struct CognitoServer: AuthorizationServer {
+    let profile: ServerProfile
+    let pool: CognitoPool
+    let tools: ServerTools
+    let secrets: ClientSecretReader
+    let habits = Habits()
+
+    /// What the pool has shown of its settings.
+    final class Habits: Sendable {
+        /// `GetTokensFromRefreshToken` worked where `REFRESH_TOKEN_AUTH` did not.
+        let rotates = Atomic(false)
+    }
+
+    init(profile: ServerProfile, pool: CognitoPool, tools: ServerTools) {
+        self.profile = profile
+        self.pool = pool
+        self.tools = tools
+        secrets = ClientSecretReader(
+            source: profile.clientSecret,
+            vault: tools.vault,
+            commands: tools.commands
+        )
+    }
+
+    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        do throws(RefreshFailure) {
+            guard request.variant == .primary else {
+                let message = "sessions of kind cognito have one token, without scope or audience"
+                throw RefreshFailure(kind: .variantRefused, message: message)
+            }
+            guard case .refreshToken(let token) = request.renewal else {
+                let message = "the pool gave no refresh token: log in again"
+                throw RefreshFailure(kind: .interactionRequired, message: message)
+            }
+            try checkPin(request.tokenEndpoint)
+            let identity = CognitoIdentity(
+                accessToken: try request.accessToken.map { id throws(RefreshFailure) in
+                    try tools.vault.text(of: id)
+                },
+                idToken: try request.idToken.map { id throws(RefreshFailure) in try tools.vault.text(of: id) }
+            )
+            return .granted(try await renew(token, identity, idToken: request.idToken).tokens)
+        } catch {
+            if error.kind == .misconfigured { await secrets.forget() }
+            return .failed(error)
+        }
+    }
+
+    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+        let dialogue = LoginDialogue(request: request, conversation: conversation, vault: tools.vault)
+        do throws(LoginStop) {
+            let login = CognitoLogin(server: self, dialogue: dialogue)
+            return .granted(try await login.run(request.flow ?? profile.flow))
+        } catch {
+            switch error {
+            case .cancelled: return .cancelled
+            case .failed(let failure):
+                if failure.kind == .misconfigured { await secrets.forget() }
+                return Task.isCancelled ? .cancelled : .failed(failure)
+            }
+        }
+    }
+
+    func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
+        await CognitoLogout(server: self, tokens: tokens).run()
+    }
+
+    /// Renews with `token`, checking the new ID token against the one in `idToken`.
+    func renew(
+        _ token: SecretID,
+        _ identity: CognitoIdentity,
+        idToken: SecretID? = nil
+    ) async throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
+        let refresh = CognitoRefresh(
+            pool: pool,
+            clientID: profile.clientID,
+            clientSecret: try await secrets.read(),
+            endpoint: try endpoint(),
+            habits: habits,
+            token: token,
+            identity: identity
+        )
+        let (result, requestedAt) = try await refresh.run()
+        return try grant(result, requestedAt, sent: token, original: idToken)
+    }
+
+    /// The tokens of an answer whose ID token is believed.
+    ///
+    /// Its signature is not checked: it comes straight from the pool (OIDC Core §3.1.3.7, 6).
+    func grant(
+        _ result: JSONObject,
+        _ requestedAt: Instant,
+        sent: SecretID? = nil,
+        original: SecretID? = nil
+    ) throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
+        let answer: TokenAnswer
+        do throws(TokenAnswer.Problem) {
+            answer = try TokenAnswer(cognito: result)
+        } catch {
+            throw RefreshFailure(kind: .misbehaved, message: ServerText.cleaned("Cognito: \(error.message)"))
+        }
+        if let idToken = answer.idToken {
+            try CognitoIDToken(issuer: pool.endpoint == nil ? pool.issuer : nil, clientID: profile.clientID)
+                .check(
+                    idToken,
+                    against: try original.map { id throws(RefreshFailure) in
+                        try tools.vault.text(of: id)
+                    }
+                )
+        }
+        let identity = CognitoIdentity(accessToken: answer.accessToken, idToken: answer.idToken)
+        return (try tools.seal(answer, requestedAt: requestedAt, sent: sent), identity)
+    }
+
+    /// The tokens of one pool are not shown to another that has taken its place in the configuration.
+    func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
+        guard let tokenEndpoint, tokenEndpoint != pool.url else { return }
+        let message =
+            "the tokens are of \(tokenEndpoint), which the configuration no longer names: log in again"
+        throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
+    }
+
+    func endpoint() throws(RefreshFailure) -> CognitoEndpoint {
+        do throws(EndpointProblem) {
+            return CognitoEndpoint(url: try EndpointURL(pool.url), trust: profile.trust, tools: tools)
+        } catch {
+            let message = ServerText.cleaned("endpoint \(error)")
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+    }
+}

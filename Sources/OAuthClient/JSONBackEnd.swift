@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+
+/// Login, refresh and logout as mobile back ends have them: JSON in, JSON out (kind `json`).
+package struct JSONBackEnd: Equatable, Sendable {
+    /// `nil`: the first tokens are imported.
+    package var loginURL: String?
+    package var refreshURL: String
+    /// `nil`: a logout is a local matter.
+    package var logoutURL: String?
+    package var rules: JSONRules
+
+    package init(loginURL: String?, refreshURL: String, logoutURL: String?, rules: JSONRules = .common) {
+        self.loginURL = loginURL
+        self.refreshURL = refreshURL
+        self.logoutURL = logoutURL
+        self.rules = rules
+    }
+
+    /// Checks everything that can be known without asking the server.
+    func validate() throws(ProfileProblem) {
+        if let loginURL { _ = try ProfileProblem.url(loginURL, key: "login_url") }
+        _ = try ProfileProblem.url(refreshURL, key: "refresh_url")
+        if let logoutURL { _ = try ProfileProblem.url(logoutURL, key: "logout_url") }
+        try rules.validate()
+    }
+}
+
+/// What differs between back ends of kind `json`: names and codes, all of it data.
+package struct JSONRules: Equatable, Sendable {
+    /// Names of members in requests and answers.
+    package struct Fields: Equatable, Sendable {
+        package var username = "username"
+        package var password = "password"
+        package var accessToken = "accessToken"
+        package var refreshToken = "refreshToken"
+        package var expiresIn = "expiresIn"
+        package var refreshExpiresIn = "refreshExpiresIn"
+        /// With `true` in any answer the session is over.
+        package var requiresReauth = "requiresReauth"
+
+        package init() {}
+    }
+
+    package var fields = Fields()
+    /// Extra members of token answers that are kept and shown.
+    package var keptMembers: [String]
+    /// Codes that say: this access token is too old, refresh.
+    package var refreshCodes: [String]
+    /// Codes that say: the session is over.
+    package var logoutCodes: [String]
+    /// Whether a logout sends the refresh token along.
+    package var logoutSendsRefreshToken: Bool
+
+    package init(
+        keptMembers: [String],
+        refreshCodes: [String],
+        logoutCodes: [String],
+        logoutSendsRefreshToken: Bool
+    ) {
+        self.keptMembers = keptMembers
+        self.refreshCodes = refreshCodes
+        self.logoutCodes = logoutCodes
+        self.logoutSendsRefreshToken = logoutSendsRefreshToken
+    }
+
+    /// A signaling server's accounts: 15 min of access, 30 days of refresh, rolling.
+    package static let signaling = JSONRules(
+        keptMembers: ["userId", "deviceId"],
+        refreshCodes: ["access_token_expired"],
+        logoutCodes: [
+            "refresh_token_expired", "token_revoked", "invalid_refresh_token", "invalid_credentials",
+        ],
+        logoutSendsRefreshToken: false
+    )
+
+    /// An emergency-call app's registered devices.
+    package static let ecall = JSONRules(
+        keptMembers: ["userId", "deviceId"],
+        refreshCodes: ["ErrAccessTokenExpired"],
+        logoutCodes: ["ErrRefreshTokenExpired", "ErrDeviceNotRegistered", "unauthorized"],
+        logoutSendsRefreshToken: true
+    )
+
+    /// Without a preset: the codes of both.
+    package static let common = JSONRules(
+        keptMembers: signaling.keptMembers,
+        refreshCodes: signaling.refreshCodes + ecall.refreshCodes,
+        logoutCodes: signaling.logoutCodes + ecall.logoutCodes,
+        logoutSendsRefreshToken: true
+    )
+
+    fileprivate func validate() throws(ProfileProblem) {
+        let tokens = [fields.accessToken, fields.refreshToken]
+        let names =
+            tokens + [
+                fields.username, fields.password, fields.expiresIn, fields.refreshExpiresIn,
+                fields.requiresReauth,
+            ]
+        guard Set(names).count == names.count, !names.contains("") else {
+            throw ProfileProblem(key: "fields", message: "must be names that differ from each other")
+        }
+        for name in keptMembers where tokens.contains(name) {
+            throw ProfileProblem(key: "keep", message: "must not name a token (\(name))")
+        }
+        for code in refreshCodes where logoutCodes.contains(code) {
+            throw ProfileProblem(key: "logout_on", message: "must not share a code with refresh_on (\(code))")
+        }
+    }
+}
+
+/// The back ends that are known by name, spelled as in the configuration.
+package enum JSONPreset: String, CaseIterable, Sendable {
+    case signaling
+    case ecall
+
+    package var rules: JSONRules {
+        switch self {
+        case .signaling: .signaling
+        case .ecall: .ecall
+        }
+    }
+}

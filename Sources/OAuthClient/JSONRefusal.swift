@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// What a back end of kind `json` says in place of tokens.
+struct JSONRefusal: Equatable, Sendable {
+    /// Every code in the answer, the most specific member's first.
+    let codes: [String]
+    /// The answer demands a new login, whatever its code.
+    let requiresReauth: Bool
+    let description: String?
+
+    /// Looks for codes in `code`, `errorCode`, `error_code` and `error`, inside an `error` object first.
+    init(_ object: JSONObject, reauthMember: String) {
+        let objects = [object["error"]?.object, object].compactMap(\.self)
+        let names = ["code", "errorCode", "error_code", "error"]
+        codes = objects.flatMap { object in names.compactMap { object[$0]?.string } }
+            .filter { !$0.isEmpty }.map { ServerText.cleaned($0, limit: 100) }
+        requiresReauth = objects.contains { $0[reauthMember] == .bool(true) }
+        description = objects.lazy.compactMap { ($0["message"] ?? $0["error_description"])?.string }.first
+    }
+
+    /// "token_revoked: Signed out elsewhere", as far as it was said.
+    func text(_ code: String?) -> String {
+        [code, description].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ": ")
+    }
+}
+
+extension JSONRules {
+    /// Whether `object` is a refusal whatever the status says.
+    func isRefusal(_ object: JSONObject) -> Bool {
+        let refusal = JSONRefusal(object, reauthMember: fields.requiresReauth)
+        return refusal.requiresReauth || object[fields.accessToken] == nil && !refusal.codes.isEmpty
+    }
+
+    /// What an answer without tokens means for the session.
+    ///
+    /// Only a listed code or `requiresReauth` ends it; anything a proxy, a portal or an overloaded server may say
+    /// is temporary.
+    func classify(_ reply: HTTPReply, from server: String, at now: WallTime) -> RefreshFailure {
+        var answer = reply.refused(object: nil, at: now)
+        guard let object = reply.jsonObject else {
+            return FailureClassification.classify(answer, from: server)
+        }
+        let refusal = JSONRefusal(object, reauthMember: fields.requiresReauth)
+        if let over = sessionOver(refusal, status: reply.status, from: server) { return over }
+        let code = refusal.codes.first
+        if let code, JSONRules.sharedCodes.contains(code) {
+            answer.error = OAuthError(code: code, description: refusal.description)
+            return FailureClassification.classify(answer, from: server)
+        }
+        var failure = FailureClassification.classify(answer, from: server)
+        failure.code = code
+        let said = refusal.text(code)
+        if !said.isEmpty { failure.message = ServerText.cleaned("\(failure.message) (\(said))") }
+        return failure
+    }
+
+    /// OAuth's codes that mean the same here when a back end borrows them.
+    private static let sharedCodes: Set<String> = [
+        "invalid_grant", "temporarily_unavailable", "server_error", "slow_down",
+    ]
+
+    private func sessionOver(_ refusal: JSONRefusal, status: Int, from server: String) -> RefreshFailure? {
+        let known = refusal.codes.first { logoutCodes.contains($0) || refreshCodes.contains($0) }
+        let isListed = known.map(logoutCodes.contains) ?? false
+        guard refusal.requiresReauth || isListed && JSONRules.isFinal(status) else { return nil }
+        let code = known ?? refusal.codes.first ?? fields.requiresReauth
+        return RefreshFailure(
+            kind: .sessionOver,
+            code: code,
+            message: ServerText.cleaned("\(server) answered \(status) \(refusal.text(code))")
+        )
+    }
+
+    /// Whether a code counts at `status`: not where the server asks for patience or a gateway speaks.
+    private static func isFinal(_ status: Int) -> Bool {
+        (200..<300).contains(status)
+            || (400..<500).contains(status) && ![407, 408, 425, 429].contains(status)
+    }
+}

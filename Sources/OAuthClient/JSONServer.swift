@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// A mobile back end with JSON endpoints of its own: kind `json`.
+struct JSONServer: AuthorizationServer {
+    let profile: ServerProfile
+    let backEnd: JSONBackEnd
+    let tools: ServerTools
+
+    private var rules: JSONRules { backEnd.rules }
+
+    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        do throws(RefreshFailure) {
+            return .granted(try await renew(request))
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+        let dialogue = LoginDialogue(request: request, conversation: conversation, vault: tools.vault)
+        do throws(LoginStop) {
+            return .granted(try await logIn(request.flow ?? profile.flow, dialogue))
+        } catch {
+            switch error {
+            case .cancelled: return .cancelled
+            case .failed(let failure): return Task.isCancelled ? .cancelled : .failed(failure)
+            }
+        }
+    }
+
+    func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
+        await JSONLogout(server: self, tokens: tokens).run()
+    }
+
+    // MARK: Login
+
+    private func logIn(_ flow: LoginFlow, _ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
+        switch flow {
+        case .password: return try await logInByPassword(dialogue)
+        case .import: return try await logInByImport(dialogue)
+        case .browser, .device, .clientCredentials:
+            let message = "sessions of kind json log in by password or import, not \(flow.rawValue)"
+            throw .failed(RefreshFailure(kind: .misconfigured, message: message))
+        }
+    }
+
+    private func logInByPassword(_ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
+        guard let url = backEnd.loginURL else {
+            let message = "there is no login_url: import a refresh token"
+            throw .failed(RefreshFailure(kind: .misconfigured, message: message))
+        }
+        let username = try await dialogue.username()
+        return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
+            do throws(RefreshFailure) {
+                let tokens = try await tokens(from: url) { members throws(RefreshFailure) in
+                    members.add(rules.fields.username, username)
+                    try members.add(rules.fields.password, password, from: tools.vault)
+                }
+                return grant(tokens, account: username)
+            } catch {
+                throw .failed(error)
+            }
+        }
+    }
+
+    /// Takes over a refresh token obtained elsewhere, by using it once.
+    private func logInByImport(_ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
+        let token = try await dialogue.refreshToken()
+        do throws(RefreshFailure) {
+            let tokens = try await tokens(refreshing: token)
+            if tokens.refreshToken != nil { tools.vault.erase(token) }
+            return grant(tokens, fallback: .refreshToken(token), account: dialogue.request.username)
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    private func grant(
+        _ tokens: GrantedTokens,
+        fallback: Renewal = .impossible,
+        account: String?
+    ) -> LoginGrant {
+        LoginGrant(
+            tokens: tokens,
+            renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? fallback,
+            tokenEndpoint: backEnd.refreshURL,
+            account: account.map { ServerText.cleaned($0, limit: 255) }
+        )
+    }
+
+    // MARK: Refresh
+
+    private func renew(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
+        guard request.variant == .primary else {
+            let message = "sessions of kind json have one token, without scope or audience"
+            throw RefreshFailure(kind: .variantRefused, message: message)
+        }
+        guard case .refreshToken(let token) = request.renewal else {
+            let message = "the server gave no refresh token: log in again"
+            throw RefreshFailure(kind: .sessionOver, code: "unauthorized", message: message)
+        }
+        try checkPin(request.tokenEndpoint)
+        return try await tokens(refreshing: token)
+    }
+
+    /// A refresh token goes nowhere but to the address it was given for.
+    ///
+    /// - Throws: `misconfigured` when somebody has since written down another one.
+    func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
+        guard let tokenEndpoint, tokenEndpoint != backEnd.refreshURL else { return }
+        let message = "refresh_url is not the one this session logged in at (\(tokenEndpoint)): log in again"
+        throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
+    }
+
+    func tokens(refreshing token: SecretID) async throws(RefreshFailure) -> GrantedTokens {
+        try await tokens(from: backEnd.refreshURL, refreshing: token) { members throws(RefreshFailure) in
+            try members.add(rules.fields.refreshToken, token, from: tools.vault)
+        }
+    }
+
+    // MARK: Exchange
+
+    private func tokens(
+        from address: String,
+        refreshing sent: SecretID? = nil,
+        _ members: (borrowing JSONBody.Members) throws(RefreshFailure) -> Void
+    ) async throws(RefreshFailure) -> GrantedTokens {
+        let requestedAt = tools.timekeeper.now
+        let (reply, url) = try await post(members, to: address)
+        guard (200..<300).contains(reply.status), let object = reply.jsonObject, !rules.isRefusal(object)
+        else {
+            throw rules.classify(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
+        }
+        let answer: TokenAnswer
+        do throws(TokenAnswer.Problem) {
+            answer = try TokenAnswer(object, rules.fields)
+        } catch {
+            let message = ServerText.cleaned("\(url.hostAndPort): \(error.message)")
+            throw RefreshFailure(kind: .misbehaved, message: message)
+        }
+        return try tools.seal(answer, requestedAt: requestedAt, sent: sent, kept: rules.kept(of: object))
+    }
+
+    func post(
+        _ members: (borrowing JSONBody.Members) throws(RefreshFailure) -> Void,
+        to address: String,
+        bearer: SecretID? = nil
+    ) async throws(RefreshFailure) -> (HTTPReply, EndpointURL) {
+        let url = try endpoint(address)
+        var request = HTTPRequest(url: url, trust: profile.trust)
+        request.json = try JSONBody(members)
+        request.headers = [("accept", "application/json")]
+        if let bearer {
+            request.headers.append(("authorization", "Bearer " + (try tools.vault.text(of: bearer))))
+        }
+        return (try await tools.send(request), url)
+    }
+
+    private func endpoint(_ address: String) throws(RefreshFailure) -> EndpointURL {
+        do throws(EndpointProblem) {
+            return try EndpointURL(address)
+        } catch {
+            let message = ServerText.cleaned("\(address) \(error)")
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+extension TokenAnswer {
+    /// Reads the answer of a back end of kind `json`; members nobody asked for are ignored.
+    init(_ object: JSONObject, _ fields: JSONRules.Fields) throws(Problem) {
+        guard let accessToken = try TokenAnswer.token(fields.accessToken, in: object) else {
+            throw Problem(message: "the answer has no \(fields.accessToken)")
+        }
+        self.accessToken = accessToken
+        tokenType = "Bearer"
+        refreshToken = try TokenAnswer.token(fields.refreshToken, in: object)
+        idToken = nil
+        scope = nil
+        expiresIn = LifetimeMember.read(object[fields.expiresIn])
+        refreshExpiresIn = LifetimeMember.read(object[fields.refreshExpiresIn])
+            .flatMap { $0 > .zero ? $0 : nil }
+    }
+}
+
+extension JSONRules {
+    /// The members of `object` to keep, as text.
+    func kept(of object: JSONObject) -> [String: String] {
+        var kept: [String: String] = [:]
+        for name in keptMembers {
+            switch object[name] {
+            case .string(let text): kept[name] = ServerText.cleaned(text, limit: 255)
+            case .number(let literal): kept[name] = ServerText.cleaned(literal, limit: 255)
+            case .bool(let value): kept[name] = value ? "true" : "false"
+            case nil, .null, .array, .object: break
+            }
+        }
+        return kept
+    }
+}

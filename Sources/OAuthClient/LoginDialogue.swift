@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// The questions of a login by user name and password, and what was answered before they were asked.
+struct LoginDialogue {
+    var request: LoginRequest
+    var conversation: any LoginConversing
+    var vault: Vault
+
+    func username() async throws(LoginStop) -> String {
+        if let username = request.username { return username }
+        let answer = try await ask(.username, "User name", isSecret: false)
+        defer { vault.erase(answer) }
+        return try text(of: answer)
+    }
+
+    /// Lends the password of `username`, which is forgotten afterwards if it was asked for here.
+    func withPassword<Result>(
+        of username: String,
+        _ body: (SecretID) async throws(LoginStop) -> Result
+    ) async throws(LoginStop) -> Result {
+        if let secret = request.secret { return try await body(secret) }
+        let prompt = "Password of \(ServerText.cleaned(username, limit: 100))"
+        let password = try await ask(.password, prompt)
+        defer { vault.erase(password) }
+        return try await body(password)
+    }
+
+    /// The refresh token to take over.
+    func refreshToken() async throws(LoginStop) -> SecretID {
+        if let secret = request.secret { return secret }
+        return try await ask(.refreshToken, "Refresh token")
+    }
+
+    func ask(
+        _ kind: LoginQuestion.Kind,
+        _ prompt: String,
+        isSecret: Bool = true
+    ) async throws(LoginStop) -> SecretID {
+        do {
+            return try await conversation.ask(LoginQuestion(kind: kind, prompt: prompt, isSecret: isSecret))
+        } catch {
+            throw .cancelled
+        }
+    }
+
+    func text(of secret: SecretID) throws(LoginStop) -> String {
+        do throws(RefreshFailure) {
+            return try vault.text(of: secret)
+        } catch {
+            throw .failed(error)
+        }
+    }
+}
