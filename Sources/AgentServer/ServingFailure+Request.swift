@@ -49,7 +49,7 @@ extension RequestFailure {
         let code: FailureCode =
             switch failure.kind {
             case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage: .temporarilyUnavailable
-            case .grantDead, .interactionRequired, .unexplained, .identityChanged: .denied
+            case .grantDead, .sessionOver, .interactionRequired, .unexplained, .identityChanged: .denied
             case .misconfigured, .variantRefused: .misconfigured
             }
         self.init(

@@ -306,7 +306,13 @@ struct HTTPTransportTests {
     }
 
     @Test func `a body is wiped once it has been sent`() async throws {
-        let body = OutgoingBody(FormBody([("refresh_token", "canary")]))
+        let form = FormBody([("refresh_token", "canary")])
+        let request = HTTPRequest(
+            url: try EndpointURL("https://id.example/token"),
+            form: form,
+            trust: ServerTrust()
+        )
+        let body = try #require(OutgoingBody(of: request))
         var iterator = body.makeAsyncIterator()
         let buffer = try #require(await iterator.next())
         #expect(await iterator.next() == nil)
