@@ -14,7 +14,7 @@ final class MemoryStore: StoreControlling {
     private let passphrase = "open sesame"
     private let locked = Mutex(false)
     private let sealed = Mutex<[SessionName: [SecretID: [UInt8]]]>([:])
-    private let lost = Mutex<[StoredSession]>([])
+    private let lost = Mutex<[AgentServer.StoredSession]>([])
 
     init(vault: Vault) {
         self.vault = vault
@@ -60,7 +60,7 @@ final class MemoryStore: StoreControlling {
         )
     }
 
-    func loadSessions() -> [StoredSession] {
+    func loadSessions() -> [AgentServer.StoredSession] {
         let found = disk.records.map { name, snapshot in
             StoredSession(name: name, content: .record(reseal(snapshot, of: name), interrupted: false))
         }
