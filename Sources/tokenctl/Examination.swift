@@ -69,11 +69,20 @@ struct Examination {
         do {
             var agent = try AgentConnection(socket: path)
             let about = try agent.object(AgentRequest(.get), timeout: .seconds(5))
-            let report = try agent.object(AgentRequest(.get, "doctor"), timeout: .seconds(60))
-            let checks = report["checks"]?.array?.compactMap(\.object).compactMap(Finding.init) ?? []
-            return [reached(about), version(about), lock(about)] + checks
+            return [reached(about), version(about), lock(about)] + ownChecks(&agent, about)
         } catch {
             return [unreached(error)]
+        }
+    }
+
+    /// What the agent finds out itself; a locked one does not answer that.
+    private func ownChecks(_ agent: inout AgentConnection, _ about: JSONObject) -> [Finding] {
+        guard about["locked"]?.bool == false else { return [] }
+        do {
+            let report = try agent.object(AgentRequest(.get, "doctor"), timeout: .seconds(60))
+            return report["checks"]?.array?.compactMap(\.object).compactMap(Finding.init) ?? []
+        } catch {
+            return [Finding(.problem, "agent's checks", error.message, remedy: error.remedy)]
         }
     }
 

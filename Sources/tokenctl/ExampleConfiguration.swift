@@ -15,6 +15,7 @@ enum ExampleConfiguration {
         #refresh_before = "5m"     # refresh this long before expiry, at most a third of the token's lifetime
         #min_validity   = "30s"    # a get never returns a token with less left, at most half of its lifetime
         #get_timeout    = "30s"    # longest a get waits for a refresh
+        #log_level      = "notice"
 
         [hooks]                    # program and arguments; event and session arrive in the environment
         #login_required = ["notify-send", "tokenagent", "a login is needed"]
@@ -54,7 +55,6 @@ enum ExampleConfiguration {
         # GitHub App with expiring user tokens. GitHub has no discovery, and the device flow needs no secret.
         #[session.github]
         #kind      = "oauth2"
-        #issuer    = "https://github.com"
         #client_id = "Iv1.0123456789abcdef"
         #flow      = "device"
         #authorization_endpoint        = "https://github.com/login/oauth/authorize"

@@ -26,7 +26,8 @@ enum FailureReport {
 
     /// The line without the program's name.
     static func line(for error: AgentError) -> String {
-        let message = TerminalText.escaped(error.message)
+        let text = TerminalText.escaped(error.message)
+        let message = text.hasSuffix(".") && text.hasSuffix("...") == false ? String(text.dropLast()) : text
         guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0) }),
             message.contains(remedy) == false
         else { return message }

@@ -24,7 +24,11 @@ struct GetOrder {
         } catch {
             throw error.about(demand.session)
         }
-        try StandardOutput.write(isBare ? GetOrder.checkedLine(body) : format.render(body, user: user))
+        if isBare { return try StandardOutput.write(GetOrder.checkedLine(body)) }
+        let about =
+            format == .json
+            ? try? agent.object(AgentRequest(.get, "sessions", demand.session), timeout: .seconds(5)) : nil
+        try StandardOutput.write(format.render(body, user: user, about: about ?? JSONObject()))
     }
 
     /// The bare token as the agent sent it, if it is one line of visible ASCII.

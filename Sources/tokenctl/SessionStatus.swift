@@ -25,7 +25,8 @@ struct SessionStatus {
     /// Everything there is to say, a name and a value per line.
     var details: [(name: String, value: String)] {
         let lines: [(String, String?)] = [
-            ("session", name), ("state", state), ("reason", text("reason")), ("kind", text("kind")),
+            ("session", name), ("state", state), ("reason", text("reason")), ("message", text("message")),
+            ("kind", text("kind")),
             ("issuer", text("issuer")), ("account", text("account")),
             ("expires", instant("expires_at", "expires_in")),
             ("next refresh", instant("next_refresh_at", "next_refresh_in")),
@@ -33,6 +34,7 @@ struct SessionStatus {
             ("logged in", instant("logged_in_at", nil)), ("session age", seconds("session_age")),
             ("scopes", scopes), ("rotation", text("rotation")), ("storage", text("storage")),
             ("last refresh", instant("last_refresh_at", nil)), ("refreshes", number("refreshes")),
+            ("waiters", number("waiters")),
             ("failures", failures), ("last error", lastError), ("to do", text("remedy")),
         ]
         let kept =
@@ -50,7 +52,7 @@ struct SessionStatus {
 
     /// Why it does not serve, and what to do.
     private var note: String {
-        let reason = lastErrorMessage ?? (state == "ready" ? nil : text("reason"))
+        let reason = state == "ready" ? nil : text("message") ?? lastErrorMessage ?? text("reason")
         switch (reason, text("remedy")) {
         case (let reason?, let remedy?): return "\(reason); \(remedy)"
         case (let only?, nil), (nil, let only?): return only

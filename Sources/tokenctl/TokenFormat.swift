@@ -7,7 +7,7 @@ import StrictJSON
 enum TokenFormat: String, CaseIterable {
     /// The bare token.
     case token
-    /// The agent's answer and `expires_at_rfc3339`.
+    /// The agent's answer with `expires_at_rfc3339`, `issuer` and `account`.
     case json
     /// `Authorization: Bearer …`, for `curl -H @-`.
     case header
@@ -35,7 +35,9 @@ enum TokenFormat: String, CaseIterable {
     }
 
     /// The line for the agent's JSON answer.
-    func render(_ body: [UInt8], user: String?) throws(AgentError) -> [UInt8] {
+    ///
+    /// `about` is the session's status, from which JSON takes who issued the token, and to whom.
+    func render(_ body: [UInt8], user: String?, about: JSONObject) throws(AgentError) -> [UInt8] {
         guard var object = try? JSONValue(parsing: body).object,
             let token = object["access_token"]?.string ?? object["id_token"]?.string,
             token.isEmpty == false, token.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
@@ -44,6 +46,7 @@ enum TokenFormat: String, CaseIterable {
             if let expiry = object["expires_at"]?.integer {
                 object["expires_at_rfc3339"] = .string(DurationPhrase.rfc3339(expiry))
             }
+            for name in ["issuer", "account"] { object[name] = object[name] ?? about[name] }
             return TerminalText.ascii(.object(object)) + [0x0A]
         }
         return Array(line(token, scheme: TokenFormat.scheme(object), user: user ?? "").utf8) + [0x0A]

@@ -21,22 +21,21 @@ struct UnlockCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody()
-        if readsPassphrase {
-            body.add("passphrase", secret: try StandardInput.secret("passphrase"))
-        } else if try needsPassphrase() {
-            body.add("passphrase", secret: try VaultPassphrase.present())
+        if readsPassphrase { return try unlock(with: try StandardInput.secret("passphrase")) }
+        do {
+            // What needs no person goes first; the agent says when a passphrase is the only way left.
+            _ = try agent.endpoint.object(AgentRequest(.post, "unlock"))
+        } catch {
+            guard error.code == .locked else { throw error }
+            try unlock(with: try VaultPassphrase.present())
         }
+    }
+
+    private func unlock(with passphrase: consuming Secret) throws(AgentError) {
+        var body = JSONBody()
+        body.add("passphrase", secret: passphrase)
         var request = AgentRequest(.post, "unlock", body: body.finished())
         defer { request.wipeBody() }
         _ = try agent.endpoint.object(request)
-    }
-
-    /// Whether a passphrase is the only way in.
-    private func needsPassphrase() throws(AgentError) -> Bool {
-        let vault = try agent.endpoint.object(AgentRequest(.get, "vault"))
-        guard vault["state"]?.string != "unlocked" else { return false }
-        let types = vault["slots"]?.array?.compactMap { $0.object?["type"]?.string } ?? []
-        return types.allSatisfy { $0 == "passphrase" }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import StrictJSON
 import TestSupport
 import Testing
@@ -157,7 +158,7 @@ import Testing
     }
 
     @Test func `doctor fails when a check does`() async throws {
-        let about = #"{"version":"9.9","api":1,"pid":7,"uptime":61,"locked":true,"sessions":1}"#
+        let about = #"{"version":"9.9","api":1,"pid":7,"uptime":61,"locked":false,"sessions":1}"#
         let checks =
             #"{"checks":[{"name":"store","ok":true,"detail":"fine"},{"name":"issuer","ok":false,"detail":"x","remedy":"y"}]}"#
         let tokenctl = try TokenctlRun(.read, .answer(about), .read, .answer(checks))
@@ -165,10 +166,34 @@ import Testing
         #expect(result.status == 1)
         for line in [
             "ok       agent: process 7, running for 1m 1s",
-            "warning  lock: the agent is locked; run: tokenctl unlock",
+            "ok       lock: the agent is unlocked",
+            "warning  version: the agent is 9.9, tokenctl is \(AgentRelease.version); restart the agent: tokenctl shutdown",
             "ok       store: fine", "problem  issuer: x; y",
         ] {
             #expect(result.standardOutput.contains(line + "\n"))
+        }
+    }
+
+    @Test func `doctor does not ask a locked agent for more`() async throws {
+        let about = #"{"version":"\#(AgentRelease.version)","api":1,"pid":7,"uptime":61,"locked":true}"#
+        let tokenctl = try TokenctlRun(.read, .answer(about), .hang)
+        let result = try await tokenctl("doctor")
+        #expect(result.status == 0)
+        #expect(result.standardOutput.contains("warning  lock: the agent is locked; run: tokenctl unlock\n"))
+    }
+
+    @Test func `unlock asks for a passphrase only when nothing else opens the store`() async throws {
+        let needed = #"{"error":{"code":"locked","message":"A passphrase is needed."}}"#
+        for (answer, status) in [
+            (ScriptedAgent.Step.answer("{}"), Int32(0)), (.answer(needed, status: 423), 2),
+        ] {
+            let agent = try ScriptedAgent(.read, answer)
+            let result = try await Program.run(
+                ["/usr/bin/setsid", "-w", BuiltPrograms.client, "unlock"],
+                environment: ["TOKENAGENT_SOCK": agent.socket]
+            )
+            #expect(result.status == status)
+            #expect(result.standardError.contains("--passphrase-stdin") == (status == 2))
         }
     }
 

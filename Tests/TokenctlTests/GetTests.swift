@@ -51,13 +51,15 @@ import Testing
         #expect(result.all == (0, line + "\n", ""))
     }
 
-    @Test func `json is the agent's answer with the expiry as a date`() async throws {
-        let tokenctl = try TokenctlRun(.read, .answer(Self.answer))
+    @Test func `json is the agent's answer with the expiry as a date and the issuer`() async throws {
+        let status = #"{"session":"work","issuer":"https://id.example.com","account":"me","state":"ready"}"#
+        let tokenctl = try TokenctlRun(.read, .answer(Self.answer), .read, .answer(status))
         let result = try await tokenctl("get", "work", "--json")
         let object = try JSONValue(parsing: result.standardOutput.utf8).object
         #expect(object?["access_token"]?.string == "a.b-c_d~e+f/g=")
         #expect(object?["expires_at"]?.integer == 1_700_000_000)
         #expect(object?["expires_at_rfc3339"]?.string == "2023-11-14T22:13:20Z")
+        #expect(object?["issuer"]?.string == "https://id.example.com" && object?["account"]?.string == "me")
     }
 
     @Test func `the mail formats name the user`() async throws {
