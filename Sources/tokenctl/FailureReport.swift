@@ -26,13 +26,20 @@ enum FailureReport {
 
     /// The line without the program's name.
     static func line(for error: AgentError) -> String {
-        let text = TerminalText.escaped(error.message)
-        let message = text.hasSuffix(".") && text.hasSuffix("...") == false ? String(text.dropLast()) : text
+        let message = sentence(for: error)
         guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0) }),
             message.contains(remedy) == false
         else { return message }
         let isCommand = remedy.hasPrefix("tokenctl ") || remedy == "tokenagent"
         return message + (isCommand ? "; run: " : "; ") + remedy
+    }
+
+    /// The message without its full stop, after the session's name if it does not tell that itself.
+    private static func sentence(for error: AgentError) -> String {
+        var text = TerminalText.escaped(error.message)
+        if text.hasSuffix("."), text.hasSuffix("...") == false { text.removeLast() }
+        guard let session = error.session, text.contains(session) == false else { return text }
+        return TerminalText.escaped(session, longest: 64) + ": " + text
     }
 
     private static func defaultRemedy(for error: AgentError) -> String? {

@@ -87,7 +87,7 @@ import Testing
         let result = try await tokenctl("get", "work")
         #expect(result.status == code.exitStatus)
         #expect(result.standardOutput.isEmpty)
-        #expect(result.standardError == "tokenctl: it is so; do that\n")
+        #expect(result.standardError == "tokenctl: work: it is so; do that\n")
     }
 
     @Test func `with json the failure is on standard output too`() async throws {
@@ -95,7 +95,7 @@ import Testing
         let tokenctl = try TokenctlRun(.read, .answer(body, status: 401))
         let result = try await tokenctl("get", "work", "--json")
         #expect(result.status == 4)
-        #expect(result.standardError == "tokenctl: over; run: tokenctl login work\n")
+        #expect(result.standardError == "tokenctl: work: over; run: tokenctl login work\n")
         let error = try JSONValue(parsing: result.standardOutput.utf8).object?["error"]?.object
         #expect(error?["code"]?.string == "login_required")
         #expect(error?["remedy"]?.string == "tokenctl login work")

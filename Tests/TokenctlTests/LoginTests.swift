@@ -122,7 +122,7 @@ import Testing
         let tokenctl = try TokenctlRun(.read, .lines(failed))
         let result = try await tokenctl("login", "work")
         #expect(
-            result.all == (8, "", "tokenctl: access_denied\n")
+            result.all == (8, "", "tokenctl: work: access_denied\n")
         )
     }
 
