@@ -17,9 +17,6 @@ final class SocketListener: @unchecked Sendable {
     private var socket: ListeningSocket?
     private var channel: (any Channel)?
 
-    /// How long accepting pauses when descriptors run out; those that are open are served on.
-    private static let acceptPause = TimeAmount.milliseconds(500)
-
     init(
         eventLoop: any EventLoop,
         agent: any RequestAnswering,
@@ -40,9 +37,7 @@ final class SocketListener: @unchecked Sendable {
             .serverChannelOption(.maxMessagesPerRead, value: 16)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        AcceptBackoffHandler(shouldForwardIOErrorCaught: false) { _ in Self.acceptPause }
-                    )
+                    try channel.pipeline.syncOperations.addHandler(AcceptPause())
                 }
             }
             .childChannelOption(.maxMessagesPerRead, value: 4)

@@ -16,7 +16,7 @@ struct PeersTests {
         chmod(agent.directory.path, 0o755)
         chmod(agent.directory.path("run"), 0o755)
         chmod(agent.path, 0o666)
-        let curl = ["curl", "-sS", "--unix-socket", agent.path, "http://tokenagent/v1"]
+        let curl = ["curl", "-sv", "--unix-socket", agent.path, "http://tokenagent/v1"]
         let environment = ["PATH": "/usr/local/bin:/usr/bin:/bin"]
         let ours = try Program(curl, environment: environment)
         let answered = try await ours.finish()
@@ -24,7 +24,9 @@ struct PeersTests {
         let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         let theirs = try Program(nobody + curl, environment: environment)
         let result = try await theirs.finish()
-        #expect(result.status == 52 || result.status == 56, "connected and got nothing: \(result)")
+        // It may connect, and finds the connection closed before, while or after it sends.
+        #expect([7, 52, 55, 56].contains(result.status), "\(result)")
+        #expect(!result.standardError.contains("ermission denied"))
         #expect(result.standardOutput == "")
         await agent.stop()
     }
@@ -91,6 +93,8 @@ struct PeersTests {
             let agent = try await AgentHarness()
             let kept = try agent.peer()
             _ = try await kept.exchange("GET", "/v1")
+            // The runtime makes its own timer descriptor at the first sleep.
+            try await Task.sleep(for: .milliseconds(1))
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             let highest = File.names(in: "/proc/self/fd").compactMap { Int($0) }.max() ?? 0
@@ -103,7 +107,7 @@ struct PeersTests {
             let late = try agent.peer()
             let before = PeersTests.processorTime
             try await Task.sleep(for: .seconds(1))
-            precondition(PeersTests.processorTime - before < .milliseconds(200))
+            precondition(PeersTests.processorTime - before < .milliseconds(100))
             let served = try await kept.exchange("GET", "/v1").status
             precondition(served == 200)
             for descriptor in spare { close(descriptor) }
