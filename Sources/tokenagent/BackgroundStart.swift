@@ -91,7 +91,7 @@ struct BackgroundStart {
         guard unsafe hardening_pipe(&ends) == 0 else { throw .system("make a pipe") }
         defer { close(ends[0]) }
         let start = ProgramStart(
-            executable: "/proc/self/exe",
+            executable: ProcessEnvironment.executable,
             arguments: arguments,
             environment: EnvironmentScrub.forBackground(environment),
             descriptors: [2: 2, BackgroundStart.readiness: ends[1]],

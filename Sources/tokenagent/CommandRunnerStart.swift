@@ -14,7 +14,7 @@ enum CommandRunnerStart {
         guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .system("make a socket pair") }
         defer { close(ends[1]) }
         let start = ProgramStart(
-            executable: "/proc/self/exe",
+            executable: ProcessEnvironment.executable,
             arguments: ["tokenagent", "--run-commands=3"],
             environment: EnvironmentScrub.forCommands(environment),
             descriptors: [2: 2, 3: ends[1]],

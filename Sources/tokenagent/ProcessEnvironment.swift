@@ -26,6 +26,15 @@ enum ProcessEnvironment {
         unsafe setenv(name, value, 1)
     }
 
+    /// The path of this executable, for starting it in another form under its own name.
+    ///
+    /// Where the file was replaced or removed since, the kernel's handle to it still works.
+    static var executable: String {
+        guard let path = unsafe realpath("/proc/self/exe", nil) else { return "/proc/self/exe" }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+
     static var workingDirectory: String {
         guard let path = unsafe getcwd(nil, 0) else { return "/" }
         defer { unsafe free(path) }

@@ -16,7 +16,8 @@ extension EndToEnd {
                 kill -0 "$TOKENAGENT_PID" || exit 3
                 tokenctl list >/dev/null || exit 4
                 tokenagent -k || exit 5
-                kill -0 "$TOKENAGENT_PID" 2>/dev/null && exit 6
+                # Gone, though in a container perhaps not reaped.
+                ps -o stat= -p "$TOKENAGENT_PID" | grep -qv '^Z' && exit 6
                 test ! -e "$TOKENAGENT_SOCK"
                 """
             )
