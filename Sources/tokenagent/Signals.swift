@@ -3,6 +3,7 @@
 import AgentServer
 import Glibc
 import Logging
+import Synchronization
 
 /// The signals that mean something to the agent.
 enum Signals {
@@ -30,6 +31,9 @@ enum Signals {
 
 /// The main thread of a running agent: turns signals into calls.
 struct SignalLoop {
+    /// What is asked over the socket stops counting once the agent stops: its end is no request.
+    private static let isStopping = Atomic(false)
+
     let agent: RunningAssembly
     let supervisor: ServiceSupervisor
     let logger: Logger
@@ -38,7 +42,7 @@ struct SignalLoop {
         // Asked over the socket, an agent stops in the same way as by a signal.
         Task { [agent] in
             await agent.runtime.untilStopRequested()
-            kill(getpid(), SIGTERM)
+            if !SignalLoop.isStopping.load(ordering: .relaxed) { kill(getpid(), SIGTERM) }
         }
         while true {
             switch Signals.next() {
@@ -62,6 +66,7 @@ struct SignalLoop {
     }
 
     private func stop() {
+        SignalLoop.isStopping.store(true, ordering: .relaxed)
         logger.notice("stopping")
         supervisor.notify("STOPPING=1")
         Task { [agent] in
