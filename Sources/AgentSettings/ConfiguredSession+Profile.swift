@@ -7,12 +7,11 @@ extension ConfiguredSession {
     /// What the OAuth client needs to know.
     ///
     /// - Parameter seal: puts a client secret written in the file into the vault.
-    /// - Returns: the profile, or `nil` for a kind of server the client can not speak to.
+    /// - Returns: the profile, which has been checked.
     /// - Throws: what `seal` throws.
     package func profile<Failure: Error>(
         sealing seal: (String) throws(Failure) -> SecretID
-    ) throws(Failure) -> ServerProfile? {
-        guard let kind = server.profileKind else { return nil }
+    ) throws(Failure) -> ServerProfile {
         let secret: ClientSecretSource
         switch clientSecret {
         case .none: secret = .none
@@ -21,7 +20,7 @@ extension ConfiguredSession {
         case .command(let command): secret = .command(command)
         }
         return ServerProfile(
-            kind: kind,
+            kind: server,
             clientID: clientID,
             clientSecret: secret,
             authentication: authentication,
@@ -40,7 +39,7 @@ extension ConfiguredSession {
         case .oidc(let issuer): issuer
         case .oauth2(let endpoints): issuer ?? endpoints.token
         case .json(let json): json.refreshURL
-        case .cognito(let cognito): cognito.userPoolID
+        case .cognito(let pool): pool.userPoolID
         }
     }
 
@@ -50,7 +49,7 @@ extension ConfiguredSession {
         case .oidc(let issuer): issuer
         case .oauth2(let endpoints): endpoints.token
         case .json(let json): json.refreshURL
-        case .cognito(let cognito): cognito.endpoint ?? "https://cognito-idp.\(cognito.region).amazonaws.com/"
+        case .cognito(let pool): pool.url
         }
     }
 
@@ -60,18 +59,17 @@ extension ConfiguredSession {
         case .oidc(let issuer): "oidc \(issuer) \(clientID)"
         case .oauth2(let endpoints): "oauth2 \(endpoints.token) \(clientID)"
         case .json(let json): "json \(json.refreshURL)"
-        case .cognito(let cognito): "cognito \(cognito.endpoint ?? "") \(cognito.userPoolID) \(clientID)"
+        case .cognito(let pool): "cognito \(pool.url) \(pool.userPoolID) \(clientID)"
         }
     }
-}
 
-extension ServerSettings {
-    /// The same in the client's words, or `nil` for a kind the client can not speak to.
-    var profileKind: ServerProfile.Kind? {
-        switch self {
-        case .oidc(let issuer): .oidc(issuer: issuer)
-        case .oauth2(let endpoints): .oauth2(endpoints)
-        case .json, .cognito: nil
-        }
+    /// Error codes of a resource server that call for a refresh.
+    package var refreshCodes: [String] {
+        if case .json(let json) = server { json.rules.refreshCodes } else { [] }
+    }
+
+    /// Error codes of a resource server that end the session.
+    package var logoutCodes: [String] {
+        if case .json(let json) = server { json.rules.logoutCodes } else { [] }
     }
 }

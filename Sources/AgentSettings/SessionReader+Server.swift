@@ -5,7 +5,7 @@ import TokenCore
 
 /// The keys that depend on the kind of server.
 extension SessionReader {
-    mutating func server(_ kind: ServerSettings.Kind) -> ServerSettings? {
+    mutating func server(_ kind: ServerKind) -> ServerProfile.Kind? {
         switch kind {
         case .oidc: issuer().map { .oidc(issuer: $0) }
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
@@ -40,38 +40,39 @@ extension SessionReader {
         }
     }
 
-    private mutating func jsonServer() -> JSONServerSettings? {
+    private mutating func jsonServer() -> JSONBackEnd? {
         let login = url("login_url")
         let refresh = requiredURL("refresh_url", "where a refresh token is exchanged")
         let logout = url("logout_url")
-        let preset = table.word("preset", JSONServerSettings.Preset.self)
-        let fields = fields()
-        let kept = table.strings("keep")
-        let refreshCodes = table.strings("refresh_on")
-        let logoutCodes = table.strings("logout_on")
+        var rules = table.word("preset", JSONPreset.self)?.rules ?? .common
+        readFields(into: &rules.fields)
+        if let kept = table.strings("keep") { rules.keptMembers = kept }
+        if let codes = table.strings("refresh_on") { rules.refreshCodes = codes }
+        if let codes = table.strings("logout_on") { rules.logoutCodes = codes }
         return refresh.map {
-            JSONServerSettings(
+            JSONBackEnd(
                 loginURL: login?.description,
                 refreshURL: $0.description,
                 logoutURL: logout?.description,
-                preset: preset,
-                fields: fields,
-                keptMembers: kept,
-                refreshCodes: refreshCodes,
-                logoutCodes: logoutCodes
+                rules: rules
             )
         }
     }
 
-    private mutating func fields() -> [JSONServerSettings.Field: String] {
-        guard var reader = table.table("fields") else { return [:] }
-        var fields: [JSONServerSettings.Field: String] = [:]
-        for field in JSONServerSettings.Field.allCases { fields[field] = reader.string(field.rawValue) }
+    private mutating func readFields(into fields: inout JSONRules.Fields) {
+        guard var reader = table.table("fields") else { return }
+        let places: [(String, WritableKeyPath<JSONRules.Fields, String>)] = [
+            ("username", \.username), ("password", \.password), ("access_token", \.accessToken),
+            ("refresh_token", \.refreshToken), ("expires_in", \.expiresIn),
+            ("refresh_expires_in", \.refreshExpiresIn), ("requires_reauth", \.requiresReauth),
+        ]
+        for (key, place) in places {
+            if let name = reader.string(key) { fields[keyPath: place] = name }
+        }
         reader.refuseUnknownKeys()
-        return fields
     }
 
-    private mutating func cognito() -> CognitoSettings? {
+    private mutating func cognito() -> CognitoPool? {
         let region = table.required("region", "the AWS region of the user pool, such as \"eu-west-1\"")
         let pool = table.required("user_pool_id", "as the AWS console shows it, such as \"eu-west-1_abc\"")
         let endpoint = url("endpoint")
@@ -81,8 +82,16 @@ extension SessionReader {
         if let region, let pool, !pool.hasPrefix(region + "_") {
             table.report("user_pool_id", "must begin with the region, \(region)_")
         }
+        let flow = table.word("auth_flow", CognitoPool.AuthFlow.self)
+        let rotates = table.boolean("rotates")
         guard let region, let pool else { return nil }
-        return CognitoSettings(region: region, userPoolID: pool, endpoint: endpoint?.description)
+        return CognitoPool(
+            region: region,
+            userPoolID: pool,
+            endpoint: endpoint?.description,
+            authFlow: flow,
+            rotates: rotates
+        )
     }
 
     private mutating func requiredURL(_ key: String, _ purpose: String) -> EndpointURL? {
@@ -102,7 +111,7 @@ extension SessionReader {
     }
 }
 
-extension ServerSettings.Kind {
+extension ServerKind {
     /// Spoken to as RFC 6749 says.
     var isStandard: Bool {
         switch self {

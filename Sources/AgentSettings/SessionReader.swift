@@ -8,12 +8,12 @@ struct SessionReader {
     let name: SessionName
     var table: TableReader
     let home: String?
-    /// Objects to what can be written but not yet done; else it is only read.
+    /// Objects to what can be written but not done; else it is only read.
     let refusesUnsupported: Bool
 
     /// The session, or `nil` with the reasons in the problem list.
     mutating func read(defaults: SessionPolicy) -> ConfiguredSession? {
-        let written: ServerSettings.Kind? = table.word("kind", ServerSettings.Kind.self)
+        let written: ServerKind? = table.word("kind", ServerKind.self)
         guard let kind = table.has("kind") ? written : .oidc else { return nil }
         let isStandard = kind.isStandard
         let server = server(kind)
@@ -32,9 +32,9 @@ struct SessionReader {
         let command = reauthenticationCommand(reauthentication)
         let allowedPeers = allowedPeers()
         table.refuseUnknownKeys()
-        if refusesUnsupported { refuseUnsupported(server, allowedPeers) }
+        if refusesUnsupported { refuseUnsupported(allowedPeers) }
         guard let server, let clientID, table.problems.isEmpty else { return nil }
-        return ConfiguredSession(
+        let session = ConfiguredSession(
             name: name,
             server: server,
             issuer: issuer,
@@ -52,9 +52,22 @@ struct SessionReader {
             reauthenticationCommand: command,
             allowedPeers: allowedPeers
         )
+        return isAccepted(session) ? session : nil
     }
 
-    private mutating func clientID(_ kind: ServerSettings.Kind) -> String? {
+    /// Asks the client, which knows best what it can not work with.
+    private func isAccepted(_ session: ConfiguredSession) -> Bool {
+        let profile = session.profile { _ in SecretID(rawValue: 0) }
+        do throws(ProfileProblem) {
+            try profile.validate()
+            return true
+        } catch {
+            table.report(error.key, error.message)
+            return false
+        }
+    }
+
+    private mutating func clientID(_ kind: ServerKind) -> String? {
         // JSON endpoints know no clients.
         guard kind != .json else { return "" }
         let text = table.required(
@@ -66,10 +79,7 @@ struct SessionReader {
         return nil
     }
 
-    private func refuseUnsupported(_ server: ServerSettings?, _ allowedPeers: [PeerRule]) {
-        if let server, server.profileKind == nil {
-            table.report("kind", "this version can not talk to servers of kind \"\(server.kind.rawValue)\"")
-        }
+    private func refuseUnsupported(_ allowedPeers: [PeerRule]) {
         if !allowedPeers.isEmpty {
             table.report(
                 "allow",
@@ -100,7 +110,7 @@ struct SessionReader {
         table.word("client_authentication", ClientAuthenticationMethod.self) ?? .automatic
     }
 
-    private mutating func flow(_ kind: ServerSettings.Kind) -> LoginFlow {
+    private mutating func flow(_ kind: ServerKind) -> LoginFlow {
         let flow = table.word("flow", LoginFlow.self) ?? kind.defaultFlow
         if !kind.flows.contains(flow) {
             let words = kind.flows.map(\.rawValue).joined(separator: ", ")

@@ -36,7 +36,7 @@ package struct CognitoPool: Equatable, Sendable {
     }
 
     /// Where requests go.
-    var url: String { endpoint ?? "\(origin)/" }
+    package var url: String { endpoint ?? "\(origin)/" }
 
     /// What the pool's tokens say as `iss`.
     var issuer: String { "\(origin)/\(userPoolID)" }

@@ -111,9 +111,11 @@ extension SessionSettings {
     init(_ session: ConfiguredSession) {
         self.init(
             policy: session.policy,
-            kind: session.server.kind.rawValue,
+            kind: ServerKind(session.server).rawValue,
             issuer: session.issuerShown,
             fingerprint: session.fingerprint,
+            refreshCodes: Set(session.refreshCodes),
+            endCodes: Set(session.logoutCodes),
             reauthCommand: session.reauthenticationCommand
         )
     }

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Testing
+import TokenCore
+
+@testable import AgentSettings
+
+private func read(_ text: String) throws(ConfigurationProblems) -> Settings {
+    try SettingsReader(home: "/home/me", refusesUnsupported: false).read(
+        Array(text.utf8),
+        file: "config.toml"
+    )
+}
+
+/// The messages for `text`, or none when it is accepted.
+private func complaints(_ text: String) -> [String] {
+    do throws(ConfigurationProblems) {
+        _ = try read(text)
+        return []
+    } catch {
+        return error.lines
+    }
+}
+
+/// `keys` inside an otherwise complete session, on the lines from 5 on.
+private func session(_ keys: String) -> String {
+    "[session.work]\nkind = \"oidc\"\nissuer = \"https://id.example\"\nclient_id = \"cli\"\n" + keys
+}
+
+struct SettingsMistakeTests {
+    @Test(arguments: [
+        ("[agnet]\n", "1: agnet: unknown key"),
+        (
+            "[agent]\nrefresh_befor = \"5m\"\n",
+            "2: agent.refresh_befor: unknown key; did you mean refresh_before?"
+        ),
+        ("agent = 3\n", "1: agent: must be a table, not an integer"),
+        (
+            "[agent]\nrefresh_before = 300\n",
+            "2: agent.refresh_before: must be a duration such as \"5m\" or \"1h30m\", not an integer"
+        ),
+        (
+            "[agent]\nrefresh_before = \"300\"\n",
+            "2: agent.refresh_before: \"300\" is not a duration; write a number and a unit (s, m, h, d), such as \"90s\""
+        ),
+        ("[agent]\nmin_validity = \"2d\"\n", "2: agent.min_validity: must be at most 1d, not \"2d\""),
+        ("[agent]\nget_timeout = \"0s\"\n", "2: agent.get_timeout: must be 1s to 1h, not \"0s\""),
+        (
+            "[agent]\nlog_level = \"warn\"\n",
+            "2: agent.log_level: \"warn\" is not one of critical, error, warning, notice, info, debug, trace"
+        ),
+        (
+            "[hooks]\nevent = \"notify-send x\"\n",
+            "2: hooks.event: must be an array of the program and its arguments, such as [\"pass\", \"show\", \"x\"]"
+        ),
+        ("[hooks]\nevent = [1]\n", "2: hooks.event: must hold only strings that are not empty"),
+        ("[vault]\nkeyfile = \"key\"\n", "2: vault.keyfile: must be an absolute path or begin with ~/"),
+        (
+            "[vault]\nrequire_locked_memory = 1\n",
+            "2: vault.require_locked_memory: must be true or false, not an integer"
+        ),
+        ("session = 1\n", "1: session: must be a table, not an integer"),
+        ("[session]\nwork = 1\n", "2: session.work: must be a table, as in [session.NAME], not an integer"),
+        (
+            "[session.\"a b\"]\nkind = \"oidc\"\n",
+            "1: session.a b: a session's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+        ),
+        (
+            "[session.w]\nkind = \"oicd\"\n",
+            "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito"
+        ),
+        ("a = 1\na = 2\n", "2: Error while parsing key-value pair: cannot redefine existing integer 'a'"),
+    ])
+    func `what is wrong is named with file, line and key`(text: String, message: String) {
+        #expect(complaints(text) == ["config.toml:\(message)"])
+    }
+
+    @Test(arguments: [
+        ("issuer2 = \"x\"", "issuer2: unknown key; did you mean issuer?"),
+        ("scopes = \"openid\"", "scopes: must be an array of strings, not a string"),
+        (
+            "scopes = [\"openid email\"]",
+            "scopes: \"openid email\" is not a scope; write one word per element"
+        ),
+        (
+            "flow = \"implicit\"",
+            "flow: \"implicit\" is not one of browser, device, password, client_credentials, import"
+        ),
+        (
+            "flow = \"client_credentials\"",
+            "flow: client_credentials needs a client_secret_command or client_secret_file"
+        ),
+        ("redirect_port = 70000", "redirect_port: must be 0 to 65535, not 70000"),
+        ("redirect_port = \"1\"", "redirect_port: must be an integer, not a string"),
+        ("client_secret = \"\"", "client_secret: must not be empty or hold a NUL character"),
+        ("client_secret_file = \"secret\"", "client_secret_file: must be an absolute path or begin with ~/"),
+        ("client_secret_command = []", "client_secret_command: must name a program"),
+        ("ca_file = \"ca.pem\"", "ca_file: must be an absolute path or begin with ~/"),
+        ("pins = [\"abc\"]", "pins: \"abc\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256"),
+        ("resources = [\"/x\"]", "resources: \"/x\" must be an absolute URI without fragment"),
+        ("max_session_age = \"10s\"", "max_session_age: must be 1m to 3650d, not \"10s\""),
+        (
+            "reauth = [\"prompt\", \"command\"]\nreauth_command = [\"x\"]",
+            "reauth: \"prompt\" must be the last step: nothing is tried after a person"
+        ),
+        ("reauth = [\"command\"]", "reauth_command: is missing: reauth names \"command\""),
+        ("reauth_command = [\"x\"]", "reauth_command: is never used: add \"command\" to reauth"),
+        ("reauth = [\"finger\"]", "reauth: \"finger\" is not one of command, client_credentials, prompt"),
+        (
+            "allow = [\"/usr/bin/git\"]",
+            "allow: must hold tables such as { exe = \"/usr/bin/git\" } or { unit = \"backup.service\" }"
+        ),
+        ("allow = [{ exe = \"git\" }]", "allow.exe: must be an absolute path or begin with ~/"),
+        ("allow = [{ path = \"/x\", unit = \"u\" }]", "allow.path: unknown key"),
+        ("allow = [{}]", "allow: must name an exe or a unit, or confirm = true"),
+        ("token_endpoint = \"https://x\"", "token_endpoint: unknown key"),
+        ("region = \"x\"", "region: unknown key"),
+    ])
+    func `a bad key of a session is explained`(keys: String, message: String) throws {
+        let found = complaints(session(keys))
+        let expected = "session.work.\(message)"
+        #expect(found.count == 1)
+        #expect(found.first?.hasSuffix(": \(expected)") == true, "\(found) should be \(expected)")
+    }
+
+    @Test(arguments: [
+        ("http://id.example", "must begin with https:// (plain http is for literal loopback addresses only)"),
+        (
+            "http://localhost:1",
+            "must begin with https:// (plain http is for literal loopback addresses only)"
+        ),
+        ("ftp://id.example", "must begin with https://"),
+        ("https://me:pw@id.example", "must not contain a user name or password"),
+        ("https://id.example/#x", "must not contain a fragment (#)"),
+        ("https://id.example/?x=1", "must not contain a query (?)"),
+        ("id.example", "is not an absolute URL"),
+    ])
+    func `an issuer must be safe to send secrets to`(issuer: String, message: String) {
+        let text = "[session.w]\nkind = \"oidc\"\nclient_id = \"c\"\nissuer = \"\(issuer)\"\n"
+        #expect(complaints(text) == ["config.toml:4: session.w.issuer: \(message)"])
+    }
+
+    @Test func `plain http to a literal loopback address is accepted`() throws {
+        for issuer in ["http://127.0.0.1:8080", "http://[::1]:8080/realm"] {
+            #expect(
+                complaints("[session.w]\nkind = \"oidc\"\nclient_id = \"c\"\nissuer = \"\(issuer)\"\n") == []
+            )
+        }
+    }
+
+    @Test func `all problems are reported, in the order of their lines`() {
+        let text = """
+            [session.b]
+            kind = "oidc"
+            scopes = 1
+            [agent]
+            get_timeout = "soon"
+            nonsense = true
+            [session.a]
+            kind = "cognito"
+            region = "eu-west-1"
+            user_pool_id = "us-east-1_x"
+            """
+        #expect(
+            complaints(text) == [
+                "config.toml:1: session.b.client_id: is missing: the name of the client registered at the authorization server",
+                "config.toml:1: session.b.issuer: is missing: the address of the authorization server",
+                "config.toml:3: session.b.scopes: must be an array of strings, not an integer",
+                "config.toml:5: agent.get_timeout: \"soon\" is not a duration; write a number and a unit (s, m, h, d), such as \"90s\"",
+                "config.toml:6: agent.nonsense: unknown key",
+                "config.toml:7: session.a.client_id: is missing: the name of the client registered at the authorization server",
+                "config.toml:10: session.a.user_pool_id: must begin with the region, eu-west-1_",
+            ]
+        )
+    }
+
+    @Test func `only one way to name the client secret may be given`() {
+        #expect(
+            complaints(session("client_secret = \"a\"\nclient_secret_file = \"/b\"\n")) == [
+                "config.toml:6: session.work.client_secret_file: only one of client_secret, client_secret_file may be given"
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        (
+            "issuer = \"https://x.example\"\nclient_id = \"c\"\nallow = [{ unit = \"u\" }]",
+            "4: session.w.allow: this version can not enforce it; remove it, or every program would be let in"
+        )
+    ])
+    func `what can be written but not done is refused`(keys: String, message: String) {
+        let problems = #expect(throws: ConfigurationProblems.self) {
+            try SettingsReader(home: nil).read(Array("[session.w]\n\(keys)\n".utf8), file: "f")
+        }
+        #expect(problems?.lines == ["f:\(message)"])
+    }
+}
