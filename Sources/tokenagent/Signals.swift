@@ -73,12 +73,8 @@ struct SignalLoop {
             await agent.stop()
             exit(0)
         }
-        // A second one means: now.
-        while true {
-            let number = Signals.next()
-            guard number == SIGTERM || number == SIGINT else { continue }
-            exit(128 + number)
-        }
+        // Asking again makes nothing faster: what is in flight could be the only answer to a used refresh token.
+        while true { _ = Signals.next() }
     }
 
     private static var monotonicMicroseconds: Int64 {
