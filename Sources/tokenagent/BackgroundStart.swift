@@ -34,8 +34,8 @@ struct BackgroundStart {
     static let ready = "ready\n"
     /// The descriptor of the pipe in the started agent.
     private static let readiness: Int32 = 3
-    /// How long another agent that is starting at the same time may take until it answers.
-    private static let patience = Duration.seconds(20)
+    /// How long another agent may take until it answers, or has stopped.
+    private static let patience = Duration.seconds(25)
 
     /// The agent of the socket: the one that runs already, or a new one.
     func start() throws(StartFailure) -> RunningAgent {
@@ -43,13 +43,17 @@ struct BackgroundStart {
             StandardError.tell("already running, process \(agent.pid)")
             return agent
         }
-        let started = try spawn()
-        if started.report == BackgroundStart.ready, let agent = try running() { return agent }
-        // Whoever holds the store instead was started at the same moment; it may not have got as far as the socket.
-        if started.status == FailureCode.temporarilyUnavailable.exitStatus, let agent = try awaitOther() {
-            return agent
+        while true {
+            let started = try spawn()
+            if started.report == BackgroundStart.ready, let agent = try running() { return agent }
+            guard started.status == FailureCode.temporarilyUnavailable.exitStatus else {
+                throw failure(started)
+            }
+            // Whoever holds the store was started at the same moment and has not got as far as the socket, or is
+            // just stopping.
+            if let agent = try awaitOther() { return agent }
+            if StoreHolder.exists(places.stateDirectory) { throw failure(started) }
         }
-        throw failure(started)
     }
 
     private func running() throws(StartFailure) -> RunningAgent? {
@@ -68,6 +72,7 @@ struct BackgroundStart {
         }
     }
 
+    /// Waits until the other agent answers, or is gone.
     private func awaitOther() throws(StartFailure) -> RunningAgent? {
         let deadline = ContinuousClock.now + BackgroundStart.patience
         while ContinuousClock.now < deadline {
