@@ -27,6 +27,8 @@ package final class DemoIssuer: Sendable {
 
     private struct Listening {
         var listener: (any Channel)?
+        /// The port of the first time, 0 before it.
+        var port = 0
         var connections: [ObjectIdentifier: any Channel] = [:]
         var accepted = 0
     }
@@ -38,7 +40,7 @@ package final class DemoIssuer: Sendable {
         var continuation: CheckedContinuation<Bool, Never>
     }
 
-    package let port: Int
+    private let wantedPort: Int
     private let state: Mutex<IssuerState>
     private let listening = Mutex(Listening())
     private let heldAnswers = Mutex<[@Sendable () -> Void]>([])
@@ -47,18 +49,12 @@ package final class DemoIssuer: Sendable {
     private let eventLoop: any EventLoop
     private let sslContext: NIOSSLContext?
 
-    private init(options: Options) async throws {
+    private init(options: Options) throws {
         let key = try SigningKey(options.algorithm)
-        var state = IssuerState(settings: options.settings, registry: options.registry, signingKey: key)
+        let state = IssuerState(settings: options.settings, registry: options.registry, signingKey: key)
+        wantedPort = options.port
         eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         sslContext = try options.tls?.serverContext(maximumVersion: options.maximumTLSVersion)
-        // The port must be known before the first answer can name it.
-        let reservation = try await ServerBootstrap(group: eventLoop)
-            .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
-            .bind(host: "127.0.0.1", port: options.port).get()
-        port = reservation.localAddress?.port ?? options.port
-        try await reservation.close()
-        state.issuer = "\(sslContext == nil ? "http" : "https")://127.0.0.1:\(port)"
         self.state = Mutex(state)
     }
 
@@ -69,7 +65,7 @@ package final class DemoIssuer: Sendable {
 
     /// Starts listening.
     package static func start(_ options: Options = Options()) async throws -> DemoIssuer {
-        let issuer = try await DemoIssuer(options: options)
+        let issuer = try DemoIssuer(options: options)
         try await issuer.listen()
         return issuer
     }
@@ -84,15 +80,36 @@ package final class DemoIssuer: Sendable {
 
     // MARK: Listening
 
+    package var port: Int { listening.withLock(\.port) }
+
     /// Begins to accept connections, at first or again after ``stopListening()``, always on the same port.
     package func listen() async throws {
-        let channel = try await ServerBootstrap(group: eventLoop)
+        let known = port == 0 ? wantedPort : port
+        let channel = known == 0 ? try await bindAnywhere() : try await bind(known)
+        let port = channel.localAddress?.port ?? known
+        listening.withLock { listening in
+            listening.listener = channel
+            listening.port = port
+        }
+        let scheme = sslContext == nil ? "http" : "https"
+        withState { $0.issuer = "\(scheme)://127.0.0.1:\(port)" }
+    }
+
+    /// Binds to a port below those that connections take, so that it is still free after ``stopListening()``.
+    private func bindAnywhere() async throws -> any Channel {
+        for _ in 0..<50 {
+            if let channel = try? await bind(Int.random(in: 20_000..<32_000)) { return channel }
+        }
+        return try await bind(0)
+    }
+
+    private func bind(_ port: Int) async throws -> any Channel {
+        try await ServerBootstrap(group: eventLoop)
             .serverChannelOption(ChannelOptions.backlog, value: 1024)
             .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(ChannelOptions.socketOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { [weak self] in self?.prepare($0) ?? $0.close() }
             .bind(host: "127.0.0.1", port: port).get()
-        listening.withLock { $0.listener = channel }
     }
 
     /// Refuses connections and drops the open ones, as a server that went away; what was granted stays.

@@ -91,12 +91,9 @@ extension EndToEnd {
             #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
             let agent = try #require(scene.agent.agent)
             agent.signal(.terminate)
-            // Once it no longer takes connections, it is draining.
-            #expect(
-                try await Polling.until { !File.exists(scene.agent.socketPath) || refresh.exitStatus != nil }
-            )
+            #expect(try await Polling.until { scene.agent.log.contains("stopping") })
             scene.issuer.release()
-            #expect(try await scene.agent.end() == 0)
+            #expect(try await agent.finish().status == 0)
             try await refresh.finish()
             #expect(!File.exists(scene.agent.socketPath))
             try await scene.agent.start()

@@ -12,7 +12,6 @@ extension EndToEnd {
             let pid = try #require(scene.agent.agent?.pid)
             let status = try #require(File.text("/proc/\(pid)/status"))
             #expect(status.contains("NoNewPrivs:\t1\n"))
-            #expect(status.contains("Seccomp:\t2\n"))
             let limits = try #require(File.text("/proc/\(pid)/limits"))
             let core = try #require(
                 limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
@@ -20,17 +19,14 @@ extension EndToEnd {
             #expect(core.split(separator: " ").filter { $0 == "0" }.count == 2)
         }
 
-        @Test func `no secret is in any command line or environment`() async throws {
+        @Test func `no secret is in its command line or environment`() async throws {
             let scene = try await Scene.loggedIn()
-            let token = try await scene.token()
             let pid = try #require(scene.agent.agent?.pid)
-            let script =
-                #"tr '\0' '\n' </proc/$$/environ; tr '\0' '\n' </proc/$PPID/environ; tr '\0' ' ' </proc/$PPID/cmdline"#
-            let child = try await scene.agent.tokenctl("exec", "work", "--", "/bin/sh", "-c", script)
-            #expect(child.status == 0)
-            let secrets = [token] + scene.issuer.livingRefreshTokens
-            let own = (File.text("/proc/\(pid)/environ") ?? "") + (File.text("/proc/\(pid)/cmdline") ?? "")
-            for secret in secrets { #expect(!(child.standardOutput + own).contains(secret)) }
+            let environment = try #require(File.text("/proc/\(pid)/environ"))
+            let arguments = try #require(File.text("/proc/\(pid)/cmdline"))
+            for secret in [try await scene.token()] + scene.issuer.livingRefreshTokens {
+                #expect(!(environment + arguments).contains(secret))
+            }
         }
 
         @Test func `the agent listens to no network, except while a browser logs in`() async throws {

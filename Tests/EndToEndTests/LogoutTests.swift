@@ -60,7 +60,7 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn()
             await scene.issuer.stopListening()
             let result = try await scene.agent.tokenctl("logout", "work")
-            #expect(result.status != 0)
+            #expect(result.status == 5)
             #expect(result.complainsInOneLine, "\(result.standardError)")
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
             try await scene.agent.kill()

@@ -195,7 +195,8 @@ extension EndToEnd {
             let scene = try await Scene()
             for signal in [Signal.terminate, .interrupt] {
                 try await scene.agent.start()
-                #expect(try await scene.agent.end(signal) == 0)
+                let status = try await scene.agent.end(signal)
+                #expect(status == 0, "\(scene.agent.log)")
                 #expect(!File.exists(scene.agent.socketPath))
             }
         }
