@@ -171,6 +171,7 @@ let package = Package(
         .testTarget(
             name: "SealedStoreTests",
             dependencies: ["SealedStore", "TokenCore", "TestSupport"],
+            exclude: ["Vectors"],
             swiftSettings: testing
         ),
         .testTarget(
