@@ -25,13 +25,16 @@ final class StoreLock: Sendable {
             }
             throw .heldByAnother(path: directory.path, pid: StoreLock.holder(file))
         }
-        let written = Array("\(getpid())\n".utf8)
-        do throws(SystemCallError) {
-            try file.resize(to: 0)
-            try file.write(written, at: 0)
-        } catch {
-            // The number only serves the message of a second agent; a full disk must not keep the first away.
-        }
+        StoreLock.writeProcessNumber(directory)
+    }
+
+    /// Says who holds the lock; only for the message of a second agent, so that a full disk does not matter.
+    ///
+    /// The lock itself is held by a descriptor for reading, which does not keep the disk from being remounted.
+    private static func writeProcessNumber(_ directory: OpenDirectory) {
+        guard let file = try? directory.open(fileName, writing: true) else { return }
+        try? file.resize(to: 0)
+        try? file.write(Array("\(getpid())\n".utf8), at: 0)
     }
 
     /// Lets another agent in.
@@ -41,13 +44,17 @@ final class StoreLock: Sendable {
 
     private static func openFile(in directory: OpenDirectory) throws(FileFault) -> OpenFile {
         do throws(FileFault) {
-            return try directory.open(fileName, writing: true)
+            return try directory.open(fileName)
         } catch {
             guard error == .missing else { throw error }
         }
         return try OpenDirectory.checked { () throws(SystemCallError) in
             // Not O_EXCL: two agents starting at once must meet at one file.
-            let opened = try directory.files.open(fileName, in: directory.descriptor, flags: O_RDWR | O_CREAT)
+            let opened = try directory.files.open(
+                fileName,
+                in: directory.descriptor,
+                flags: O_RDONLY | O_CREAT
+            )
             let file = OpenFile(descriptor: opened, files: directory.files)
             if try file.status().mode != 0o600 { try directory.files.setMode(of: opened, to: 0o600) }
             return file
