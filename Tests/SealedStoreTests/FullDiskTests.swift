@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Synchronization
+import Testing
+import TokenCore
+
+@testable import SealedStore
+
+/// A small file system of its own, filled up; only root can mount one.
+@Suite(.serialized, .enabled(if: SmallDisk.isPossible, "mounting needs root"))
+struct FullDiskTests {
+    let fixture: StoreFixture
+    let disk: SmallDisk
+
+    init() throws {
+        let directory = TemporaryDirectory()
+        let statePath = "\(directory.path)/state"
+        disk = try #require(SmallDisk(at: statePath, kibibytes: 512))
+        fixture = StoreFixture(directory)
+    }
+
+    @Test func `on a full disk the refresh token is not sent, and later it is`() throws {
+        let (open, _) = try fixture.unlocked()
+        let old = try open.snapshot(refreshToken: "RT-1")
+        #expect(open.store.commit(.work, old) == .durable)
+        disk.fill()
+        let failure = #expect(throws: StorageFailure.self) {
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        }
+        #expect(failure?.message.contains("No space left on device") == true)
+        disk.clear()
+        try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
+        try open.commitDurably("RT-2")
+        open.store.close()
+        let (second, loaded) = try fixture.unlocked()
+        #expect(try loaded.sessions.map { try second.refreshToken(of: $0.snapshot) } == ["RT-2"])
+        second.store.close()
+    }
+
+    @Test func `a disk that fills up during the request has room for the answer`() throws {
+        let (open, _) = try fixture.unlocked()
+        let old = try open.snapshot(refreshToken: "RT-1")
+        #expect(open.store.commit(.work, old) == .durable)
+        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        disk.fill()
+        try open.commitDurably("RT-2")
+        open.store.close()
+        let (second, loaded) = try fixture.unlocked()
+        #expect(try loaded.sessions.map { try second.refreshToken(of: $0.snapshot) } == ["RT-2"])
+        second.store.close()
+    }
+
+    @Test func `a read-only disk keeps the refresh token from being sent and can be read`() throws {
+        let (open, _) = try fixture.unlocked()
+        let old = try open.snapshot(refreshToken: "RT-1")
+        #expect(open.store.commit(.work, old) == .durable)
+        disk.setReadOnly(true)
+        #expect(throws: StorageFailure.self) {
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        }
+        let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
+        guard case .lifeboat = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        disk.setReadOnly(false)
+        #expect(open.store.maintain() == [.work])
+        open.store.close()
+        let (second, loaded) = try fixture.unlocked()
+        #expect(try loaded.sessions.map { try second.refreshToken(of: $0.snapshot) } == ["RT-2"])
+        second.store.close()
+    }
+}
+
+/// A tmpfs mounted for one test.
+final class SmallDisk: Sendable {
+    private let path: String
+
+    init?(at path: String, kibibytes: Int) {
+        self.path = path
+        mkdir(path, 0o700)
+        guard mount("tmpfs", path, "tmpfs", 0, "size=\(kibibytes)k,mode=0700") == 0 else {
+            rmdir(path)
+            return nil
+        }
+    }
+
+    deinit {
+        umount2(path, Int32(MNT_DETACH))
+    }
+
+    /// Whether this process may mount at all.
+    static let isPossible: Bool = {
+        guard geteuid() == 0 else { return false }
+        let directory = TemporaryDirectory()
+        return SmallDisk(at: "\(directory.path)/probe", kibibytes: 64) != nil
+    }()
+
+    func fill() {
+        let file = open("\(path)/ballast", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(file) }
+        let block = [UInt8](repeating: 0x55, count: 4096)
+        while block.withUnsafeBytes({ write(file, $0.baseAddress, $0.count) }) > 0 {}
+    }
+
+    func clear() {
+        unlink("\(path)/ballast")
+    }
+
+    func setReadOnly(_ isReadOnly: Bool) {
+        let flags = UInt(MS_REMOUNT) | (isReadOnly ? UInt(MS_RDONLY) : 0)
+        #expect(mount("tmpfs", path, "tmpfs", flags, "mode=0700") == 0)
+    }
+}

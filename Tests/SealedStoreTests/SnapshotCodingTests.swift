@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import SealedStore
+
+struct SnapshotCodingTests {
+    let fixture = StoreFixture()
+
+    /// Everything of a snapshot but the identifiers of its secrets, which differ after each start.
+    func restored(
+        _ change: (inout SessionSnapshot, OpenStore) throws -> Void
+    ) throws -> (SessionSnapshot, OpenStore) {
+        let (first, _) = try fixture.unlocked()
+        var snapshot = try first.snapshot(refreshToken: "RT-1", idToken: "ID-1")
+        try change(&snapshot, first)
+        #expect(first.store.commit(.work, snapshot) == .durable)
+        first.store.close()
+        let (second, loaded) = try fixture.unlocked()
+        return (try #require(loaded.sessions.first).snapshot, second)
+    }
+
+    @Test func `every field survives`() throws {
+        let until = WallTime(secondsSince1970: 1_900_000_000)
+        let (snapshot, _) = try restored { snapshot, _ in
+            snapshot.standing = .ended(.replyLost, quarantinedUntil: until)
+            snapshot.refreshTokenSent = true
+            snapshot.rotation = .unknown(unchanged: 2)
+            snapshot.refreshExpiresAt = until
+            snapshot.subject = "søren"
+            snapshot.keptMembers = ["userId": "42", "deviceId": ""]
+        }
+        #expect(snapshot.standing == .ended(.replyLost, quarantinedUntil: until))
+        #expect(snapshot.refreshTokenSent)
+        #expect(snapshot.rotation == .unknown(unchanged: 2))
+        #expect(snapshot.refreshExpiresAt == until)
+        #expect(snapshot.subject == "søren")
+        #expect(snapshot.keptMembers == ["userId": "42", "deviceId": ""])
+        #expect(snapshot.loggedInAt == WallTime(secondsSince1970: 1_799_999_000))
+        #expect(snapshot.tokenEndpoint == "https://id.example.com/token")
+        #expect(snapshot.tokens[.primary]?.jitter == 0.25)
+    }
+
+    @Test(arguments: EndReason.allCases)
+    func `every reason for an end survives`(reason: EndReason) throws {
+        let (snapshot, _) = try restored { snapshot, _ in
+            snapshot.standing = .ended(reason, quarantinedUntil: nil)
+        }
+        #expect(snapshot.standing == .ended(reason, quarantinedUntil: nil))
+    }
+
+    @Test(arguments: [Renewal.clientCredentials, .impossible])
+    func `sessions without refresh token survive`(renewal: Renewal) throws {
+        let (snapshot, _) = try restored { snapshot, _ in snapshot.renewal = renewal }
+        #expect(snapshot.renewal == renewal)
+    }
+
+    @Test(arguments: [RotationHabit.rotates, .keeps])
+    func `what was learned about rotation survives`(habit: RotationHabit) throws {
+        let (snapshot, _) = try restored { snapshot, _ in snapshot.rotation = habit }
+        #expect(snapshot.rotation == habit)
+    }
+
+    @Test func `tokens of several scopes survive and share their ID token`() throws {
+        let mail = TokenVariant(scopes: ["mail", "calendar"], audience: "https://api.example.com")
+        let (snapshot, open) = try restored { snapshot, open in
+            var token = try #require(snapshot.tokens[.primary])
+            token.secret = try open.secret("AT-mail", .accessToken)
+            snapshot.tokens[mail] = token
+        }
+        let primary = try #require(snapshot.tokens[.primary])
+        let other = try #require(snapshot.tokens[mail])
+        #expect(try open.text(other.secret) == "AT-mail")
+        #expect(other.idToken == primary.idToken)
+        #expect(snapshot.secrets.count == 4)
+    }
+
+    @Test func `a large answer gets a larger file`() throws {
+        let (first, _) = try fixture.unlocked()
+        let large = String(repeating: "x", count: 100_000)
+        let old = try first.snapshot(refreshToken: "RT-1")
+        #expect(first.store.commit(.work, old) == .durable)
+        try first.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        #expect(
+            first.store.commit(.work, try first.snapshot(refreshToken: "RT-2", accessToken: large))
+                == .durable
+        )
+        first.store.close()
+        let (second, loaded) = try fixture.unlocked()
+        let snapshot = try #require(loaded.sessions.first).snapshot
+        #expect(try second.refreshToken(of: snapshot) == "RT-2")
+        #expect(try second.text(try #require(snapshot.tokens[.primary]).secret) == large)
+    }
+
+    @Test func `nothing is in clear on disk, not even names`() throws {
+        let (open, _) = try fixture.unlocked()
+        let snapshot = try open.snapshot(
+            refreshToken: "CANARY-RT",
+            accessToken: "CANARY-AT",
+            idToken: "CANARY-ID"
+        )
+        #expect(open.store.commit(.named("canary-session"), snapshot) == .durable)
+        try open.store.reserve(.named("canary-session"), AttemptNumber(rawValue: 1), snapshot)
+        open.store.close()
+        let paths = Disk.names(fixture.statePath).map { "\(fixture.statePath)/\($0)" }
+        for path in paths + fixture.records() + fixture.records("new") {
+            let text = String(decoding: Disk.read(path) ?? [], as: UTF8.self)
+            for canary in ["CANARY", "canary", "example.com", "Bearer"] {
+                #expect(!text.contains(canary), "\(canary) in \(path)")
+            }
+        }
+    }
+
+    @Test func `the length of a token does not show`() throws {
+        let (open, _) = try fixture.unlocked()
+        var counts: Set<UInt32> = []
+        for length in 1...40 {
+            let token = String(repeating: "t", count: length)
+            #expect(open.store.commit(.work, try open.snapshot(refreshToken: token)) == .durable)
+            let path = try #require(fixture.records().first)
+            let record = try #require(Disk.read(path))
+            let (_, count) = try RecordHeader.parse(Array(record[(record.count / 2)...]))
+            counts.insert(UInt32(count))
+        }
+        #expect(counts.count == 1)
+    }
+
+    @Test func `no nonce is used twice, also across restarts and in a copy`() throws {
+        var nonces: Set<[UInt8]> = []
+        let copy = StoreFixture()
+        for round in 0..<20 {
+            for fixture in round < 10 ? [fixture] : [fixture, copy] {
+                let (open, _) = try fixture.unlocked()
+                for number in 0..<10 {
+                    try open.commitDurably("RT-\(number)")
+                    let path = try #require(fixture.records().first)
+                    let record = try #require(Disk.read(path))
+                    let start = record.count / 2 + RecordHeader.count
+                    let isNew = nonces.insert(Array(record[start..<start + AEAD.nonceCount])).inserted
+                    #expect(isNew)
+                }
+                open.store.close()
+            }
+            if round == 9 { Disk.copy(fixture.statePath, to: copy.statePath) }
+        }
+        #expect(nonces.count == 300)
+    }
+
+    @Test func `generations only grow, across restarts and logins`() throws {
+        var last: UInt64 = 0
+        for round in 0..<10 {
+            let (open, loaded) = try fixture.unlocked()
+            if let session = loaded.sessions.first, round.isMultiple(of: 2) {
+                try open.store.reserve(.work, AttemptNumber(rawValue: 1), session.snapshot)
+                open.store.release(.work, session.snapshot, answered: round.isMultiple(of: 4))
+            }
+            try open.commitDurably("RT-\(round)")
+            open.store.close()
+            let path = try #require(fixture.records().first)
+            let record = try #require(Disk.read(path))
+            let (header, _) = try RecordHeader.parse(Array(record[(record.count / 2)...]))
+            #expect(header.generation > last)
+            last = header.generation
+        }
+    }
+}
