@@ -156,4 +156,27 @@ struct FailingDiskTests {
         #expect(try stored(fixture) == ["RT-2"])
         #expect(Disk.names("\(fixture.runtimePath)/lifeboats").isEmpty)
     }
+
+    @Test func `a commit the disk refused comes back after locking, also without a lifeboat`() throws {
+        let fixture = copy()
+        let files = FaultyFiles()
+        let (open, loaded) = try fixture.unlocked(files)
+        let old = try #require(loaded.sessions.first).snapshot
+        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        files.arm(.every("pwrite", code: EIO))
+        let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
+        guard case .memoryOnly = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        open.store.lock()
+        let again = try open.store.unlockAutomatically()
+        #expect(try again.sessions.map { try open.refreshToken(of: $0.snapshot) } == ["RT-2"])
+        #expect(again.problems.map(\.kind) == [.notDurable])
+        #expect(open.store.maintenanceDelay == .seconds(5))
+        files.arm(.none)
+        #expect(open.store.maintain() == [.work])
+        open.store.close()
+        #expect(try stored(fixture) == ["RT-2"])
+    }
 }

@@ -38,23 +38,32 @@ struct TamperingTests {
         return loaded
     }
 
+    /// Unlocks the store itself with `bytes` for a vault, which must fail before any record is touched.
+    func unlock(vault bytes: [UInt8]) throws {
+        Disk.write(bytes, to: "\(fixture.statePath)/vault")
+        let open = try fixture.open()
+        defer { open.store.close() }
+        _ = try open.store.unlock(with: .keyFile(path: nil))
+    }
+
     @Test func `every changed bit of the vault is noticed before or at unlocking`() throws {
-        let path = "\(fixture.statePath)/vault"
-        let vault = try #require(Disk.read(path))
+        let vault = try #require(Disk.read("\(fixture.statePath)/vault"))
         for bit in 0..<vault.count * 8 {
             var changed = vault
             changed[bit / 8] ^= 1 << (bit % 8)
-            #expect(throws: StoreError.self, "bit \(bit)") { try load(path, changed) }
+            #expect(throws: StoreError.self, "bit \(bit)") { try unlock(vault: changed) }
         }
+        #expect(throws: Never.self) { try unlock(vault: vault) }
     }
 
     @Test func `a vault cut anywhere is refused`() throws {
-        let path = "\(fixture.statePath)/vault"
-        let vault = try #require(Disk.read(path))
+        let vault = try #require(Disk.read("\(fixture.statePath)/vault"))
         for count in 0..<vault.count {
-            #expect(throws: StoreError.self, "\(count) bytes") { try load(path, Array(vault.prefix(count))) }
+            #expect(throws: StoreError.self, "\(count) bytes") {
+                try unlock(vault: Array(vault.prefix(count)))
+            }
         }
-        #expect(throws: StoreError.self) { try load(path, vault + [0]) }
+        #expect(throws: StoreError.self) { try unlock(vault: vault + [0]) }
     }
 
     @Test func `every changed byte of a record that means something costs that session only`() throws {
