@@ -41,17 +41,33 @@ extension StandardLogin {
 
     /// Takes over a refresh token obtained elsewhere, by using it once.
     func logInByImport() async throws(LoginStop) -> LoginGrant {
-        let token: SecretID
-        if let secret = request.secret {
-            token = secret
-        } else {
-            token = try await ask(.refreshToken, "Refresh token", isSecret: true)
-        }
+        let token = try await importedToken()
         let form = FormBody([("grant_type", "refresh_token")])
         try add("refresh_token", token, to: form)
-        let grant = try await exchange(form, fallback: .refreshToken(token))
-        if grant.renewal != .refreshToken(token) { tools.vault.erase(token) }
-        return grant
+        do throws(LoginStop) {
+            let grant = try await exchange(form, fallback: .refreshToken(token))
+            if grant.renewal != .refreshToken(token) { tools.vault.erase(token) }
+            return grant
+        } catch {
+            tools.vault.erase(token)
+            throw error
+        }
+    }
+
+    /// A copy of our own, sealed as what it is; the caller's stays the caller's.
+    private func importedToken() async throws(LoginStop) -> SecretID {
+        let given: SecretID
+        if let secret = request.secret {
+            given = secret
+        } else {
+            given = try await ask(.refreshToken, "Refresh token", isSecret: true)
+        }
+        defer { if request.secret == nil { tools.vault.erase(given) } }
+        do {
+            return try unsafe tools.vault.open(given) { unsafe try tools.vault.seal($0, as: .refreshToken) }
+        } catch {
+            throw .failed(.locked)
+        }
     }
 
     func addScope(to form: FormBody) {

@@ -69,7 +69,7 @@ package struct LoginRequest: Equatable, Sendable {
     /// The person pastes the redirect address instead of a listener receiving it.
     package var pastesRedirect: Bool
     package var username: String?
-    /// For `password` and `import`, when given up front: the password or refresh token.
+    /// For `password` and `import`, when given up front: the password or refresh token; erased by the caller.
     package var secret: SecretID?
 
     package init(

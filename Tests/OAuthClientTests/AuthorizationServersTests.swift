@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+struct AuthorizationServersTests {
+    @Test func `a session the configuration does not name is refused`() async throws {
+        let bench = try Bench(.fixed())
+        let servers = AuthorizationServers(profiles: [:], tools: bench.server.tools)
+        let name = try #require(SessionName("work"))
+        let request = RefreshRequest(
+            attempt: AttemptNumber(rawValue: 1),
+            renewal: .clientCredentials,
+            variant: .primary
+        )
+        #expect(await servers.refresh(name, request).failure?.kind == .misconfigured)
+        let person = ScriptedPerson(vault: bench.vault)
+        #expect(
+            await servers.logIn(name, LoginRequest(), conversation: person).failure?.kind == .misconfigured
+        )
+    }
+
+    @Test func `an unchanged profile keeps what its server has learned, a changed one does not`() async throws
+    {
+        let bench = try Bench(.fixed())
+        let name = try #require(SessionName("work"))
+        let other = try #require(SessionName("other"))
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        bench.exchange.always(TestIssuer.tokenEndpoint, .json(#"{"access_token":"at"}"#))
+        let servers = AuthorizationServers(profiles: [name: TestIssuer.profile()], tools: bench.server.tools)
+        let request = RefreshRequest(
+            attempt: AttemptNumber(rawValue: 1),
+            renewal: .refreshToken(try bench.secret("rt")),
+            variant: .primary
+        )
+        func fetches() -> Int { bench.exchange.sent.count { $0.url == TestIssuer.discoveryURL } }
+        #expect(await servers.refresh(name, request).granted != nil)
+        servers.replaceProfiles([name: TestIssuer.profile(), other: .fixed()])
+        #expect(await servers.refresh(name, request).granted != nil)
+        #expect(fetches() == 1)
+        var changed = TestIssuer.profile()
+        changed.scopes = ["openid"]
+        servers.replaceProfiles([name: changed])
+        #expect(await servers.refresh(name, request).granted != nil)
+        #expect(fetches() == 2)
+    }
+}

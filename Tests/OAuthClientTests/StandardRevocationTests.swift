@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+struct StandardRevocationTests {
+    let address = "https://tokens.example/revoke"
+
+    func revoke(
+        _ bench: Bench,
+        refreshToken: String? = "rt",
+        accessToken: String? = "at",
+        idToken: String? = nil,
+        tokenEndpoint: String? = nil
+    ) async throws -> RevocationOutcome {
+        await bench.server.revoke(
+            RevocationRequest(
+                refreshToken: try refreshToken.map { try bench.secret($0) },
+                accessToken: try accessToken.map { try bench.secret($0, .accessToken) },
+                idToken: try idToken.map { try bench.secret($0, .idToken) },
+                tokenEndpoint: tokenEndpoint
+            )
+        )
+    }
+
+    @Test func `the refresh token is revoked first`() async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.always(address, .json(""))
+        #expect(try await revoke(bench) == .revoked)
+        #expect(
+            bench.exchange.sent.map(\.form) == [
+                ["token": "rt", "token_type_hint": "refresh_token", "client_id": "cli"],
+                ["token": "at", "token_type_hint": "access_token", "client_id": "cli"],
+            ]
+        )
+    }
+
+    @Test func `a confidential client shows its secret as at the token endpoint`() async throws {
+        let bench = try Bench(.fixed(secret: .command(["x"])), commands: ScriptedCommands(prints: "s"))
+        bench.exchange.always(address, .json(""))
+        #expect(try await revoke(bench, accessToken: nil) == .revoked)
+        #expect(
+            bench.exchange.sent.first?.headers["authorization"] == "Basic " + Base64.encoded("cli:s".utf8)
+        )
+        #expect(bench.exchange.sent.first?.formNames == ["token", "token_type_hint"])
+    }
+
+    @Test func `a public client that is refused tries with its access token`() async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect(address, status: 401, "")
+        bench.exchange.expect(address, "")
+        bench.exchange.expect(address, status: 401, "")
+        bench.exchange.expect(address, "")
+        #expect(try await revoke(bench) == .revoked)
+        #expect(
+            bench.exchange.sent.map { $0.headers["authorization"] } == [nil, "Bearer at", nil, "Bearer at"]
+        )
+        #expect(bench.exchange.sent.map { $0.form["token"] } == ["rt", "rt", "at", "at"])
+    }
+
+    @Test(arguments: [
+        (ScriptedExchange.Answer.json("", status: 503, headers: ["retry-after": "30"]), true),
+        (.json("", status: 500), true),
+        (.json("", status: 429), true), (.failure(.unreachable("x")), true),
+        (.failure(.ambiguous("x")), true),
+        (.json(#"{"error":"invalid_client"}"#, status: 401), false),
+        (.json(#"{"error":"unauthorized_client"}"#, status: 400), false),
+        (.json("", status: 400), false),
+    ])
+    func `a failure is worth another try or not`(
+        answer: ScriptedExchange.Answer,
+        isWorthRetry: Bool
+    ) async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.always(address, answer)
+        switch try await revoke(bench, accessToken: nil) {
+        case .failed: #expect(isWorthRetry)
+        case .refused: #expect(!isWorthRetry)
+        case .revoked, .unsupported: Issue.record("not a failure")
+        }
+    }
+
+    @Test(arguments: ["unsupported_token_type", "invalid_token"])
+    func `a token the server does not know is gone`(code: String) async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.always(address, .json(#"{"error":"\#(code)"}"#, status: 400))
+        #expect(try await revoke(bench) == .revoked)
+    }
+
+    @Test func `trouble with the access token alone does not matter`() async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect(address, "")
+        bench.exchange.expect(address, status: 500, "")
+        #expect(try await revoke(bench) == .revoked)
+    }
+
+    @Test func `a server without revocation is told nothing`() async throws {
+        let profile = ServerProfile(
+            kind: .oauth2(FixedEndpoints(token: "https://tokens.example/token")),
+            clientID: "cli"
+        )
+        let bench = try Bench(profile)
+        #expect(try await revoke(bench) == .unsupported)
+        #expect(bench.exchange.sent.isEmpty)
+    }
+
+    @Test func `the person's session at the issuer ends too`() async throws {
+        let bench = try Bench(TestIssuer.profile())
+        let end = "https://id.example/tenant/logout"
+        let document = TestIssuer.metadata(["end_session_endpoint": .string(end)])
+        bench.exchange.expect(TestIssuer.discoveryURL, document)
+        bench.exchange.always("https://id.example/tenant/revoke", .json(""))
+        bench.exchange.expect(end, status: 500, "")
+        #expect(
+            try await revoke(bench, idToken: "a.b.c", tokenEndpoint: TestIssuer.tokenEndpoint) == .revoked
+        )
+        #expect(bench.exchange.sent.last?.form == ["client_id": "cli", "id_token_hint": "a.b.c"])
+    }
+
+    @Test func `tokens of another issuer are not shown to this one`() async throws {
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.expect(TestIssuer.discoveryURL, TestIssuer.metadata())
+        guard
+            case .refused(let failure) = try await revoke(
+                bench,
+                tokenEndpoint: "https://former.example/token"
+            )
+        else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(failure.kind == .misconfigured)
+        #expect(bench.exchange.sent.count == 1)
+    }
+}
