@@ -37,7 +37,8 @@ final class ConnectionGate: Sendable {
 
     private func checkPins(_ channel: any Channel) -> EventLoopFuture<Void> {
         guard !pins.isEmpty else { return channel.eventLoop.makeSucceededVoidFuture() }
-        return channel.nioSSL_peerCertificate().flatMapThrowing { [pins] certificate in
+        return channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }.flatMapThrowing {
+            [pins] certificate in
             guard let certificate, pins.contains(try CertificatePin(of: certificate)) else {
                 throw TransportFailure.insecure("the server's key matches no pin")
             }

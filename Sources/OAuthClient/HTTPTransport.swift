@@ -20,11 +20,17 @@ final class HTTPTransport: HTTPExchanging {
 
     private let eventLoop: any EventLoop
     private let totalLimit: Duration
+    private let connectLimit: Duration
     private let clients: Mutex<[ClientKey: HTTPClient]> = Mutex([:])
 
-    init(eventLoop: any EventLoop, totalLimit: Duration = HTTPLimits.total) {
+    init(
+        eventLoop: any EventLoop,
+        totalLimit: Duration = HTTPLimits.total,
+        connectLimit: Duration = HTTPLimits.connect
+    ) {
         self.eventLoop = eventLoop
         self.totalLimit = totalLimit
+        self.connectLimit = connectLimit
     }
 
     deinit {
@@ -127,7 +133,7 @@ final class HTTPTransport: HTTPExchanging {
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: credentials.configuration,
             redirectConfiguration: .disallow,
-            timeout: .init(connect: .nanoseconds(HTTPLimits.connect.nanoseconds)),
+            timeout: .init(connect: .nanoseconds(connectLimit.nanoseconds)),
             connectionPool: pool,
             decompression: .disabled,
             http1_1ConnectionDebugInitializer: { gate.admit($0) }
@@ -159,7 +165,7 @@ extension TransportFailure {
         case let error as NIOConnectionError: self = .unreachable(error.reason)
         case let error as IOError: self = .unreachable(SystemError.text(error.errnoCode))
         case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
-            self = .unreachable("no connection within 5 seconds")
+            self = .unreachable("no connection in time")
         case _ where TransportFailure.isTimeout(error): self = .unreachable("no answer in time")
         default: self = .unreachable("the connection failed (\(error))")
         }

@@ -40,6 +40,7 @@ final class TinyServer: Sendable {
         certificate: String? = nil,
         key: String? = nil,
         maximumTLSVersion: TLSVersion? = nil,
+        closesAtOnce: Bool = false,
         respond: @escaping @Sendable (String) -> [Action]
     ) async throws -> TinyServer {
         let server = TinyServer(respond: respond)
@@ -51,7 +52,9 @@ final class TinyServer: Sendable {
                     if let context {
                         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
                     }
-                    try channel.pipeline.syncOperations.addHandler(TinyHandler(server: server))
+                    try channel.pipeline.syncOperations.addHandler(
+                        TinyHandler(server: server, closesAtOnce: closesAtOnce)
+                    )
                 }
             }
         let channel = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
@@ -102,14 +105,17 @@ private final class TinyHandler: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private let server: TinyServer
+    private let closesAtOnce: Bool
     private var text = ""
 
-    init(server: TinyServer) {
+    init(server: TinyServer, closesAtOnce: Bool) {
         self.server = server
+        self.closesAtOnce = closesAtOnce
     }
 
     func channelActive(context: ChannelHandlerContext) {
         server.connected()
+        if closesAtOnce { context.close(promise: nil) }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+
+import NIOSSL
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+/// Who gets a byte of a request; serialised because they count connections.
+@Suite(.serialized)
+struct TransportSecurityTests {
+    @Test func `a private authority is trusted when its file says so`() async throws {
+        let file = try TemporaryFile(Certificates.authority)
+        let server = try await TinyServer.start(certificate: Certificates.good, key: Certificates.goodKey) {
+            _ in
+            [.send(Wire.ok)]
+        }
+        let trust = ServerTrust(caFile: file.path, pins: [Certificates.goodPin])
+        #expect(try await Wire.post(server, scheme: "https", trust: trust).get().status == 200)
+    }
+
+    /// What is wrong with a certificate.
+    enum BadCertificate: String, CaseIterable {
+        case unknownAuthority
+        case selfSigned
+        case expired
+        case notYetValid
+        case forAnotherHost
+
+        var certificate: String {
+            switch self {
+            case .unknownAuthority: Certificates.good
+            case .selfSigned: Certificates.selfSigned
+            case .expired: Certificates.expired
+            case .notYetValid: Certificates.future
+            case .forAnotherHost: Certificates.other
+            }
+        }
+
+        var key: String {
+            switch self {
+            case .unknownAuthority, .notYetValid: Certificates.goodKey
+            case .selfSigned: Certificates.selfSignedKey
+            case .expired: Certificates.expiredKey
+            case .forAnotherHost: Certificates.otherKey
+            }
+        }
+    }
+
+    @Test(arguments: BadCertificate.allCases)
+    func `a bad certificate is refused before any byte of the request`(bad: BadCertificate) async throws {
+        let file = try TemporaryFile(Certificates.authority)
+        let server = try await TinyServer.start(certificate: bad.certificate, key: bad.key) { _ in
+            [.send(Wire.ok)]
+        }
+        let trust = ServerTrust(caFile: bad == .unknownAuthority ? nil : file.path)
+        let result = try await Wire.post(server, scheme: "https", trust: trust)
+        guard case .failure(.insecure) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(server.bytesReceived == 0)
+    }
+
+    @Test func `TLS 1·1 is refused before any byte of the request`() async throws {
+        let file = try TemporaryFile(Certificates.authority)
+        let server = try await TinyServer.start(
+            certificate: Certificates.good,
+            key: Certificates.goodKey,
+            maximumTLSVersion: .tlsv11
+        ) { _ in [.send(Wire.ok)] }
+        let result = try await Wire.post(server, scheme: "https", trust: ServerTrust(caFile: file.path))
+        guard case .failure(.insecure) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(server.bytesReceived == 0)
+    }
+
+    @Test func `a key that matches no pin gets no byte of the request`() async throws {
+        let file = try TemporaryFile(Certificates.authority)
+        let server = try await TinyServer.start(certificate: Certificates.good, key: Certificates.goodKey) {
+            _ in
+            [.send(Wire.ok)]
+        }
+        let pin = "sha256/" + Base64.encoded([UInt8](repeating: 7, count: 32))
+        let result = try await Wire.post(
+            server,
+            scheme: "https",
+            trust: ServerTrust(caFile: file.path, pins: [pin])
+        )
+        #expect(result == .failure(.insecure("the server's key matches no pin")))
+        #expect(server.connections == 1)
+        #expect(server.bytesReceived == 0)
+    }
+
+    @Test func `one matching pin of several is enough`() async throws {
+        let file = try TemporaryFile(Certificates.authority)
+        let server = try await TinyServer.start(certificate: Certificates.good, key: Certificates.goodKey) {
+            _ in
+            [.send(Wire.ok)]
+        }
+        let backup = "sha256/" + Base64.encoded([UInt8](repeating: 7, count: 32))
+        let trust = ServerTrust(caFile: file.path, pins: [backup, Certificates.goodPin])
+        #expect(try await Wire.post(server, scheme: "https", trust: trust).get().status == 200)
+    }
+
+    @Test func `a missing or empty CA file is a configuration error`() async throws {
+        let empty = try TemporaryFile("no certificate in here\n")
+        for path in ["/nonexistent/ca.pem", empty.path] {
+            let server = try await TinyServer.start { _ in [] }
+            let result = try await Wire.post(server, scheme: "https", trust: ServerTrust(caFile: path))
+            guard case .failure(.misconfigured(let message)) = result else {
+                Issue.record("\(path): \(result)")
+                continue
+            }
+            #expect(message.contains(path))
+            #expect(server.connections == 0)
+        }
+    }
+
+    @Test func `pins are not satisfied by a connection without TLS`() async throws {
+        let server = try await TinyServer.start { _ in [.send(Wire.ok)] }
+        let result = try await Wire.post(server, trust: ServerTrust(pins: [Certificates.goodPin]))
+        #expect(result == .failure(.insecure("the server's key matches no pin")))
+        #expect(server.bytesReceived == 0)
+    }
+
+    @Test func `a server that never answers the TLS handshake is unreachable in time`() async throws {
+        let server = try await TinyServer.start { _ in [] }
+        let result = try await Wire.post(server, scheme: "https", connectLimit: .milliseconds(300))
+        #expect(result == .failure(.unreachable("no connection in time")))
+        #expect(server.connections == 1)
+    }
+
+    @Test func `a server that ends the TLS handshake is unreachable`() async throws {
+        let server = try await TinyServer.start(closesAtOnce: true) { _ in [] }
+        guard case .failure(.unreachable) = try await Wire.post(server, scheme: "https") else {
+            Issue.record("not unreachable")
+            return
+        }
+    }
+}
