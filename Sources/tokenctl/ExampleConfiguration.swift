@@ -33,7 +33,6 @@ enum ExampleConfiguration {
         #ca_file         = "/etc/ssl/private-ca.pem"
         #max_session_age = "30d"               # force a new login after this
         #warn_before     = "3d"                # event "expiring" this long before the end
-        #allow           = [{ exe = "/usr/bin/git" }, { unit = "backup.service", confirm = true }]
 
         # Google. Create an OAuth client of type "Desktop app"; its secret is not secret. No offline_access scope:
         # desktop clients always get a refresh token.
