@@ -37,3 +37,11 @@ package struct JSONObject: Equatable, Sendable {
         }
     }
 }
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+    /// Of a name that is repeated the last value counts.
+    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self.init()
+        for (name, value) in elements { self[name] = value }
+    }
+}

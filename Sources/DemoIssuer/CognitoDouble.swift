@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import Synchronization
+
+/// An Amazon Cognito user pool as Amazon documents it, for what other doubles of it leave out.
+///
+/// Proofs of passwords, client secrets, expiry and rotation of refresh tokens are checked. Its route is added to
+/// a ``DemoIssuer``, which brings TLS, the request log and faults.
+package final class CognitoDouble: Sendable {
+    package struct Client: Sendable {
+        package var id: String
+        package var secret: String?
+        /// `USER_SRP_AUTH`, `USER_PASSWORD_AUTH`, `REFRESH_TOKEN_AUTH`.
+        package var flows: Set<String> = ["USER_SRP_AUTH", "USER_PASSWORD_AUTH", "REFRESH_TOKEN_AUTH"]
+        package var rotates = false
+        package var allowsRevocation = true
+
+        package init(id: String, secret: String? = nil) {
+            self.id = id
+            self.secret = secret
+        }
+    }
+
+    package struct User: Sendable {
+        package var name: String
+        /// Also accepted as user name at login.
+        package var address: String
+        package var password: String
+        package var mustChangePassword = false
+        /// The code of the second factor, if there is one.
+        package var code: String?
+        package var factor = "SOFTWARE_TOKEN_MFA"
+        package var isDisabled = false
+
+        package init(name: String, password: String) {
+            self.name = name
+            self.password = password
+            address = "\(name)@example.org"
+        }
+    }
+
+    /// `REGION_NAME`.
+    package static let poolID = "eu-west-1_Double123"
+    package static let region = "eu-west-1"
+
+    private let state: Mutex<CognitoDoubleState>
+
+    package init(clients: [Client], users: [User]) throws {
+        state = Mutex(try CognitoDoubleState(clients: clients, users: users))
+    }
+
+    /// To be added to an issuer.
+    package var route: Route {
+        Route("POST", "/") { request in self.state.withLock { $0.answer(request) } }
+    }
+
+    /// Changes the client `id`.
+    package func change(client id: String, _ body: (inout Client) -> Void) {
+        state.withLock { $0.change(client: id, body) }
+    }
+
+    package func change(user name: String, _ body: (inout User) -> Void) {
+        state.withLock { $0.change(user: name, body) }
+    }
+
+    package var accessLifetime: Duration {
+        get { state.withLock { $0.accessLifetime } }
+        set { state.withLock { $0.accessLifetime = newValue } }
+    }
+
+    /// Lets this much time pass for the pool alone.
+    package func advance(by duration: Duration) {
+        state.withLock { $0.elapsed += duration }
+    }
+
+    /// Whether a refresh with `token` would succeed now.
+    package func isAlive(_ token: String) -> Bool {
+        state.withLock { $0.isAlive(token) }
+    }
+
+    /// An answer as Amazon's that says what went wrong.
+    package static func failure(_ type: String, _ message: String, status: Int = 400) -> IssuerReply {
+        IssuerReply(
+            status: status,
+            headers: [("Content-Type", "application/x-amz-json-1.1"), ("x-amzn-ErrorType", "\(type):")],
+            body: JSONValue.object(["__type": .string(type), "message": .string(message)] as JSONObject)
+                .serialized
+        )
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+
+/// What a mobile back end knows.
+struct MobileBackEndState: Sendable {
+    /// Why a login is over.
+    struct Refusal: Equatable, Sendable {
+        var code: String
+        var requiresReauth = false
+    }
+
+    private struct Login: Sendable {
+        var user: String
+        var device: String
+        var refreshToken = ""
+        var refreshExpiresAt = Duration.zero
+        var refusal: Refusal?
+    }
+
+    let style: MobileBackEnd.Style
+    var settings: MobileBackEnd.Settings
+    /// Time that passed for this back end beyond the clock's.
+    var elapsed = Duration.zero
+    private(set) var refreshes = 0
+    private var logins: [Int: Login] = [:]
+    /// Every refresh token ever given out, with its login.
+    private var refreshTokens: [String: Int] = [:]
+    private var accessTokens: [String: (login: Int, expiresAt: Duration)] = [:]
+    private let start = ContinuousClock.now
+
+    init(style: MobileBackEnd.Style, settings: MobileBackEnd.Settings) {
+        self.style = style
+        self.settings = settings
+    }
+
+    private var now: Duration { ContinuousClock.now - start + elapsed }
+
+    // MARK: Endpoints
+
+    mutating func logIn(_ request: IssuerRequest) -> IssuerReply {
+        guard let body = request.json, let user = body["username"]?.string,
+            body["password"]?.string == "\(user)-password"
+        else { return refuse(style == .signaling ? "invalid_credentials" : "unauthorized") }
+        let login = newLogin(user: user)
+        var answer = answer(newTokens(for: login), tellsRefreshExpiry: true)
+        answer["userId"] = .string("user-\(user)")
+        answer["deviceId"] = logins[login].map { .string($0.device) }
+        return .json(.object(answer))
+    }
+
+    mutating func refresh(_ request: IssuerRequest) -> IssuerReply {
+        guard let token = request.json?["refreshToken"]?.string, !token.isEmpty else {
+            return refuse(style == .signaling ? "invalid_refresh_token" : "unauthorized")
+        }
+        guard let number = refreshTokens[token], let login = logins[number] else {
+            return refuse(style == .signaling ? "invalid_refresh_token" : "ErrRefreshTokenExpired")
+        }
+        if let refusal = login.refusal { return refuse(refusal) }
+        guard login.refreshToken == token else {
+            // Shown a second time: somebody has a copy.
+            let refusal = Refusal(code: style == .signaling ? "token_revoked" : "ErrRefreshTokenExpired")
+            logins[number]?.refusal = refusal
+            return refuse(refusal)
+        }
+        guard now < login.refreshExpiresAt else {
+            return refuse(style == .signaling ? "refresh_token_expired" : "ErrRefreshTokenExpired")
+        }
+        refreshes += 1
+        let tokens = newTokens(for: number)
+        return .json(.object(answer(tokens, tellsRefreshExpiry: settings.tellsRefreshExpiry)))
+    }
+
+    mutating func logOut(_ request: IssuerRequest) -> IssuerReply {
+        switch login(of: request) {
+        case .success(let number):
+            let refusal = Refusal(code: style == .signaling ? "token_revoked" : "unauthorized")
+            logins[number]?.refusal = refusal
+            return IssuerReply(status: 204)
+        case .failure(let refusal): return refuse(refusal.refusal)
+        }
+    }
+
+    func resource(_ request: IssuerRequest) -> IssuerReply {
+        switch login(of: request) {
+        case .success(let number): .json(["user": .string(logins[number]?.user ?? "")])
+        case .failure(let refusal): refuse(refusal.refusal)
+        }
+    }
+
+    // MARK: Tokens
+
+    mutating func newLogin(user: String) -> Int {
+        let number = logins.count + 1
+        logins[number] = Login(user: user, device: "device-\(number)")
+        return number
+    }
+
+    /// A new pair; the old refresh token is no longer the login's.
+    mutating func newTokens(for login: Int) -> (access: String, refresh: String) {
+        let access = RandomText.token("access")
+        let refresh = RandomText.token("refresh")
+        accessTokens[access] = (login, now + settings.accessLifetime)
+        refreshTokens[refresh] = login
+        logins[login]?.refreshToken = refresh
+        let expiresAt = now + settings.refreshLifetime
+        logins[login]?.refreshExpiresAt = expiresAt
+        return (access, refresh)
+    }
+
+    mutating func endLogins(_ refusal: Refusal) {
+        logins = logins.mapValues { login in
+            var ended = login
+            ended.refusal = refusal
+            return ended
+        }
+    }
+
+    func isAlive(_ token: String) -> Bool {
+        guard let login = refreshTokens[token].flatMap({ logins[$0] }) else { return false }
+        return login.refusal == nil && login.refreshToken == token && now < login.refreshExpiresAt
+    }
+
+    private func answer(
+        _ tokens: (access: String, refresh: String),
+        tellsRefreshExpiry: Bool
+    ) -> JSONObject {
+        var answer = JSONObject()
+        answer["accessToken"] = .string(tokens.access)
+        answer["refreshToken"] = .string(tokens.refresh)
+        answer["expiresIn"] = .integer(settings.accessLifetime.components.seconds)
+        if tellsRefreshExpiry {
+            answer["refreshExpiresIn"] = .integer(settings.refreshLifetime.components.seconds)
+        }
+        return answer
+    }
+
+    // MARK: Refusals
+
+    private struct Refused: Error {
+        var refusal: Refusal
+    }
+
+    private func login(of request: IssuerRequest) -> Result<Int, Refused> {
+        let expired = style == .signaling ? "access_token_expired" : "ErrAccessTokenExpired"
+        guard let token = request.bearerToken, let entry = accessTokens[token] else {
+            return .failure(Refused(refusal: Refusal(code: expired)))
+        }
+        if let refusal = logins[entry.login]?.refusal { return .failure(Refused(refusal: refusal)) }
+        guard now < entry.expiresAt else { return .failure(Refused(refusal: Refusal(code: expired))) }
+        return .success(entry.login)
+    }
+
+    private func refuse(_ code: String) -> IssuerReply {
+        refuse(Refusal(code: code))
+    }
+
+    /// Every refusal is a 401 with a code in the body.
+    private func refuse(_ refusal: Refusal) -> IssuerReply {
+        var body = JSONObject()
+        body[style == .signaling ? "error" : "code"] = .string(refusal.code)
+        body["message"] = "Please sign in again."
+        if refusal.requiresReauth { body["requiresReauth"] = true }
+        return .json(.object(body), status: 401)
+    }
+}
