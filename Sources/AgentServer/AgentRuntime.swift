@@ -82,6 +82,7 @@ package final class AgentRuntime: Sendable {
     /// Finishes what is in flight, at most 20 s, and releases everything; the runtime can not be started again.
     package func shutdown() async {
         let listener = listener
+        await agent.beginStopping()
         try? await group.next().submit { listener.stopAccepting() }.get()
         await agent.stop()
         try? await group.next().scheduleTask(in: Self.farewell) { listener.closeConnections() }.futureResult

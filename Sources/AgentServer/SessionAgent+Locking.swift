@@ -61,13 +61,17 @@ extension SessionAgent {
         startDue()
     }
 
-    /// Stops for good: nothing new begins, what is in flight finishes.
-    package func stop() async {
-        guard phase != .stopping else { return await drain(within: Self.drainLimit) }
-        let wasServing = phase == .working
+    /// From here on nothing new begins.
+    package func beginStopping() {
+        guard phase != .stopping else { return }
         phase = .stopping
         for number in logins.keys { cancelLogin(number) }
-        if wasServing { await drain(within: Self.drainLimit) }
+    }
+
+    /// Stops for good: what is in flight finishes.
+    package func stop() async {
+        beginStopping()
+        await drain(within: Self.drainLimit)
         for (waiter, call) in calls {
             calls[waiter] = nil
             answer(stopping, to: call)

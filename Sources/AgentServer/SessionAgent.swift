@@ -68,7 +68,7 @@ package actor SessionAgent {
         startedAt = ports.timekeeper.now
     }
 
-    var isServing: Bool { phase == .working || phase == .stopping }
+    var isServing: Bool { phase == .working || phase == .stopping && !ports.vault.isLocked }
 
     /// A number nothing else in this process is known by.
     func freshNumber() -> UInt64 {
