@@ -19,44 +19,72 @@ private func session(_ keys: String) -> String {
 }
 
 struct SettingsReaderTests {
+    private static let completeFile = """
+        [agent]
+        refresh_before = "4m"
+        min_validity = "20s"
+        get_timeout = "10s"
+        log_level = "debug"
+        [hooks]
+        login_required = ["notify-send", "tokenagent"]
+        event = []
+        [vault]
+        keyfile = "~/keys/tokenagent"
+        require_locked_memory = true
+        [session.work]
+        kind = "oidc"
+        issuer = "https://id.example.com"
+        client_id = "cli"
+        client_secret_command = ["pass", "show", "cli"]
+        client_authentication = "post"
+        scopes = ["openid", "offline_access"]
+        flow = "device"
+        redirect_port = 8400
+        audience = "api"
+        resources = ["https://api.example.com/"]
+        ca_file = "/etc/ssl/private.pem"
+        pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+        max_session_age = "30d"
+        warn_before = "3d"
+        refresh_before = "1m"
+        reauth = ["command", "prompt"]
+        reauth_command = ["fprintd-verify"]
+        allow = [{ exe = "/usr/bin/git" }, { unit = "backup.service", confirm = true }]
+        """
+
+    private static let otherKinds = """
+        [session.github]
+        kind = "oauth2"
+        client_id = "x"
+        token_endpoint = "https://gh.example/token"
+        device_authorization_endpoint = "https://gh.example/device"
+        [session.phone]
+        kind = "json"
+        login_url = "https://api.example/login"
+        refresh_url = "https://api.example/refresh"
+        logout_url = "https://api.example/logout"
+        preset = "signaling"
+        fields = { refresh_token = "token" }
+        keep = ["userId"]
+        refresh_on = ["too_old"]
+        logout_on = ["token_revoked"]
+        [session.aws]
+        kind = "cognito"
+        region = "eu-west-1"
+        user_pool_id = "eu-west-1_abc"
+        client_id = "y"
+        endpoint = "http://127.0.0.1:5000"
+        auth_flow = "password"
+        rotates = true
+        """
+
     @Test func `an empty file is a configuration without sessions`() throws {
         #expect(try read("") == Settings())
     }
 
     @Test func `every key of a standard session is read`() throws {
         let settings = try read(
-            """
-            [agent]
-            refresh_before = "4m"
-            min_validity = "20s"
-            get_timeout = "10s"
-            log_level = "debug"
-            [hooks]
-            login_required = ["notify-send", "tokenagent"]
-            event = []
-            [vault]
-            keyfile = "~/keys/tokenagent"
-            require_locked_memory = true
-            [session.work]
-            kind = "oidc"
-            issuer = "https://id.example.com"
-            client_id = "cli"
-            client_secret_command = ["pass", "show", "cli"]
-            client_authentication = "post"
-            scopes = ["openid", "offline_access"]
-            flow = "device"
-            redirect_port = 8400
-            audience = "api"
-            resources = ["https://api.example.com/"]
-            ca_file = "/etc/ssl/private.pem"
-            pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
-            max_session_age = "30d"
-            warn_before = "3d"
-            refresh_before = "1m"
-            reauth = ["command", "prompt"]
-            reauth_command = ["fprintd-verify"]
-            allow = [{ exe = "/usr/bin/git" }, { unit = "backup.service", confirm = true }]
-            """
+            Self.completeFile
         )
         #expect(settings.logLevel == .debug)
         #expect(settings.hooks == HookSettings(loginRequired: ["notify-send", "tokenagent"], event: []))
@@ -99,31 +127,7 @@ struct SettingsReaderTests {
 
     @Test func `the other kinds are read`() throws {
         let settings = try read(
-            """
-            [session.github]
-            kind = "oauth2"
-            client_id = "x"
-            token_endpoint = "https://gh.example/token"
-            device_authorization_endpoint = "https://gh.example/device"
-            [session.phone]
-            kind = "json"
-            login_url = "https://api.example/login"
-            refresh_url = "https://api.example/refresh"
-            logout_url = "https://api.example/logout"
-            preset = "signaling"
-            fields = { refresh_token = "token" }
-            keep = ["userId"]
-            refresh_on = ["too_old"]
-            logout_on = ["token_revoked"]
-            [session.aws]
-            kind = "cognito"
-            region = "eu-west-1"
-            user_pool_id = "eu-west-1_abc"
-            client_id = "y"
-            endpoint = "http://127.0.0.1:5000"
-            auth_flow = "password"
-            rotates = true
-            """
+            Self.otherKinds
         )
         let endpoints = FixedEndpoints(
             token: "https://gh.example/token",
