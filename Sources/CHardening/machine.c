@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "CHardening.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +29,4 @@ int64_t hardening_locked_kilobytes(void) {
     if (read_kernel_file("/proc/self/status", status, sizeof status) < 0) return -1;
     const char *line = strstr(status, "VmLck:");
     return line ? strtoll(line + strlen("VmLck:"), NULL, 10) : -1;
-}
-
-int hardening_boot_id(char id[37]) {
-    if (read_kernel_file("/proc/sys/kernel/random/boot_id", id, 37) == 36) return 0;
-    errno = EIO;
-    return -1;
 }

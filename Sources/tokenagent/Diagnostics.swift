@@ -2,6 +2,7 @@
 
 import AgentServer
 import CHardening
+import CWipingAllocator
 import Glibc
 import NIOCore
 import NIOPosix
@@ -102,10 +103,11 @@ struct Diagnostics: DiagnosticsProviding {
     private func memory() -> DiagnosticCheck {
         let locked = hardening_locked_kilobytes()
         guard locked <= 0 else {
+            let wiping = wiping_allocator_is_active() == 1 ? ", freed memory is wiped" : ""
             return DiagnosticCheck(
                 name: "memory",
                 verdict: .good,
-                detail: "keys are in locked memory (\(locked) KiB)"
+                detail: "keys are in locked memory (\(locked) KiB)\(wiping)"
             )
         }
         return DiagnosticCheck(

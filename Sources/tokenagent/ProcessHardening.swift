@@ -9,7 +9,6 @@ enum ProcessHardening {
     static func begin() {
         hardening_restore_crash_signals()
         guard hardening_fill_standard_descriptors() == 0 else { exit(1) }
-        _ = umask(0o077)
     }
 
     /// Why this process should not run at all: it has more rights than the person who started it knows of.
@@ -34,6 +33,8 @@ enum ProcessHardening {
     ///
     /// The place for a system call filter and file system rules: nothing after this needs to run a program.
     static func confine() throws(StartFailure) {
+        // Not earlier: what commands write is the person's, not ours.
+        _ = umask(0o077)
         guard hardening_refuse_new_privileges() == 0 else { throw .system("give up new privileges") }
         // Kernels before 6.3 do not know this one.
         _ = hardening_refuse_writable_code()

@@ -36,9 +36,6 @@ int64_t hardening_boot_clock(void);
 /// Kilobytes of this process's memory that are locked (VmLck), or -1.
 int64_t hardening_locked_kilobytes(void);
 
-/// Writes the kernel's random name for this boot, 36 characters and a NUL; returns 0, or -1 with errno.
-int hardening_boot_id(char id[37]);
-
 /// Opens a descriptor that becomes readable when the child `process` ends; returns it, or -1 with errno.
 int hardening_open_process(pid_t process);
 
