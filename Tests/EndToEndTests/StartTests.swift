@@ -16,8 +16,11 @@ extension EndToEnd {
                 kill -0 "$TOKENAGENT_PID" || exit 3
                 tokenctl list >/dev/null || exit 4
                 tokenagent -k || exit 5
-                # Gone, though in a container perhaps not reaped.
-                ps -o stat= -p "$TOKENAGENT_PID" | grep -qv '^Z' && exit 6
+                test ! -e "/proc/$TOKENAGENT_PID" || grep -q '^State:.Z' "/proc/$TOKENAGENT_PID/status" || exit 6
+                old=$TOKENAGENT_PID
+                eval "$(tokenagent -s)" || exit 7
+                test "$TOKENAGENT_PID" != "$old" || exit 8
+                tokenagent -k || exit 9
                 test ! -e "$TOKENAGENT_SOCK"
                 """
             )
