@@ -42,10 +42,14 @@ private final class SmallDisk: Sendable {
         )
     }
 
-    /// Writes until nothing fits.
+    /// Writes until nothing fits, in ever smaller pieces.
     func fill() async throws {
+        let file = directory.path("filler")
         _ = try await SmallDisk.shell(
-            "cat /dev/zero >'\(directory.path)/filler'; sync '\(directory.path)/filler'"
+            """
+            cat /dev/zero >'\(file)'; sync '\(file)'
+            for size in 4096 512 1; do dd if=/dev/zero bs=$size >>'\(file)'; sync '\(file)'; done
+            """
         )
     }
 
