@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import StrictJSON
+
+@Suite struct ParsingTests {
+    private static let texts: [(String, JSONValue)] = [
+        ("null", .null),
+        (" \t\r\n true \n", true),
+        ("false", false),
+        (#""""#, ""),
+        ("[]", []),
+        ("{}", [:]),
+        (#"[1,[2],{"a":[]}]"#, [1, [2], ["a": []]]),
+        (#"{"b":1,"a":null}"#, ["b": 1, "a": .null]),
+        (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"),
+        (#""\u0041\u00e9\u20AC""#, "Aé€"),
+        (#""\ud83d\uDE00""#, "😀"),
+        (#""\u0000""#, "\0"),
+        ("\"😀 é\u{7F}\"", "😀 é\u{7F}"),
+    ]
+
+    @Test(arguments: texts)
+    func `a text of RFC 8259 is read`(text: String, value: JSONValue) throws {
+        #expect(try JSONValue(parsing: text.utf8) == value)
+    }
+
+    @Test(arguments: [
+        "0", "-0", "10", "-7", "0.5", "1.25e3", "1E+2", "2e-10", "123456789012345678901234567890",
+    ])
+    func `a number keeps its spelling`(text: String) throws {
+        #expect(try JSONValue(parsing: text.utf8) == .number(text))
+    }
+
+    @Test(arguments: [
+        ("", JSONError.Reason.unexpectedEnd, 0),
+        ("[1,", .unexpectedEnd, 3),
+        (#"{"a""#, .unexpectedEnd, 4),
+        (#""abc"#, .unexpectedEnd, 4),
+        (#""\u12"#, .unexpectedEnd, 5),
+        ("[1,]", .unexpectedByte, 3),
+        ("{,}", .unexpectedByte, 1),
+        (#"{"a":1,}"#, .unexpectedByte, 7),
+        ("{a:1}", .unexpectedByte, 1),
+        ("'a'", .unexpectedByte, 0),
+        ("tru", .unexpectedEnd, 3),
+        ("nul1", .unexpectedByte, 3),
+        ("+1", .unexpectedByte, 0),
+        (".5", .unexpectedByte, 0),
+        ("NaN", .unexpectedByte, 0),
+        ("[01]", .unexpectedByte, 2),
+        ("-", .invalidNumber, 1),
+        ("1.", .invalidNumber, 2),
+        ("1e", .invalidNumber, 2),
+        ("\"a\nb\"", .invalidString, 2),
+        (#""\x""#, .invalidString, 3),
+        (#""\ud800""#, .invalidString, 7),
+        (#""\ud800\u0041""#, .invalidString, 13),
+        (#""\udc00""#, .invalidString, 7),
+        (#""\u12g4""#, .invalidString, 3),
+        ("1 2", .trailingBytes, 2),
+        ("01", .trailingBytes, 1),
+        ("{}\0", .trailingBytes, 2),
+    ])
+    func `anything else is refused where it goes wrong`(text: String, reason: JSONError.Reason, offset: Int) {
+        #expect(throws: JSONError(reason: reason, offset: offset)) { try JSONValue(parsing: text.utf8) }
+    }
+
+    @Test(arguments: [
+        #"{"access_token":"a","access_token":"b"}"#,
+        #"{"access_token":"a","\u0061ccess_token":"b"}"#,
+        #"{"":1,"":1}"#,
+    ])
+    func `two readers can not see two different tokens`(text: String) {
+        #expect {
+            try JSONValue(parsing: text.utf8)
+        } throws: { error in
+            (error as? JSONError)?.reason == .duplicateMember
+        }
+    }
+
+    @Test func `equal names in different objects are no duplicates`() throws {
+        let value = try JSONValue(parsing: #"{"a":{"a":1},"b":{"a":2}}"#.utf8)
+        #expect(value.object?["b"]?.object?["a"]?.integer == 2)
+    }
+
+    @Test(arguments: [
+        [0xEF, 0xBB, 0xBF, 0x7B, 0x7D], [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22],
+        [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], [0x22, 0xE2, 0x82, 0x22],
+    ])
+    func `bytes that are not UTF-8 are refused`(bytes: [UInt8]) {
+        #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
+    }
+
+    @Test func `nesting is bounded`() throws {
+        let deepest = String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
+        #expect(try JSONValue(parsing: deepest.utf8).array?.count == 1)
+        #expect(throws: JSONError(reason: .tooDeep, offset: 32)) {
+            try JSONValue(parsing: String(repeating: "[", count: 1_000_000).utf8)
+        }
+        #expect(try JSONValue(parsing: "[[],[],[]]".utf8, maximumDepth: 2).array?.count == 3)
+    }
+
+    @Test func `every beginning of a text is refused without harm`() throws {
+        let text = Array(#"{"a":[1.5e3,"\ud83d\ude00",{"b":null}],"c":false}"#.utf8)
+        _ = try JSONValue(parsing: text)
+        for length in 0..<text.count {
+            #expect(throws: JSONError.self) { try JSONValue(parsing: text[..<length]) }
+        }
+    }
+}
