@@ -27,8 +27,10 @@ package struct TokenDemand: Equatable, Sendable {
         self.wantsIDToken = wantsIDToken
     }
 
-    /// How long a client waits for the agent's answer: a little longer than the agent itself would.
-    package var patience: Duration { (timeout ?? .seconds(300)) + .seconds(5) }
+    /// How long a client waits for the agent's answer: a little longer than the agent itself may wait.
+    ///
+    /// Without a timeout of its own that is an hour, the most that `get_timeout` can be set to.
+    package var patience: Duration { (timeout ?? .seconds(3600)) + .seconds(5) }
 
     /// The request for it.
     package func request(plainText: Bool) -> AgentRequest {

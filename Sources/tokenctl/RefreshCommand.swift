@@ -30,7 +30,7 @@ struct RefreshCommand: ParsableCommand {
         defer { request.wipeBody() }
         let answer: JSONObject
         do {
-            answer = try agent.endpoint.object(request, timeout: .seconds(305))
+            answer = try agent.endpoint.object(request, timeout: .seconds(3605))
         } catch {
             throw error.about(session.name)
         }
