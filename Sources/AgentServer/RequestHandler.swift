@@ -98,8 +98,7 @@ extension SessionAgent: RequestAnswering {
         case .vaultSlot(let index):
             serveVaultChange(on: connection) { store throws(StoreRefusal) in try store.removeSlot(index) }
         case .vaultPassphrase: try servePassphraseChange(request, on: connection)
-        case .vaultRekey:
-            serveVaultChange(on: connection) { store throws(StoreRefusal) in try store.rekey() }
+        case .vaultRekey: try serveRekey(request, on: connection)
         case .vault, .agent, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,
             .events, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
             serveVaultStatus(on: connection)

@@ -60,6 +60,15 @@ extension SessionAgent {
         }
     }
 
+    /// Serves `POST /v1/vault/rekey`; the passphrase is needed when one of the slots is one.
+    func serveRekey(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
+        let body = try RequestBody(request.body, members: ["passphrase"])
+        let passphrase = try body.string("passphrase").map { Array($0.utf8) }
+        serveVaultChange(on: connection) { store throws(StoreRefusal) in
+            try store.rekey(passphrase: passphrase)
+        }
+    }
+
     func serveSlot(
         _ request: HTTPRequest,
         on connection: Connection,

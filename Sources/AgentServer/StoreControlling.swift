@@ -25,7 +25,10 @@ package protocol StoreControlling: SessionStoring {
     func removeSlot(_ index: Int) throws(StoreRefusal)
     func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal)
     /// Seals everything under a new master key.
-    func rekey() throws(StoreRefusal)
+    ///
+    /// - Parameter passphrase: the one of the passphrase slot, when there is one.
+    /// - Throws: ``StoreRefusal``.
+    func rekey(passphrase: [UInt8]?) throws(StoreRefusal)
 }
 
 /// A session found in the store.

@@ -126,9 +126,12 @@ final class StoreControl: StoreControlling {
         }
     }
 
-    func rekey() throws(StoreRefusal) {
+    func rekey(passphrase: [UInt8]?) throws(StoreRefusal) {
         let external = secrets.read(for: store.slots).map { UnlockSecret.external(slot: $0.key, $0.value) }
-        try changing { () throws(StoreError) in try store.rekey(with: external) }
+        try changing { () throws(StoreError) in
+            guard let passphrase else { return try store.rekey(with: external) }
+            try store.rekey(with: external + [.passphrase(try .guarding(passphrase))])
+        }
     }
 
     private func changing(_ change: () throws(StoreError) -> Void) throws(StoreRefusal) {

@@ -138,9 +138,29 @@ struct VaultRekeyCommand: ParsableCommand {
         abstract: "Seal the store under a new key."
     )
 
+    @Flag(
+        name: .customLong("passphrase-stdin"),
+        help: "Read the passphrase of the store from standard input."
+    )
+    var readsPassphrase = false
+
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        _ = try agent.endpoint.object(AgentRequest(.post, "vault", "rekey"), timeout: .seconds(300))
+        var body = JSONBody()
+        if readsPassphrase {
+            body.add("passphrase", secret: try StandardInput.secret("passphrase"))
+        } else if try opensByPassphrase() {
+            body.add("passphrase", secret: try VaultPassphrase.present())
+        }
+        var request = AgentRequest(.post, "vault", "rekey", body: body.finished())
+        defer { request.wipeBody() }
+        _ = try agent.endpoint.object(request, timeout: .seconds(300))
+    }
+
+    /// The new key has to be wrapped for every slot, and a passphrase is known to nobody but the person.
+    private func opensByPassphrase() throws -> Bool {
+        let vault = try agent.endpoint.object(AgentRequest(.get, "vault"))
+        return vault["slots"]?.array?.contains { $0.object?["type"]?.string == "passphrase" } ?? false
     }
 }

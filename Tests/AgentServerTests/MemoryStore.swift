@@ -110,7 +110,7 @@ final class MemoryStore: StoreControlling {
         guard old == Array(passphrase.utf8) else { throw .wrongKey }
     }
 
-    func rekey() throws(StoreRefusal) {
+    func rekey(passphrase: [UInt8]?) throws(StoreRefusal) {
         throw .failed("no room left on the device")
     }
 }
