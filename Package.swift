@@ -103,10 +103,12 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "CWipingAllocator"),
+        .target(name: "CTaskHook"),
         .executableTarget(
             name: "tokenagent",
             dependencies: [
-                "CHardening", "CWipingAllocator", "CommandExecution", "AgentSettings", "StrictJSON",
+                "CHardening", "CTaskHook", "CWipingAllocator", "CommandExecution", "AgentSettings",
+                "StrictJSON",
                 "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -6,14 +6,17 @@ import NIOPosix
 
 /// Where the agent's work is done: one event loop, one thread that may block, and the process that runs commands.
 struct AgentThreads {
-    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let pool = NIOThreadPool(numberOfThreads: 1)
+    let group: MultiThreadedEventLoopGroup
+    let pool: NIOThreadPool
     let commands: CommandRunnerClient
 
     var loop: any EventLoop { group.next() }
 
     /// Starts the threads and takes over `runner`, our end of the socket to that process.
     init(runner: Int32) throws(StartFailure) {
+        TaskThread.install()
+        group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
         do {
             commands = try CommandRunnerClient.connect(socket: runner, on: group.next()).wait()

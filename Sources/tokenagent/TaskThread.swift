@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+
+import CTaskHook
+import NIOCore
+import NIOPosix
+
+/// The thread of all tasks that belong to no actor, in place of Dispatch's pool.
+///
+/// Once used, that pool looks after its threads every second for ever, so an idle agent would never sleep. One
+/// thread is enough: what may block has threads of its own, and sessions live on the event loop.
+enum TaskThread {
+    private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
+
+    /// Takes over from Dispatch; call before the first task is made.
+    static func install() {
+        unsafe task_hook_install { pointer in
+            guard let pointer = unsafe pointer else { return }
+            let job = unsafe unsafeBitCast(pointer, to: UnownedJob.self)
+            TaskThread.loop.executor.enqueue(ExecutorJob(job))
+        }
+    }
+}
