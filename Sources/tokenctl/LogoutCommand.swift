@@ -56,5 +56,16 @@ struct LogoutCommand: ParsableCommand {
             throw error.about(session)
         }
         if agent.wantsJSON { try StandardOutput.json(.object(answer)) }
+        if answer["revoked"]?.bool == false { throw LogoutCommand.notYetRevoked(session, answer) }
+    }
+
+    /// The tokens still work for whoever has a copy, so a script must not take this for done.
+    private static func notYetRevoked(_ session: String, _ answer: JSONObject) -> AgentError {
+        let reason = answer["message"]?.string.map { ": \(TerminalText.escaped($0))" } ?? ""
+        return AgentError(
+            .temporarilyUnavailable,
+            "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
+            remedy: "nothing to do, it is asked again by itself"
+        )
     }
 }
