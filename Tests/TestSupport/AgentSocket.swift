@@ -4,6 +4,14 @@ import NIOCore
 import NIOPosix
 import StrictJSON
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A peer that speaks bytes, so that it can also speak nonsense.
 package struct AgentSocket: Sendable {
     package struct Reply: Equatable, Sendable {
@@ -44,24 +52,40 @@ package struct AgentSocket: Sendable {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let promise = loop.makePromise(of: [UInt8].self)
         let timer = loop.scheduleTask(in: TimeAmount(limit)) { promise.fail(NoReply(limit: limit)) }
-        let channel = try await ClientBootstrap(group: loop)
+        defer { timer.cancel() }
+        let channel: any Channel
+        do {
+            channel = try await connect(on: loop, promise)
+        } catch {
+            promise.fail(error)
+            throw error
+        }
+        channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
+        defer { channel.close(promise: nil) }
+        return try await promise.futureResult.get()
+    }
+
+    /// Connects; where a blocking client would wait in a full queue, this one tries again.
+    private func connect(
+        on loop: any EventLoop,
+        _ promise: EventLoopPromise<[UInt8]>
+    ) async throws -> any Channel {
+        let bootstrap = ClientBootstrap(group: loop)
             .channelOption(ChannelOptions.allowRemoteHalfClosure, value: false)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(Collector(promise: promise))
                 }
             }
-            .connect(unixDomainSocketPath: path)
-            .flatMapErrorThrowing { error in
-                promise.fail(error)
-                throw error
-            }.get()
-        channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
-        defer {
-            timer.cancel()
-            channel.close(promise: nil)
+        let channel = try await Polling.value {
+            do {
+                return try await bootstrap.connect(unixDomainSocketPath: path).get()
+            } catch let error as IOError where error.errnoCode == EAGAIN {
+                return nil
+            }
         }
-        return try await promise.futureResult.get()
+        guard let channel else { throw NoReply(limit: .seconds(20)) }
+        return channel
     }
 }
 
