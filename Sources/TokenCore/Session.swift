@@ -86,6 +86,9 @@ package struct Session: Sendable {
     /// The token of the login itself, good or not.
     package var primaryToken: AccessToken? { servable?.primary }
 
+    /// The attempt under way, whichever step it is at.
+    package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
+
     mutating func nextAttempt() -> AttemptNumber {
         attempts += 1
         return AttemptNumber(rawValue: attempts)
