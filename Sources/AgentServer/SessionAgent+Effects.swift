@@ -12,8 +12,8 @@ extension SessionAgent {
 
     private func perform(_ effect: Effect, for name: SessionName, at moment: Moment) {
         switch effect {
-        case .reserve(let attempt, let snapshot): reserve(attempt, snapshot, for: name)
-        case .refresh(let request): refresh(request, for: name)
+        case .reserve(let attempt, let snapshot): paced(.reserve(attempt, snapshot), for: name, at: moment)
+        case .refresh(let request): paced(.send(request), for: name, at: moment)
         case .commit(let number, let snapshot): commit(number, snapshot, for: name)
         case .release(_, let snapshot, let answered): release(snapshot, answered: answered, for: name)
         case .forget: forget(name)
@@ -26,91 +26,6 @@ extension SessionAgent {
         case .reauthenticate(let number, let ways, let account):
             reauthenticate(number, ways, account: account, for: name)
         case .notify(let event): announce(event, for: name, at: moment)
-        }
-    }
-
-    private func reserve(_ attempt: AttemptNumber, _ snapshot: SessionSnapshot, for name: SessionName) {
-        guard phase == .working else {
-            // A stop or a lock came first: nothing new is begun.
-            later { agent in agent.reservationFinished(attempt, agent.pausedStorage, for: name) }
-            return
-        }
-        onStoreThread { store -> StorageFailure? in
-            do throws(StorageFailure) {
-                try store.reserve(name, attempt, snapshot)
-                return nil
-            } catch {
-                return error
-            }
-        } then: { agent, failure in
-            agent.reservationFinished(attempt, failure, for: name)
-        }
-    }
-
-    private func reservationFinished(
-        _ attempt: AttemptNumber,
-        _ failure: StorageFailure?,
-        for name: SessionName
-    ) {
-        if failure != nil { sessions[name]?.counts.failures[.storage, default: 0] += 1 }
-        let jitter = ports.chance()
-        apply(name) { session, moment in
-            session.reservationFinished(attempt, failure, jitter: jitter, at: moment)
-        }
-    }
-
-    private func refresh(_ request: RefreshRequest, for name: SessionName) {
-        guard phase == .working else {
-            let failure = RefreshFailure(kind: .unreachable, message: pausedStorage.message)
-            later { agent in agent.refreshFinished(request.attempt, .failed(failure), for: name) }
-            return
-        }
-        log(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
-        inFlight += 1
-        Task {
-            let outcome = await ports.authorization.refresh(name, request)
-            inFlight -= 1
-            refreshFinished(request.attempt, outcome, for: name)
-            noteProgress()
-        }
-    }
-
-    private func release(_ snapshot: SessionSnapshot, answered: Bool, for name: SessionName) {
-        onStoreThread {
-            $0.release(name, snapshot, answered: answered)
-        } then: { _, _ in
-        }
-    }
-
-    private func refreshFinished(
-        _ attempt: AttemptNumber,
-        _ outcome: RefreshOutcome,
-        for name: SessionName
-    ) {
-        count(outcome, for: name)
-        let jitter = ports.chance()
-        guard sessions[name] != nil else { return discardUnclaimed(outcome, for: name) }
-        apply(name) { session, moment in
-            session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
-        }
-    }
-
-    private func count(_ outcome: RefreshOutcome, for name: SessionName) {
-        switch outcome {
-        case .granted:
-            sessions[name]?.counts.refreshes += 1
-            log(.debug, "refresh answered", name)
-        case .failed(let failure):
-            sessions[name]?.counts.failures[failure.kind, default: 0] += 1
-            log(.debug, "refresh failed", name, ["class": "\(failure.kind.rawValue)"])
-        }
-    }
-
-    /// The session was taken out of the configuration meanwhile: its record on disk still says what was sent.
-    private func discardUnclaimed(_ outcome: RefreshOutcome, for name: SessionName) {
-        guard case .granted(let tokens) = outcome else { return }
-        for secret in [tokens.accessToken, tokens.idToken, tokens.refreshToken].compactMap(\.self) {
-            erase(secret)
         }
     }
 
@@ -233,7 +148,7 @@ extension SessionAgent {
         for waiter in waiters { waiter.resume() }
     }
 
-    private var pausedStorage: StorageFailure {
+    var pausedStorage: StorageFailure {
         StorageFailure(message: phase == .stopping ? "the agent is stopping" : "the agent is locked")
     }
 }

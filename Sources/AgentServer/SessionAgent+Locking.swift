@@ -26,6 +26,7 @@ extension SessionAgent {
     package func lock() async {
         guard phase == .working else { return await untilLocked() }
         phase = .locking
+        forgetHeld()
         refuseWaiting(.lockedAgent)
         await drain(within: Self.drainLimit)
         guard phase == .locking else { return }
@@ -65,6 +66,7 @@ extension SessionAgent {
     package func beginStopping() {
         guard phase != .stopping else { return }
         phase = .stopping
+        forgetHeld()
         for number in logins.keys { cancelLogin(number) }
     }
 

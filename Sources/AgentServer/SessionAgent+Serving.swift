@@ -24,7 +24,10 @@ extension SessionAgent {
             return answer(reply, to: call, at: moment)
         }
         wait(waiter, call)
-        if !effects.contains(where: \.startsSomething) { sessions.values[index].counts.coalesced += 1 }
+        if !effects.contains(where: \.startsSomething) {
+            sessions.values[index].counts.coalesced += 1
+            demand(call.session)
+        }
         perform(effects, for: call.session, at: moment)
         planWake(call.session)
     }

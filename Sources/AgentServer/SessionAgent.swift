@@ -41,6 +41,11 @@ package actor SessionAgent {
     var calls: [WaiterID: TokenCall] = [:]
     var logins: [LoginNumber: LoginConversation] = [:]
     var subscribers: [ObjectIdentifier: Subscriber] = [:]
+    /// Attempts that wait until their issuer can bear them, and those that have been let in.
+    var held: [SessionName: AttemptStep] = [:]
+    var admitted: [SessionName: (attempt: AttemptNumber, issuer: String)] = [:]
+    var pacing: [String: IssuerPacing] = [:]
+    var pacingTimers: [String: Scheduled<Void>] = [:]
     /// Requests and commits under way that a lock or a stop waits for.
     var inFlight = 0
     /// Work handed to the store's thread and not finished.
@@ -121,6 +126,7 @@ extension SessionAgent {
             let jitter = ports.chance()
             apply(name) { session, moment in session.timeReached(moment, jitter: jitter) }
         }
+        for issuer in pacing.keys { admit(at: issuer) }
         setAlarm()
     }
 

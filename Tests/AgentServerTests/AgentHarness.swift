@@ -20,8 +20,13 @@ final class AgentHarness: Sendable {
     let configuration: ScriptedConfiguration
     let runtime: AgentRuntime
 
-    static let work = SessionName("work")!
-    static let home = SessionName("home")!
+    static let work = known("work")
+    static let home = known("home")
+
+    private static func known(_ text: String) -> SessionName {
+        guard let name = SessionName(text) else { preconditionFailure("no session name: \(text)") }
+        return name
+    }
 
     /// Starts an agent that knows the sessions `work` and `home`.
     init(

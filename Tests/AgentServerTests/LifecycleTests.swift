@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// Logging in and out, locking, reloading, stopping.
+/// Logging in and out, locking, stopping.
 @Suite(.timeLimit(.minutes(1)))
 struct LifecycleTests {
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
@@ -163,8 +163,6 @@ struct LifecycleTests {
         for (method, target) in [
             ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("GET", "/v1/sessions/work/token"),
             ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/logout"),
-            ("GET", "/v1/events"),
-            ("GET", "/v1/metrics"), ("GET", "/v1/doctor"), ("POST", "/v1/reload"), ("GET", "/v1/vault"),
             ("POST", "/v1/sessions/nobody/login"), ("DELETE", "/v1/vault/slots/1"),
         ] {
             let answer = try await peer.exchange(method, target)
@@ -227,88 +225,5 @@ struct LifecycleTests {
         await agent.runtime.untilStopRequested()
         await agent.stop()
         #expect(throws: SystemFailure.self) { try agent.peer() }
-    }
-
-    @Test func `a reload keeps unchanged sessions, ends changed ones, drops and adds`() async throws {
-        let agent = try await AgentHarness()
-        try await agent.logIn(AgentHarness.work)
-        try await agent.logIn(AgentHarness.home, token: "home-1")
-        let added = try #require(SessionName("added"))
-        agent.configuration.change { configuration in
-            configuration.sessions[added] = configuration.sessions[AgentHarness.work]
-            configuration.sessions[AgentHarness.home]?.fingerprint = "2"
-        }
-        let peer = try agent.peer()
-        let answer5 = try json(await peer.exchange("POST", "/v1/reload"))
-        #expect(answer5["sessions"]?.integer == 3)
-        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
-        #expect(try await peer.exchange("GET", "/v1/sessions/home/token").status == 401)
-        #expect(try await peer.exchange("GET", "/v1/sessions/added/token").status == 401)
-        agent.configuration.change { $0.sessions[AgentHarness.work] = nil }
-        _ = try await peer.exchange("POST", "/v1/reload")
-        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 404)
-        #expect(agent.store.disk.records[AgentHarness.work] != nil)
-        await agent.stop()
-    }
-
-    @Test func `a configuration with an error leaves the old one in force`() async throws {
-        let agent = try await AgentHarness()
-        agent.configuration.fail(
-            RequestFailure(code: .misconfigured, message: "config.toml:3: kind: unknown")
-        )
-        let peer = try agent.peer()
-        let answer = try await peer.exchange("POST", "/v1/reload")
-        #expect(answer.status == 400)
-        #expect(answer.body.contains("config.toml:3"))
-        let answer6 = try json(await peer.exchange("GET", "/v1"))
-        #expect(answer6["sessions"]?.integer == 2)
-        await agent.stop()
-    }
-
-    @Test func `a session whose record is lost says so`() async throws {
-        let agent = try await AgentHarness { store, _ in
-            store.lose(AgentHarness.work, .recordUnreadable, message: "kept aside as 1.bad")
-        }
-        let status = try json(await agent.peer().exchange("GET", "/v1/sessions/work"))
-        #expect(status["reason"]?.string == "record_unreadable")
-        #expect(status["message"]?.string == "kept aside as 1.bad")
-        await agent.stop()
-    }
-
-    @Test func `a session that ends logs itself in with its command`() async throws {
-        let agent = try await AgentHarness(
-            policy: SessionPolicy(silentLogins: [.command]),
-            commands: PasswordCommand()
-        )
-        try await agent.logIn(lifetime: .seconds(100))
-        agent.time.advance(by: .seconds(100))
-        let peer = try agent.peer()
-        try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token"))
-        let refresh = await agent.serving.nextRefresh()
-        refresh.answer(.failed(RefreshFailure(kind: .grantDead, code: "invalid_grant", message: "revoked")))
-        let call = await agent.serving.nextLogIn()
-        #expect(try agent.text(try #require(call.request.0.secret)) == "pass word")
-        let grant = LoginGrant(
-            tokens: try agent.granted("token-2"),
-            renewal: .clientCredentials,
-            tokenEndpoint: ""
-        )
-        call.answer(.granted(grant))
-        #expect(try await peer.answer().body.contains("token-2"))
-        #expect(!agent.observed.kinds.contains("login_required"))
-        await agent.stop()
-    }
-}
-
-private struct PasswordCommand: CommandRunning {
-    func run(
-        _ command: [String],
-        environment: [String: String],
-        timeLimit: Duration
-    ) async throws(CommandFailure) -> CommandResult {
-        CommandResult(
-            status: command == ["print-password"] ? 0 : 1,
-            standardOutput: Array("pass word\n".utf8)
-        )
     }
 }

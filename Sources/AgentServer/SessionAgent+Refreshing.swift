@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The next step of an attempt, which waits until the issuer can bear another request.
+enum AttemptStep: Equatable {
+    case reserve(AttemptNumber, SessionSnapshot)
+    case send(RefreshRequest)
+
+    var attempt: AttemptNumber {
+        switch self {
+        case .reserve(let attempt, _): attempt
+        case .send(let request): request.attempt
+        }
+    }
+}
+
+extension SessionAgent {
+    /// Takes a step when the session's issuer can bear it; an attempt is let in once, for all its steps.
+    func paced(_ step: AttemptStep, for name: SessionName, at moment: Moment) {
+        guard let kept = sessions[name] else { return }
+        guard phase == .working else { return refuse(step, for: name) }
+        if admitted[name]?.attempt == step.attempt { return take(step, for: name) }
+        let issuer = kept.settings.issuer
+        held[name] = step
+        pacing[issuer, default: IssuerPacing(at: moment.now)].requested(
+            by: name,
+            isDemanded: kept.session.status.waiters > 0,
+            neededBy: kept.session.primaryToken?.expiresAt ?? moment.now
+        )
+        admit(at: issuer)
+    }
+
+    /// A request has joined an attempt that is still held back: it goes before those nobody waits for.
+    func demand(_ name: SessionName) {
+        guard let step = held[name] else { return }
+        paced(step, for: name, at: ports.timekeeper.moment)
+    }
+
+    /// Lets in whoever the issuer can bear now, and looks again when it can bear more.
+    func admit(at issuer: String) {
+        guard phase == .working else { return }
+        while true {
+            let names = pacing[issuer]?.admit(at: ports.timekeeper.now) ?? []
+            guard !names.isEmpty else { break }
+            for name in names { admit(name, at: issuer) }
+        }
+        wakePacing(of: issuer)
+    }
+
+    private func admit(_ name: SessionName, at issuer: String) {
+        // Meanwhile the session may have been logged out, or logged in anew.
+        guard let step = held.removeValue(forKey: name),
+            sessions[name]?.session.attemptInFlight == step.attempt
+        else {
+            pacing[issuer]?.withdrawn(by: name)
+            return
+        }
+        admitted[name] = (step.attempt, issuer)
+        take(step, for: name)
+    }
+
+    private func wakePacing(of issuer: String) {
+        let now = ports.timekeeper.now
+        guard let wakeTime = pacing[issuer]?.wakeTime(at: now), pacingTimers[issuer] == nil else { return }
+        let delay = min(max(.milliseconds(5), wakeTime - now), .seconds(3_600))
+        let timer = eventLoop.scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) { [weak self] in
+            guard let self else { return }
+            assumeIsolated { agent in
+                agent.pacingTimers[issuer] = nil
+                agent.admit(at: issuer)
+            }
+        }
+        pacingTimers[issuer] = timer
+    }
+
+    /// Lets go of everything that is held back: the agent locks or stops.
+    func forgetHeld() {
+        held = [:]
+        admitted = [:]
+        pacing = [:]
+        for timer in pacingTimers.values { timer.cancel() }
+        pacingTimers = [:]
+    }
+
+    /// An attempt has ended, one way or the other.
+    private func attemptEnded(_ attempt: AttemptNumber, _ failure: RefreshFailure?, for name: SessionName) {
+        guard let slot = admitted[name], slot.attempt == attempt else { return }
+        admitted[name] = nil
+        let trouble = failure.flatMap { $0.kind.isIssuersTrouble || $0.retryAfter != nil ? $0 : nil }
+        pacing[slot.issuer]?.finished(name, trouble, at: ports.timekeeper.now)
+        later { agent in agent.admit(at: slot.issuer) }
+    }
+}
+
+// MARK: Steps
+
+extension SessionAgent {
+    private func take(_ step: AttemptStep, for name: SessionName) {
+        switch step {
+        case .reserve(let attempt, let snapshot): reserve(attempt, snapshot, for: name)
+        case .send(let request): send(request, for: name)
+        }
+    }
+
+    /// A stop or a lock came first: nothing new is begun.
+    private func refuse(_ step: AttemptStep, for name: SessionName) {
+        let paused = pausedStorage
+        later { agent in
+            switch step {
+            case .reserve(let attempt, _): agent.reservationFinished(attempt, paused, for: name)
+            case .send(let request):
+                let failure = RefreshFailure(kind: .unreachable, message: paused.message)
+                agent.refreshFinished(request.attempt, .failed(failure), for: name)
+            }
+        }
+    }
+
+    private func reserve(_ attempt: AttemptNumber, _ snapshot: SessionSnapshot, for name: SessionName) {
+        onStoreThread { store -> StorageFailure? in
+            do throws(StorageFailure) {
+                try store.reserve(name, attempt, snapshot)
+                return nil
+            } catch {
+                return error
+            }
+        } then: { agent, failure in
+            agent.reservationFinished(attempt, failure, for: name)
+        }
+    }
+
+    private func reservationFinished(
+        _ attempt: AttemptNumber,
+        _ failure: StorageFailure?,
+        for name: SessionName
+    ) {
+        if failure != nil { sessions[name]?.counts.failures[.storage, default: 0] += 1 }
+        let jitter = ports.chance()
+        apply(name) { session, moment in
+            session.reservationFinished(attempt, failure, jitter: jitter, at: moment)
+        }
+        // Without a reservation most attempts end here; those that do not are past their hold already.
+        if sessions[name]?.session.attemptInFlight != attempt { attemptEnded(attempt, nil, for: name) }
+    }
+
+    private func send(_ request: RefreshRequest, for name: SessionName) {
+        log(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
+        inFlight += 1
+        Task {
+            let outcome = await ports.authorization.refresh(name, request)
+            inFlight -= 1
+            refreshFinished(request.attempt, outcome, for: name)
+            noteProgress()
+        }
+    }
+
+    private func refreshFinished(
+        _ attempt: AttemptNumber,
+        _ outcome: RefreshOutcome,
+        for name: SessionName
+    ) {
+        attemptEnded(attempt, outcome.failure, for: name)
+        count(outcome, for: name)
+        let jitter = ports.chance()
+        guard sessions[name] != nil else { return discardUnclaimed(outcome) }
+        apply(name) { session, moment in
+            session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
+        }
+    }
+
+    private func count(_ outcome: RefreshOutcome, for name: SessionName) {
+        guard let failure = outcome.failure else {
+            sessions[name]?.counts.refreshes += 1
+            return log(.debug, "refresh answered", name)
+        }
+        sessions[name]?.counts.failures[failure.kind, default: 0] += 1
+        log(.debug, "refresh failed", name, ["class": "\(failure.kind.rawValue)"])
+    }
+
+    /// The session was taken out of the configuration meanwhile: its record on disk still says what was sent.
+    private func discardUnclaimed(_ outcome: RefreshOutcome) {
+        guard case .granted(let tokens) = outcome else { return }
+        for secret in [tokens.accessToken, tokens.idToken, tokens.refreshToken].compactMap(\.self) {
+            erase(secret)
+        }
+    }
+
+    func release(_ snapshot: SessionSnapshot, answered: Bool, for name: SessionName) {
+        onStoreThread {
+            $0.release(name, snapshot, answered: answered)
+        } then: { _, _ in
+        }
+    }
+}
+
+extension RefreshOutcome {
+    fileprivate var failure: RefreshFailure? {
+        guard case .failed(let failure) = self else { return nil }
+        return failure
+    }
+}
+
+extension FailureClass {
+    /// The issuer, or the way to it, is in trouble; not this session's login.
+    fileprivate var isIssuersTrouble: Bool {
+        switch self {
+        case .unreachable, .insecure, .ambiguous, .misbehaved, .busy: true
+        case .grantDead, .sessionOver, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
+            .identityChanged, .storage:
+            false
+        }
+    }
+}

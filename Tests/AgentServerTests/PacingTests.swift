@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// Many sessions of one issuer that are due together.
+@Suite(.timeLimit(.minutes(1)))
+struct PacingTests {
+    private func herd(_ count: Int) async throws -> AgentHarness {
+        let agent = try await AgentHarness()
+        agent.configuration.change { configuration in
+            for index in 0..<count {
+                guard let name = SessionName("s\(index)") else { continue }
+                configuration.sessions[name] = configuration.sessions[AgentHarness.work]
+            }
+        }
+        _ = try await agent.peer().exchange("POST", "/v1/reload")
+        for index in 0..<count {
+            try await agent.logIn(try #require(SessionName("s\(index)")), token: "t\(index)")
+        }
+        await agent.advance(by: .seconds(3_300))
+        return agent
+    }
+
+    @Test func `four requests at a time reach the issuer, the demanded one first`() async throws {
+        let agent = try await herd(8)
+        var running = [await agent.serving.nextRefresh()]
+        for _ in 1..<4 { running.append(await agent.serving.nextRefresh()) }
+        #expect(agent.serving.refreshCount == 4)
+        let asked = Set(running.map(\.session))
+        let last = try #require((0..<8).compactMap { SessionName("s\($0)") }.last { !asked.contains($0) })
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("GET", "/v1/sessions/\(last)/token?min_valid=1000"))
+        #expect(try await Polling.until { try await agent.waiters(last.description) == 1 })
+        running[0].answer(.granted(try agent.granted("new")))
+        let next = await agent.serving.nextRefresh()
+        #expect(next.session == last)
+        next.answer(.granted(try agent.granted("wanted")))
+        #expect(try await peer.answer().body.contains("wanted"))
+        for call in running.dropFirst() { call.answer(.granted(try agent.granted("new"))) }
+        await agent.stop()
+    }
+
+    @Test func `a wish of the issuer to be left alone holds for all its sessions`() async throws {
+        let agent = try await herd(5)
+        var running = [await agent.serving.nextRefresh()]
+        for _ in 1..<4 { running.append(await agent.serving.nextRefresh()) }
+        let busy = RefreshFailure(kind: .busy, message: "429", retryAfter: .seconds(120))
+        for call in running { call.answer(.failed(busy)) }
+        #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+        await agent.advance(by: .seconds(119))
+        #expect(agent.serving.refreshCount == 4)
+        await agent.advance(by: .seconds(1))
+        let next = await agent.serving.nextRefresh()
+        #expect(!running.map(\.session).contains(next.session))
+        next.answer(.granted(try agent.granted("new")))
+        agent.stopSoon()
+    }
+
+    @Test func `a session logged out while it is held back sends nothing`() async throws {
+        let agent = try await herd(5)
+        var running = [await agent.serving.nextRefresh()]
+        for _ in 1..<4 { running.append(await agent.serving.nextRefresh()) }
+        let asked = Set(running.map(\.session))
+        let held = try #require((0..<5).compactMap { SessionName("s\($0)") }.first { !asked.contains($0) })
+        let body = #"{"local":true}"#
+        _ = try await agent.peer().exchange("POST", "/v1/sessions/\(held)/logout", body: body)
+        for call in running { call.answer(.granted(try agent.granted("new"))) }
+        #expect(try await Polling.until { await agent.runtime.agent.held.isEmpty })
+        #expect(agent.serving.refreshCount == 4)
+        #expect(agent.store.disk.impossibleCalls.isEmpty)
+        await agent.stop()
+    }
+}
