@@ -54,6 +54,7 @@ package final class AgentRuntime: Sendable {
     package func start(on socket: ListeningSocket) async throws {
         await agent.begin()
         try await listener.start(on: socket).get()
+        await watchRoutes()
         group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) {
             [weak self] _ in self?.housekeepOnLoop()
         }
@@ -62,6 +63,14 @@ package final class AgentRuntime: Sendable {
     /// Does now what is otherwise done twice a minute.
     package func housekeep() async {
         try? await group.next().submit { self.housekeepOnLoop() }.get()
+    }
+
+    /// A machine without routing messages retries by backoff alone.
+    private func watchRoutes() async {
+        let watch = await RouteWatch.start(on: group.next()) { [agent] in
+            agent.assumeIsolated { $0.networkReturned() }
+        }
+        if watch == nil { ports.logger.info("no routing messages: a network that is back is noticed later") }
     }
 
     private func housekeepOnLoop() {

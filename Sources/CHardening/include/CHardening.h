@@ -48,3 +48,9 @@ int hardening_pipe(int ends[2]);
 /// child is in a session of its own, or else in a process group of its own. Returns 0, or the error number.
 int hardening_spawn(const char *executable, char *const arguments[], char *const environment[],
                     const int *descriptors, int count, const char *directory, int new_session, pid_t *child);
+
+/// Opens a netlink socket that becomes readable when an address or a route changes; returns it, or -1 with errno.
+int hardening_watch_routes(void);
+
+/// Whether `count` bytes read from such a socket tell of a new address or a new route.
+int hardening_announces_route(const void *bytes, size_t count);
