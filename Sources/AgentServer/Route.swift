@@ -28,7 +28,11 @@ enum Route: Equatable {
     case vaultRekey
 
     /// Finds the route of `path`, whatever the method; `nil` when there is none.
-    init?(path: some StringProtocol) {
+    init?(path: Substring) {
+        if let name = Self.tokenSession(path) {
+            self = .token(name)
+            return
+        }
         guard let segments = PercentCoding.segments(of: path), segments.first == "v1" else { return nil }
         let rest = segments.dropFirst()
         if rest.first == "sessions" {
@@ -38,6 +42,16 @@ enum Route: Equatable {
         } else {
             self.init(agent: Array(rest))
         }
+    }
+
+    /// The session of `/v1/sessions/NAME/token` written plainly: nearly all requests, so without taking it apart.
+    private static func tokenSession(_ path: Substring) -> SessionName? {
+        let (start, end) = ("/v1/sessions/".utf8, "/token".utf8)
+        let bytes = path.utf8
+        guard bytes.count > start.count + end.count, bytes.starts(with: start),
+            bytes.suffix(end.count).elementsEqual(end)
+        else { return nil }
+        return SessionName(Substring(bytes.dropFirst(start.count).dropLast(end.count)))
     }
 
     private init?(agent segments: [String]) {
