@@ -129,6 +129,11 @@ extension SessionAgent {
             }
         }
         sessions = [:]
+        for case .record(let snapshot, _) in stored.filter({ configuration.sessions[$0.name] == nil }).map(
+            \.content
+        ) {
+            for secret in snapshot.secrets { erase(secret) }
+        }
         let contents = Dictionary(stored.map { ($0.name, $0.content) }) { first, _ in first }
         let moment = ports.timekeeper.moment
         for (name, settings) in configuration.sessions {

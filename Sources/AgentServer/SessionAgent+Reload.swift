@@ -58,7 +58,9 @@ extension SessionAgent {
             answer(unknown(name), to: call)
         }
         for connection in sessions[name]?.logouts ?? [] { connection.answer(Answer(unknown(name))) }
+        let held = sessions[name]?.session.snapshot(at: ports.timekeeper.moment)?.secrets ?? []
         sessions[name] = nil
+        for secret in held { erase(secret) }
         planWake(name)
     }
 
