@@ -74,7 +74,7 @@ package final class AgentRuntime: Sendable {
     }
 
     private func housekeepOnLoop() {
-        agent.assumeIsolated { $0.timeReached() }
+        agent.assumeIsolated { $0.housekeep() }
         if !listener.housekeep() { stopRequest.yield() }
     }
 

@@ -54,6 +54,8 @@ package actor SessionAgent {
     private var wakeQueue = WakeQueue()
     private var alarm: (time: Instant, task: Scheduled<Void>)?
     private var nextNumber: UInt64 = 1
+    /// How far the boot-time clock is ahead of the loop's own, which stands still while the machine sleeps.
+    private var timeAsleep: Duration?
 
     package init(
         configuration: AgentConfiguration,
@@ -128,6 +130,28 @@ extension SessionAgent {
         }
         for issuer in pacing.keys { admit(at: issuer) }
         setAlarm()
+    }
+
+    /// Called twice a minute: notices that the machine slept, and wakes what is due.
+    package func housekeep() {
+        let ahead =
+            Duration.nanoseconds(ports.timekeeper.now.nanoseconds)
+            - .nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+        if let timeAsleep, ahead - timeAsleep > Self.shortestSleep { machineWoke() }
+        timeAsleep = ahead
+        timeReached()
+    }
+
+    private static let shortestSleep = Duration.seconds(2)
+    /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.
+    private static let wakeSpread = Duration.seconds(5)
+
+    private func machineWoke() {
+        ports.logger.debug("the machine slept")
+        for name in sessions.keys {
+            let delay = Self.wakeSpread * ports.chance()
+            apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
+        }
     }
 
     private func setAlarm() {

@@ -41,7 +41,7 @@ struct PacingTests {
         next.answer(.granted(try agent.granted("wanted")))
         #expect(try await peer.answer().body.contains("wanted"))
         for call in running.dropFirst() { call.answer(.granted(try agent.granted("new"))) }
-        await agent.stop()
+        agent.stopSoon()
     }
 
     @Test func `a wish of the issuer to be left alone holds for all its sessions`() async throws {

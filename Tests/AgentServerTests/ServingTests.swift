@@ -169,6 +169,26 @@ struct ServingTests {
         await agent.stop()
     }
 
+    @Test func `a machine that wakes up tries again what it could not send`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        await agent.runtime.housekeep()
+        let unreachable = RefreshFailure(kind: .unreachable, message: "no route to host")
+        await agent.advance(by: .seconds(3_300))
+        for attempt in 1...6 {
+            await agent.serving.nextRefresh().answer(.failed(unreachable))
+            #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+            if attempt < 6 { await agent.advance(by: .seconds(61)) }
+        }
+        // Asleep for three seconds, far less than the pause before the next try.
+        agent.time.advance(by: .seconds(3))
+        await agent.runtime.agent.timeReached()
+        #expect(agent.serving.refreshCount == 6)
+        await agent.runtime.housekeep()
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        await agent.stop()
+    }
+
     @Test(arguments: [
         ("min_valid=99999999999", 400), ("min_valid=x", 400), ("timeout=-1", 400), ("scope=%22", 400),
         ("kind=what", 400), ("typo=1", 400), ("timeout=1&timeout=2", 400), ("min_valid=%zz", 400),
