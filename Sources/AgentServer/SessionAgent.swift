@@ -137,7 +137,9 @@ extension SessionAgent {
         let ahead =
             Duration.nanoseconds(ports.timekeeper.now.nanoseconds)
             - .nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds))
-        if let timeAsleep, ahead - timeAsleep > Self.shortestSleep { machineWoke() }
+        if let timeAsleep, ahead - timeAsleep > Self.shortestSleep {
+            networkReturned(spread: Self.wakeSpread)
+        }
         timeAsleep = ahead
         timeReached()
     }
@@ -146,10 +148,14 @@ extension SessionAgent {
     /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.
     private static let wakeSpread = Duration.seconds(5)
 
-    private func machineWoke() {
-        ports.logger.debug("the machine slept")
-        for name in sessions.keys {
-            let delay = Self.wakeSpread * ports.chance()
+    /// The network may be back: what could not be sent is tried again, spread over `spread`.
+    ///
+    /// A second keeps the promise of a fresh token within two, and still not all sessions ask in one instant.
+    package func networkReturned(spread: Duration = .seconds(1)) {
+        guard phase == .working else { return }
+        ports.logger.debug("the network may be back")
+        for name in sessions.keys.sorted() {
+            let delay = spread * ports.chance()
             apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
         }
     }
