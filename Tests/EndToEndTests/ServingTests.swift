@@ -82,6 +82,7 @@ extension EndToEnd {
                     }
                 }
                 #expect(try await scene.waiters(1000))
+                #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
                 scene.issuer.release()
                 return try await group.reduce(into: [String?]()) { $0.append($1) }
             }
@@ -98,6 +99,7 @@ extension EndToEnd {
             scene.issuer.queue(Disturbance(isHeld: true))
             let clients = try (0..<100).map { _ in try scene.agent.startTokenctl(["get", "work"]) }
             #expect(try await scene.waiters(100))
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
             scene.issuer.release()
             var outputs: Set<String> = []
             for client in clients {
@@ -130,10 +132,12 @@ extension EndToEnd {
             let first = try scene.agent.startTokenctl(["get", "work"])
             let second = try scene.agent.startTokenctl(["get", "work"])
             #expect(try await scene.waiters(2))
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
             first.signal(.interrupt)
             #expect(try await first.finish().status == 130)
             scene.issuer.release()
-            #expect(try await second.finish().status == 0)
+            let result = try await second.finish()
+            #expect(result.status == 0, "\(result.standardError)")
             #expect(scene.refreshes == 1)
         }
 
