@@ -20,6 +20,9 @@ public struct AgentLines: ~Copyable {
         self.connection = connection
     }
 
+    /// Becomes readable when there may be a line; a line may also be waiting already.
+    package var descriptor: Int32 { connection.socket.descriptor }
+
     /// Waits for the next line that is not empty, or answers nil at the end of the answer.
     ///
     /// - Parameter timeout: how long to wait. Default: for ever.

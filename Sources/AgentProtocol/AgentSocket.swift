@@ -4,7 +4,7 @@ import Glibc
 
 /// A connected Unix stream socket whose server runs as this user.
 struct AgentSocket: ~Copyable {
-    private let descriptor: Int32
+    let descriptor: Int32
 
     /// Connects to `path` and checks who listens there.
     ///

@@ -23,7 +23,8 @@ public struct TokenAnswer: Equatable, Sendable {
     init(parsing body: [UInt8]) throws(AgentError) {
         guard let object = try? JSONValue(parsing: body).object,
             let value = object["access_token"]?.string ?? object["id_token"]?.string,
-            let expiresAt = object["expires_at"]?.integer
+            let expiresAt = object["expires_at"]?.integer,
+            value.isEmpty == false, value.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
         else { throw AgentError(.malformed("no token in it")) }
         self.value = value
         self.expiresAt = expiresAt
@@ -63,6 +64,13 @@ extension AgentConnection {
             scopes: scopes,
             audience: audience
         )
+        return try token(demand)
+    }
+
+    /// Asks for the token that is described.
+    ///
+    /// - Throws: ``AgentError``, `internal` also if the token holds anything but visible ASCII.
+    package mutating func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
         let answer = try exchange(demand.request(plainText: false), timeout: demand.patience)
         return try TokenAnswer(parsing: answer.body)
     }

@@ -16,13 +16,16 @@ struct ChildProcess {
 
     /// Starts `program`, looked up in `PATH` if it holds no slash; no shell is involved.
     ///
+    /// Descriptors of this process close on exec; those in `keeping` stay open under their numbers.
+    ///
     /// - Throws: ``AgentError`` with the code `internal` if it can not be executed.
     init(
         _ program: String,
         _ arguments: [String],
         input: Stream = .null,
         output: Stream = .inherited,
-        error: Stream = .inherited
+        error: Stream = .inherited,
+        keeping: [Int32] = []
     ) throws(AgentError) {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -30,6 +33,10 @@ struct ChildProcess {
         unsafe ChildProcess.route(input, to: 0, O_RDONLY, &actions)
         unsafe ChildProcess.route(output, to: 1, O_WRONLY, &actions)
         unsafe ChildProcess.route(error, to: 2, O_WRONLY, &actions)
+        for descriptor in keeping {
+            // Onto itself: clears close-on-exec.
+            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, descriptor)
+        }
         var attributes = ChildProcess.attributes()
         defer { unsafe posix_spawnattr_destroy(&attributes) }
         var argv = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]

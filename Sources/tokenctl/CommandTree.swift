@@ -15,7 +15,9 @@ struct CommandTree: ParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Tokens",
-                subcommands: [GetCommand.self, RefreshCommand.self, ClaimsCommand.self]
+                subcommands: [
+                    GetCommand.self, ExecCommand.self, RefreshCommand.self, ClaimsCommand.self,
+                ]
             ),
             CommandGroup(
                 name: "Sessions",

@@ -5,8 +5,8 @@ import Glibc
 
 /// A pipe of this process, closed with its last use.
 struct Pipe: ~Copyable {
-    let reading: Int32
-    let writing: Int32
+    private(set) var reading: Int32
+    private(set) var writing: Int32
 
     init() throws(AgentError) {
         var ends: [Int32] = [-1, -1]
@@ -19,8 +19,20 @@ struct Pipe: ~Copyable {
     }
 
     deinit {
-        close(reading)
-        close(writing)
+        if reading >= 0 { close(reading) }
+        if writing >= 0 { close(writing) }
+    }
+
+    /// Leaves the writing end to the child that inherited it, so that the end of the child ends the stream.
+    mutating func closeWriting() {
+        if writing >= 0 { close(writing) }
+        writing = -1
+    }
+
+    /// Tells who writes that nobody reads any more.
+    mutating func closeReading() {
+        if reading >= 0 { close(reading) }
+        reading = -1
     }
 
     /// What can be read without waiting, at most 4 KiB.

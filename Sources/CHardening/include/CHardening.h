@@ -42,6 +42,12 @@ int hardening_open_process(pid_t process);
 /// Makes a pipe whose ends close on exec; returns 0, or -1 with errno.
 int hardening_pipe(int ends[2]);
 
+/// Makes a file in memory that has no name and closes on exec; returns it, or -1 with errno.
+int hardening_memory_file(void);
+
+/// Makes a file without a name in `directory`, 0600, that closes on exec; returns it, or -1 with errno.
+int hardening_unnamed_file(const char *directory);
+
 /// Starts `executable` (looked up in PATH) as a child with default signals and no descriptors but those named.
 ///
 /// `descriptors[i]` is what the child's descriptor `i` is in this process, not below `i`, or -1 for /dev/null. The

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CHardening
+import Glibc
+import StrictJSON
+
+/// Keeps a token file fresh: looks when the agent says that something changed, and before the token gets old.
+struct TokenUpkeep: ~Copyable {
+    /// How long after a failure it looks again: 2 s.
+    private static let pause: Int64 = 2
+    /// How often it looks when the agent says nothing: 10 minutes, or half of what the token has left.
+    private static let longestWait: Int64 = 600
+
+    private let demand: TokenDemand
+    private let file: TokenFile
+    private var endpoint: AgentEndpoint
+    private var events: AgentLines?
+    private var last: String
+    private var hasComplained = false
+    private var nextLook: Int64
+
+    private init(
+        _ demand: TokenDemand,
+        _ endpoint: AgentEndpoint,
+        _ token: TokenAnswer,
+        _ file: consuming TokenFile
+    ) {
+        self.demand = demand
+        self.file = file
+        self.endpoint = endpoint
+        self.endpoint.mayStartAgent = false
+        last = token.value
+        nextLook = TokenUpkeep.look(after: token)
+        events = try? self.endpoint.connect().lines(of: AgentRequest(.get, "events"))
+    }
+
+    /// Asks for the first token, waiting as long as the agent does, and writes it.
+    static func begun(_ demand: TokenDemand, _ endpoint: AgentEndpoint) throws(AgentError) -> TokenUpkeep {
+        var agent = try endpoint.connect()
+        let token = try agent.token(demand)
+        let file = try TokenFile(besideSocket: try endpoint.socketPath)
+        try file.write(token.value)
+        return TokenUpkeep(demand, endpoint, token, file)
+    }
+
+    var path: String { file.path }
+    var token: String { last }
+
+    /// Runs until `child` ends, passing signals on to it.
+    mutating func accompany(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
+        let ended = hardening_open_process(child.pid)
+        defer { if ended >= 0 { close(ended) } }
+        while true {
+            var wanted = [ended, signals.descriptor, events?.descriptor ?? -1].map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
+            let left = max(0, nextLook - TokenUpkeep.now)
+            _ = unsafe poll(&wanted, nfds_t(wanted.count), Int32(clamping: left * 1000))
+            signals.pass(to: child)
+            if wanted[0].revents != 0 { return child.wait() }
+            if wanted[2].revents != 0, hasNews() { nextLook = 0 }
+            if nextLook <= TokenUpkeep.now { look() }
+        }
+    }
+
+    /// Whether an event concerns the token.
+    private mutating func hasNews() -> Bool {
+        var isNews = false
+        while true {
+            do {
+                guard let line = try events?.next(timeout: .zero) else {
+                    events = nil
+                    return true
+                }
+                let event = try? JSONValue(parsing: line).object
+                let name = event?["session"]?.string
+                isNews = isNews || name == nil || name == demand.session
+            } catch {
+                if error.code != .temporarilyUnavailable { events = nil }
+                return isNews
+            }
+        }
+    }
+
+    /// Asks without waiting, so that the program's end is never noticed late.
+    private mutating func look() {
+        var demand = demand
+        demand.timeout = .zero
+        do {
+            var agent = try endpoint.connect()
+            let token = try agent.token(demand)
+            if token.value != last { try file.write(token.value) }
+            last = token.value
+            hasComplained = false
+            nextLook = TokenUpkeep.look(after: token)
+            if events == nil { events = try? endpoint.connect().lines(of: AgentRequest(.get, "events")) }
+        } catch {
+            nextLook = TokenUpkeep.now + TokenUpkeep.pause
+            guard error.code == .loginRequired, hasComplained == false else { return }
+            hasComplained = true
+            let line = FailureReport.line(for: error.about(demand.session))
+            StandardError.write("tokenctl: \(line)\n")
+        }
+    }
+
+    private static func look(after token: TokenAnswer) -> Int64 {
+        now + max(1, min(token.expiresIn / 2, longestWait))
+    }
+
+    /// Seconds since boot.
+    private static var now: Int64 { hardening_boot_clock() / 1_000_000_000 }
+}
