@@ -16,7 +16,8 @@ struct CommandTree: ParsableCommand {
             CommandGroup(
                 name: "Tokens",
                 subcommands: [
-                    GetCommand.self, ExecCommand.self, RefreshCommand.self, ClaimsCommand.self,
+                    GetCommand.self, ExecCommand.self, CurlCommand.self, RefreshCommand.self,
+                    ClaimsCommand.self,
                 ]
             ),
             CommandGroup(

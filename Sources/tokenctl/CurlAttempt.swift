@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// One run of curl whose output is kept back until the server has taken the token.
+struct CurlAttempt: ~Copyable {
+    /// Most bytes of a refusal that are kept back; what is longer is no refusal but a document: 1 MiB.
+    private static let longestRefusal = 1 << 20
+    /// Most bytes of a refusal's body that the agent is told: 8 KiB.
+    private static let longestReport = 8192
+
+    private let arguments: CurlArguments
+    private var answer = CurlAnswer()
+    private var isPassing = false
+    private var heads: HeldStream
+    private var output: HeldStream
+    private var errors: HeldStream
+    /// Where curl's headers go in the end.
+    private var headerTarget: Int32 = -1
+
+    private init(
+        _ arguments: CurlArguments,
+        _ heads: consuming HeldStream,
+        _ output: consuming HeldStream,
+        _ errors: consuming HeldStream
+    ) {
+        self.arguments = arguments
+        self.heads = heads
+        self.output = output
+        self.errors = errors
+    }
+
+    /// Prepares a run.
+    static func prepared(_ arguments: CurlArguments) throws(AgentError) -> CurlAttempt {
+        let heads = try HeldStream()
+        let output = try HeldStream()
+        let errors = try HeldStream()
+        return CurlAttempt(arguments, heads, output, errors)
+    }
+
+    /// Runs curl with `token` and answers its exit status; afterwards ``isRefused`` tells whether the output is
+    /// still held.
+    mutating func run(
+        _ token: TokenAnswer,
+        input: Int32,
+        _ signals: borrowing RelayedSignals
+    ) throws(AgentError) -> Int32 {
+        let options = try CurlOptions(
+            token,
+            headers: heads.pipe.writing,
+            isQuiet: StandardOutput.isTerminal && arguments.outputFile == nil
+        )
+        let child = try ChildProcess(
+            "curl",
+            arguments.commandLine(
+                config: "/dev/fd/\(options.descriptor)",
+                headers: "/dev/fd/\(heads.pipe.writing)"
+            ),
+            input: .descriptor(input),
+            output: .descriptor(output.pipe.writing),
+            error: .descriptor(errors.pipe.writing),
+            keeping: [options.descriptor, heads.pipe.writing]
+        )
+        heads.closeWriting()
+        output.closeWriting()
+        errors.closeWriting()
+        while watch(child, signals) {}
+        let status = child.wait()
+        if isRefused == false { pass() }
+        return status
+    }
+
+    /// Whether the server refused the token and nothing of that was let through.
+    var isRefused: Bool { isPassing == false && answer.verdict == .refused }
+
+    var challenge: String { answer.challenge }
+
+    /// Lets through what was held.
+    mutating func pass() {
+        if isPassing == false {
+            isPassing = true
+            openHeaderTarget()
+        }
+        if headerTarget >= 0 {
+            heads.keep(answer.bytes)
+            heads.pass(to: headerTarget)
+        }
+        output.pass(to: STDOUT_FILENO)
+        errors.pass(to: STDERR_FILENO)
+    }
+
+    /// The body of the refusal, as far as it was seen.
+    func refusedBody() -> [UInt8] {
+        if let file = arguments.outputFile, file != "-" {
+            return CurlAttempt.beginning(of: file)
+        }
+        // With --include the heads come first.
+        let body =
+            output.held.starts(with: answer.bytes)
+            ? output.held.dropFirst(answer.bytes.count) : output.held[...]
+        return Array(body.prefix(CurlAttempt.longestReport))
+    }
+
+    /// Handles what has come; false when curl has closed everything.
+    private mutating func watch(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Bool {
+        let streams = [heads.descriptor, output.descriptor, errors.descriptor]
+        guard streams.contains(where: { $0 >= 0 }) else { return false }
+        var wanted = (streams + [signals.descriptor]).map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
+        guard unsafe poll(&wanted, nfds_t(wanted.count), -1) > 0 else { return true }
+        signals.pass(to: child)
+        // curl flushes the head of an answer before it writes the body.
+        if heads.descriptor >= 0 { readHeads() }
+        if wanted[1].revents != 0 { readOutput() }
+        if wanted[2].revents != 0 { readErrors() }
+        return true
+    }
+
+    private mutating func readHeads() {
+        let bytes = heads.read()
+        guard bytes.isEmpty == false else { return }
+        answer.append(bytes)
+        if isPassing {
+            if headerTarget >= 0 { heads.pass(bytes, to: headerTarget) }
+        } else if answer.verdict == .settled {
+            pass()
+        }
+    }
+
+    private mutating func readOutput() {
+        let bytes = output.read()
+        if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
+        output.keep(bytes)
+        // Without a head it is no HTTP; beyond the limit it is no refusal.
+        let isForeign = bytes.isEmpty == false && answer.bytes.isEmpty
+        if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
+    }
+
+    private mutating func readErrors() {
+        let bytes = errors.read()
+        if isPassing { return errors.pass(bytes, to: STDERR_FILENO) }
+        errors.keep(bytes)
+        if errors.held.count > CurlAttempt.longestRefusal { pass() }
+    }
+
+    private mutating func openHeaderTarget() {
+        switch arguments.headerFile {
+        case nil: return
+        case "-": headerTarget = STDOUT_FILENO
+        case "%": headerTarget = STDERR_FILENO
+        case .some(let path):
+            headerTarget = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            guard headerTarget < 0 else { return }
+            StandardError.write("tokenctl: \(path): \(systemMessage(errno))\n")
+        }
+    }
+
+    private static func beginning(of path: String) -> [UInt8] {
+        let file = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        defer { close(file) }
+        return unsafe [UInt8](unsafeUninitializedCapacity: longestReport) { buffer, count in
+            count = unsafe max(0, read(file, buffer.baseAddress, buffer.count))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+
+/// What a server answered to a token, for the agent to judge.
+struct RefusalReport {
+    var token: TokenAnswer
+    /// `WWW-Authenticate` (RFC 6750 §3).
+    var challenge: String
+    var body: [UInt8]
+
+    /// The token to try instead, or nil if another one would not help.
+    ///
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
+    func send(to endpoint: AgentEndpoint, about session: String) throws(AgentError) -> TokenAnswer? {
+        var json = JSONBody()
+        json.add("token", secret: try Secret(Array(token.value.utf8), of: "token"))
+        json.add("status", 401)
+        json.add("www_authenticate", .string(String(challenge.prefix(2048))))
+        json.add("body", .string(RefusalReport.readable(body)))
+        var request = AgentRequest(.post, "sessions", session, "report", body: json.finished())
+        defer { request.wipeBody() }
+        let answer = try endpoint.object(request, timeout: .seconds(305))
+        guard answer["action"]?.string == "retry", let fresh = answer["access_token"]?.string,
+            fresh.isEmpty == false, fresh.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+        else { return nil }
+        var next = token
+        next.value = fresh
+        next.type = answer["token_type"]?.string ?? token.type
+        return next
+    }
+
+    /// The JSON object at the beginning, without what curl's --write-out put after it; else all of the text.
+    private static func readable(_ body: [UInt8]) -> String {
+        for end in body.indices.reversed() where body[end] == UInt8(ascii: "}") {
+            if (try? JSONValue(parsing: Array(body[...end]))) != nil {
+                return String(decoding: body[...end], as: UTF8.self)
+            }
+        }
+        return String(decoding: body, as: UTF8.self)
+    }
+}
