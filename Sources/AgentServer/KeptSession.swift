@@ -9,9 +9,11 @@ struct KeptSession {
     var counts = SessionCounts()
     /// Who asked for the logout that is under way.
     var logouts: [Connection] = []
-    /// The token a reported refusal brought: refused again at once, another refresh would not help.
+    /// The refresh under way was asked for by a report.
     var refreshedByReport = false
+    /// The token a reported refusal brought: refused again at once, another refresh would not help.
     var reportedToken: SecretID?
+    var reportedTokenCame: Instant?
     /// The session's files are to be removed, which has failed so far.
     var owesForget = false
 }

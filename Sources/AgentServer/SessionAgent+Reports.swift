@@ -22,11 +22,17 @@ extension SessionAgent {
         }
     }
 
+    /// How long the token that a report brought is not replaced because of another report: 1 minute.
+    ///
+    /// A server that refuses every token must not make the agent refresh at the rate of the requests.
+    private static let shortestReplacement = Duration.seconds(60)
+
     /// Refreshes unless the token is already another one; twice in a row does not help.
     private func replaceToken(_ reported: SecretID, _ call: TokenCall) {
-        let isCurrent = sessions[call.session]?.session.primaryToken?.secret == reported
-        if isCurrent {
-            guard sessions[call.session]?.reportedToken != reported else {
+        let kept = sessions[call.session]
+        if kept?.session.primaryToken?.secret == reported {
+            let age = kept?.reportedTokenCame.map { ports.timekeeper.moment.now - $0 }
+            guard kept?.reportedToken != reported || (age ?? .zero) >= SessionAgent.shortestReplacement else {
                 return call.connection.answer(.json(["action": "none"]))
             }
             sessions[call.session]?.refreshedByReport = true
@@ -41,6 +47,7 @@ extension SessionAgent {
         guard let kept = sessions[name], kept.refreshedByReport else { return }
         sessions[name]?.refreshedByReport = false
         sessions[name]?.reportedToken = kept.session.primaryToken?.secret
+        sessions[name]?.reportedTokenCame = ports.timekeeper.moment.now
     }
 
     /// The server says that the whole session is over; only the holder of its present token can say so.

@@ -122,6 +122,50 @@ struct RoutesTests {
         await agent.stop()
     }
 
+    @Test func `a thousand reports of one token are one refresh`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peers = try (0..<20).map { _ in try agent.peer() }
+        let body = #"{"token":"token-1","status":401,"www_authenticate":"Bearer error=\"invalid_token\""}"#
+        let report = SocketPeer.request("POST", "/v1/sessions/work/report", body: body)
+        try peers[0].send(report)
+        let refresh = await agent.serving.nextRefresh()
+        for _ in 0..<50 { for peer in peers.dropFirst() { try peer.send(report) } }
+        refresh.answer(.granted(try agent.granted("token-2")))
+        for (peer, count) in zip(peers, [1] + [Int](repeating: 50, count: 19)) {
+            for _ in 0..<count {
+                let answer = try json(await peer.answer())
+                #expect(answer["action"] == "retry" && answer["access_token"] == "token-2")
+            }
+        }
+        #expect(agent.serving.refreshCount == 1)
+        await agent.stop()
+    }
+
+    @Test func `a token that a report brought is replaced again after a while`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        let report = { (token: String) in
+            SocketPeer.request(
+                "POST",
+                "/v1/sessions/work/report",
+                body: #"{"token":"\#(token)","status":401}"#
+            )
+        }
+        try peer.send(report("token-1"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try json(await peer.answer())["access_token"] == "token-2")
+        agent.time.advance(by: .seconds(59))
+        try peer.send(report("token-2"))
+        #expect(try json(await peer.answer())["action"] == "none")
+        agent.time.advance(by: .seconds(1))
+        try peer.send(report("token-2"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3")))
+        #expect(try json(await peer.answer())["access_token"] == "token-3")
+        await agent.stop()
+    }
+
     @Test func `a resource server that ends the session is believed`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
