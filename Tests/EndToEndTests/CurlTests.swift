@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct CurlTests {
+        @Test func `a refused token is replaced and the request sent again`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.forgetAccessTokens()
+            let url = scene.issuer.issuer + "/resource"
+            let result = try await scene.agent.tokenctl(
+                ["curl", "work", "--", "-s", "-i", "-w", "%{http_code}", url]
+            )
+            #expect(result.status == 0, "\(result.standardError)")
+            #expect(result.standardError.isEmpty)
+            #expect(result.standardOutput.hasPrefix("HTTP/1.1 200"))
+            #expect(result.standardOutput.hasSuffix("200"))
+            #expect(result.standardOutput.contains("401") == false)
+            #expect(scene.refreshes == 1)
+            #expect(scene.issuer.requests(to: "/resource").count == 2)
+        }
+
+        @Test func `200 refused clients cost one refresh`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.forgetAccessTokens()
+            let url = scene.issuer.issuer + "/resource"
+            // All are refused with the same token at the same moment.
+            scene.issuer.queue(Disturbance(isHeld: true), for: "/resource", times: 200)
+            let clients = try (0..<200).map { _ in
+                try scene.agent.startTokenctl([
+                    "curl", "work", "--", "-s", "-o", "/dev/null", "-w", "%{http_code}", url,
+                ])
+            }
+            #expect(await scene.issuer.hasReceived(200, to: "/resource", within: .seconds(60)))
+            scene.issuer.release()
+            for client in clients {
+                let result = try await client.finish()
+                #expect(result.status == 0 && result.standardOutput == "200", "\(result)")
+            }
+            #expect(scene.refreshes == 1)
+            #expect(scene.issuer.requests(to: "/resource").count == 400)
+        }
+
+        @Test(arguments: [
+            ["--data-binary", "@-"], ["-d@-"], ["-T", "-"], ["-sT-"], ["--data-binary", "@body"],
+            ["-F", "a=@-"],
+        ])
+        func `a body is sent again in full`(_ options: [String]) async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.forgetAccessTokens()
+            let body = String(repeating: "0123456789", count: 20_000)
+            let file = try scene.agent.home.write(body, to: "body")
+            let arguments = options.map { $0 == "@body" ? "@\(file)" : $0 }.joined(separator: " ")
+            let url = scene.issuer.issuer + "/resource"
+            // Once through a pipe; a file is read again from where it stood.
+            let result = try await scene.agent.shell(
+                "cat '\(file)' | tokenctl curl work -- -s -o /dev/null -w '%{http_code}' \(arguments) \(url)"
+            )
+            #expect(result.line == "200", "\(result.standardError)")
+            let bodies = scene.issuer.requests(to: "/resource").map(\.body)
+            #expect(bodies.count == 2)
+            #expect(bodies.allSatisfy { $0.count >= body.utf8.count })
+        }
+
+        @Test func `status, output and headers are those of curl`() async throws {
+            let scene = try await Scene.loggedIn()
+            let base = scene.issuer.issuer
+            let missing = try await scene.agent.tokenctl(["curl", "work", "--", "-sSf", base + "/nothing"])
+            #expect(missing.status == 22)
+            #expect(missing.standardError.contains("404"))
+            let refused = try await scene.agent.tokenctl(["curl", "work", "--", "-s", "http://127.0.0.1:1/"])
+            #expect(refused.status == 7)
+            scene.issuer.forgetAccessTokens()
+            let heads = scene.agent.home.path("heads")
+            let output = scene.agent.home.path("output")
+            let saved = try await scene.agent.tokenctl(
+                ["curl", "work", "--", "-sSfD", heads, "-o", output, base + "/resource"]
+            )
+            #expect(saved.status == 0 && saved.standardError.isEmpty && saved.standardOutput.isEmpty)
+            #expect(File.text(heads)?.hasPrefix("HTTP/1.1 200") == true)
+            #expect(File.text(output)?.contains("hello") == true)
+        }
+
+        @Test func `a server that refuses the fresh token too is believed`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.queue(
+                IssuerReply(status: 401, body: Array(#"{"error":"invalid_token"}"#.utf8)),
+                for: "/resource",
+                times: 2
+            )
+            let url = scene.issuer.issuer + "/resource"
+            let result = try await scene.agent.tokenctl(
+                ["curl", "work", "--", "-s", "-w", "%{http_code}", url]
+            )
+            #expect(result.standardOutput == #"{"error":"invalid_token"}401"#)
+            #expect(result.status == 0)
+            #expect(scene.refreshes == 1)
+            #expect(scene.issuer.requests(to: "/resource").count == 2)
+        }
+
+        @Test func `a session that is over is told with the command to run`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.forgetAccessTokens()
+            scene.issuer.killGrants()
+            let url = scene.issuer.issuer + "/resource"
+            let result = try await scene.agent.tokenctl(["curl", "work", "--", "-s", url])
+            #expect([4, 0].contains(result.status))
+            #expect(result.standardError.isEmpty == false)
+        }
+
+        @Test func `the token goes to no other host`() async throws {
+            let scene = try await Scene.loggedIn()
+            let other = try await DemoIssuer.start(DemoIssuer.Options())
+            scene.issuer.queue(
+                .redirect(to: other.issuer + "/resource"),
+                for: "/resource"
+            )
+            let url = scene.issuer.issuer + "/resource"
+            _ = try await scene.agent.tokenctl(["curl", "work", "--", "-s", "-L", url])
+            let first = try #require(scene.issuer.requests(to: "/resource").first)
+            #expect(first.bearerToken != nil)
+            let second = try #require(other.requests(to: "/resource").first)
+            #expect(second.bearerToken == nil)
+        }
+
+        @Test func `the token stands neither in arguments nor in the environment`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            scene.issuer.queue(Disturbance(ending: .hang), for: "/resource")
+            let url = scene.issuer.issuer + "/resource"
+            let program = try scene.agent.startTokenctl(["curl", "work", "--", "-s", url])
+            #expect(await scene.issuer.hasReceived(1, to: "/resource", within: .seconds(20)))
+            let seen = try await scene.agent.shell(
+                "for p in $(pgrep -P \(program.pid)) \(program.pid); do cat /proc/$p/cmdline /proc/$p/environ; done"
+            )
+            #expect(seen.standardOutput.contains("curl"))
+            #expect(seen.standardOutput.contains(token) == false)
+            program.signal(.terminate)
+            #expect(try await program.finish().status == 143)
+        }
+    }
+}
