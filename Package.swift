@@ -45,12 +45,12 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
-        .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
     ],
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CHardening"),
         .target(name: "StrictJSON", swiftSettings: strict),
+        .target(name: "ModularArithmetic", swiftSettings: strict),
         .target(
             name: "PositionedTOML",
             dependencies: [.product(name: "TOMLKit", package: "TOMLKit")],
@@ -66,7 +66,7 @@ let package = Package(
         .target(
             name: "OAuthClient",
             dependencies: [
-                "StrictJSON", "TokenCore", "SealedStore",
+                "StrictJSON", "ModularArithmetic", "TokenCore", "SealedStore",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -74,7 +74,6 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "JWTKit", package: "jwt-kit"),
-                .product(name: "BigInt", package: "BigInt"),
             ],
             swiftSettings: strict
         ),
@@ -129,14 +128,13 @@ let package = Package(
         .target(
             name: "DemoIssuer",
             dependencies: [
-                "StrictJSON",
+                "StrictJSON", "ModularArithmetic",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
-                .product(name: "BigInt", package: "BigInt"),
             ],
             swiftSettings: strict
         ),
@@ -179,7 +177,7 @@ let package = Package(
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "OAuthClient", "SealedStore", "StrictJSON", "TokenCore", "DemoIssuer", "TestSupport",
+                "OAuthClient", "ModularArithmetic", "SealedStore", "StrictJSON", "TokenCore", "DemoIssuer", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),

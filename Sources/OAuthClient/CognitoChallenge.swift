@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ModularArithmetic
 import StrictJSON
 import TokenCore
 
@@ -41,8 +42,9 @@ struct CognitoChallenge: Equatable {
     /// The numbers of a `PASSWORD_VERIFIER` challenge.
     var passwordVerifier: SRPClient.Challenge? {
         guard let userID = parameters["USER_ID_FOR_SRP"]?.string,
-            let salt = parameters["SALT"]?.string.flatMap({ SRPClient.number(hexadecimal: $0) }),
-            let serverKey = parameters["SRP_B"]?.string.flatMap({ SRPClient.number(hexadecimal: $0) }),
+            let salt = parameters["SALT"]?.string.flatMap({ HexDigits.decoded($0) }),
+            let serverKey = parameters["SRP_B"]?.string.flatMap({ HexDigits.decoded($0) })
+                .flatMap({ Residue(bigEndian: $0) }),
             let block = secretBlock.flatMap({ Base64.decoded($0) })
         else { return nil }
         return SRPClient.Challenge(userID: userID, salt: salt, serverKey: serverKey, secretBlock: block)
