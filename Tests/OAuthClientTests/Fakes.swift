@@ -3,6 +3,7 @@
 import NIOCore
 import NIOPosix
 import SealedStore
+import StrictJSON
 import Synchronization
 import Testing
 import TokenCore
@@ -41,6 +42,8 @@ final class ScriptedExchange: HTTPExchanging {
         var headers: [String: String]
         var form: [String: String]
         var formNames: [String]
+        var json: JSONObject?
+        var contentType: String?
         var publicAddressOnly: Bool
     }
 
@@ -83,10 +86,12 @@ final class ScriptedExchange: HTTPExchanging {
         let pairs = body.flatMap { FormEncoding.decode($0) } ?? []
         let sent = Sent(
             url: request.url.description,
-            method: body == nil ? "GET" : "POST",
+            method: OutgoingBody(of: request) == nil ? "GET" : "POST",
             headers: Dictionary(request.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 }),
             form: Dictionary(pairs.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + " " + $1 }),
             formNames: pairs.map(\.name),
+            json: request.json.flatMap { $0.withBytes { try? JSONValue(parsing: $0).object } },
+            contentType: OutgoingBody(of: request)?.contentType,
             publicAddressOnly: request.publicAddressOnly
         )
         let answer: Answer? = contents.withLock { contents in

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+struct JSONRefusalTests {
+    func classify(
+        _ body: String,
+        status: Int = 401,
+        _ rules: JSONRules = .signaling,
+        headers: [String: String] = [:]
+    ) -> RefreshFailure {
+        let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
+        let reply = HTTPReply(status: status, headers: list, body: Array(body.utf8))
+        return rules.classify(reply, from: "api.example", at: WallTime(secondsSince1970: 1_800_000_000))
+    }
+
+    @Test(
+        arguments: JSONRules.signaling.logoutCodes.map { (JSONRules.signaling, $0) }
+            + JSONRules.ecall.logoutCodes.map { (JSONRules.ecall, $0) }
+            + JSONRules.common.logoutCodes.map { (JSONRules.common, $0) }
+    )
+    func `every listed code ends the session wherever it stands`(rules: JSONRules, code: String) {
+        let bodies = [
+            #"{"error":"\#(code)"}"#, #"{"code":"\#(code)"}"#, #"{"errorCode":"\#(code)"}"#,
+            #"{"error_code":"\#(code)","error":"Unauthorized"}"#, #"{"error":{"code":"\#(code)"}}"#,
+            #"{"error":"Unauthorized","code":"\#(code)","message":"x"}"#,
+        ]
+        for body in bodies {
+            let failure = classify(body, rules)
+            #expect(failure.kind == .sessionOver, "\(body)")
+            #expect(failure.code == code)
+        }
+    }
+
+    @Test(arguments: [
+        "refresh_token_expired", "token_revoked", "invalid_refresh_token", "invalid_credentials",
+    ])
+    func `the codes of signaling are those of its protocol`(code: String) {
+        #expect(classify(#"{"error":"\#(code)"}"#).kind == .sessionOver)
+    }
+
+    @Test(arguments: ["ErrRefreshTokenExpired", "ErrDeviceNotRegistered", "unauthorized"])
+    func `the codes of ecall are those of its protocol`(code: String) {
+        #expect(classify(#"{"code":"\#(code)"}"#, .ecall).kind == .sessionOver)
+        #expect(classify(#"{"code":"\#(code)"}"#, .signaling).kind == .unexplained)
+    }
+
+    @Test(arguments: [200, 400, 401, 403, 404, 500, 503])
+    func `a demand for a new login ends the session at any status`(status: Int) {
+        let bodies = [
+            #"{"requiresReauth":true}"#, #"{"error":"access_token_expired","requiresReauth":true}"#,
+            #"{"error":{"code":"x","requiresReauth":true}}"#,
+        ]
+        for body in bodies { #expect(classify(body, status: status).kind == .sessionOver) }
+        #expect(classify(#"{"requiresReauth":false}"#, status: status).kind != .sessionOver)
+        #expect(classify(#"{"requiresReauth":"true"}"#, status: status).kind != .sessionOver)
+    }
+
+    @Test(arguments: [407, 408, 425, 429, 500, 502, 503, 504])
+    func `a code does not count where a gateway speaks or patience is asked for`(status: Int) {
+        let kind = classify(#"{"error":"token_revoked"}"#, status: status).kind
+        #expect(kind == (status == 502 || status == 504 ? .ambiguous : .busy))
+    }
+
+    @Test(arguments: [
+        (401, "<html>portal</html>", FailureClass.busy), (401, "", .unexplained), (403, "{}", .busy),
+        (403, "<html>", .busy), (404, "{}", .busy), (302, "", .misbehaved), (307, "", .misbehaved),
+        (429, #"{"error":"rate_limited"}"#, .busy), (500, "{}", .busy), (502, "", .ambiguous),
+        (503, "", .busy), (504, "", .ambiguous), (401, #"{"error":"access_token_expired"}"#, .unexplained),
+        (401, #"{"error":"a_new_code"}"#, .unexplained), (400, #"{"error":"bad_request"}"#, .unexplained),
+        (400, #"{"error":"invalid_grant"}"#, .grantDead),
+        (400, #"{"error":"temporarily_unavailable"}"#, .busy), (413, "", .misconfigured),
+        (401, #"{"error":"token_revoked""#, .unexplained),
+        (401, #"{"error":"token_revoked","error":"x"}"#, .unexplained),
+    ])
+    func `anything else is temporary or nearly so`(status: Int, body: String, kind: FailureClass) {
+        #expect(classify(body, status: status).kind == kind)
+    }
+
+    @Test func `what the server said is shown, cleaned`() {
+        let failure = classify(#"{"error":"a_new_code","message":"wait\u001b[31m"}"#)
+        #expect(failure.code == "a_new_code")
+        #expect(failure.message.hasSuffix("(a_new_code: wait [31m)"))
+    }
+
+    @Test func `Retry-After is kept`() {
+        let failure = classify("{}", status: 429, headers: ["retry-after": "120"])
+        #expect(failure.retryAfter == .seconds(120))
+    }
+}
