@@ -177,7 +177,8 @@ let package = Package(
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "OAuthClient", "ModularArithmetic", "SealedStore", "StrictJSON", "TokenCore", "DemoIssuer", "TestSupport",
+                "OAuthClient", "ModularArithmetic", "SealedStore", "StrictJSON", "TokenCore", "DemoIssuer",
+                "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
