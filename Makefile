@@ -10,6 +10,9 @@ INSTALL ?= install
 # A target that imports a sibling it does not declare fails the build.
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
 
+# Tests at a time: many start programs and measure time, and starve each other when all run at once.
+TEST_WIDTH ?= 4
+
 RELEASE  = .build/release
 DEBUG    = .build/debug
 MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-protocol.7
@@ -47,7 +50,7 @@ demo:
 
 test:
 	@Scripts/install-dependencies build curl strace python3
-	$(SWIFT) test $(SWIFT_FLAGS)
+	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) $(SWIFT) test $(SWIFT_FLAGS)
 	Scripts/check-docs $(DEBUG)
 
 test-full: test build

@@ -43,7 +43,7 @@ extension EndToEnd {
             )
             let path = try await program.outputLine(containing: "/token")
             let first = try #require(File.text(path))
-            try await scene.agent.tokenctl("refresh", "work")
+            _ = try await scene.agent.tokenctl("refresh", "work")
             let second = try await Polling.value { File.text(path).flatMap { $0 == first ? nil : $0 } }
             #expect(try await scene.isAccepted(#require(second)))
             program.signal(.terminate)
