@@ -45,9 +45,11 @@ struct CognitoChallenge: Equatable {
             let salt = parameters["SALT"]?.string.flatMap({ HexDigits.decoded($0) }),
             let serverKey = parameters["SRP_B"]?.string.flatMap({ HexDigits.decoded($0) })
                 .flatMap({ Residue(bigEndian: $0) }),
-            let block = secretBlock.flatMap({ Base64.decoded($0) })
+            let block = secretBlock
         else { return nil }
-        return SRPClient.Challenge(userID: userID, salt: salt, serverKey: serverKey, secretBlock: block)
+        // Amazon's block is Base64; doubles of it send any text, and check no proof.
+        let secretBlock = Base64.decoded(block) ?? Array(block.utf8)
+        return SRPClient.Challenge(userID: userID, salt: salt, serverKey: serverKey, secretBlock: secretBlock)
     }
 
     /// `SECRET_BLOCK`, as it is sent back.

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+
+import NIOPosix
+import SealedStore
+import StrictJSON
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+/// A user pool this project did not write, run for one suite.
+///
+/// Its scripts live outside the repository; without them the suite is skipped.
+struct Moto: SuiteTrait, TestScoping {
+    /// The pool of the running suite.
+    struct Pool: Sendable {
+        let work: TemporaryDirectory
+        let state: JSONObject
+
+        func string(_ name: String) -> String { state[name]?.string ?? "" }
+
+        func client(_ name: String) -> JSONObject {
+            state["clients"]?.object?[name]?.object ?? JSONObject()
+        }
+
+        func password(_ user: String) -> String {
+            let users = state["users"]?.array?.compactMap(\.object) ?? []
+            return users.first { $0["username"]?.string == user }?["password"]?.string ?? ""
+        }
+
+        /// Runs one of the script's commands and returns what it printed.
+        func command(_ arguments: String...) async throws -> String {
+            try await Moto.run([work.path] + arguments).standardOutput
+        }
+    }
+
+    enum Failure: Error {
+        case notStarted(String)
+        case noPool
+    }
+
+    @TaskLocal static var pool: Pool?
+
+    static var directory: String {
+        TestEnvironment.value("TOKENAGENT_IDP_DIR") ?? "\(BuiltPrograms.checkout)/../shared/idp"
+    }
+
+    static var isAvailable: Bool { File.exists("\(directory)/moto_cognito.py") }
+
+    /// The pool of the running suite, which must be one with this trait.
+    static func current() throws -> Pool {
+        guard let pool else { throw Failure.noPool }
+        return pool
+    }
+
+    static func run(_ arguments: [String]) async throws -> ProgramResult {
+        let environment = ["PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/"]
+        return try await Program.run(
+            ["python3", "\(directory)/moto_cognito.py"] + arguments,
+            environment: environment
+        )
+    }
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let work = try TemporaryDirectory()
+        let started = try await Moto.run([work.path, "start"])
+        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
+        else { throw Failure.notStarted(started.standardError) }
+        do {
+            try await Moto.$pool.withValue(Pool(work: work, state: state), operation: function)
+        } catch {
+            _ = try await Moto.run([work.path, "stop"])
+            throw error
+        }
+        _ = try await Moto.run([work.path, "stop"])
+    }
+}
+
+extension Trait where Self == Moto {
+    static var moto: Self { Moto() }
+}
+
+/// The real client with a session at the running pool.
+struct MotoScene {
+    let pool: Moto.Pool
+    let vault: Vault
+    let clock = ManualClock()
+    let servers: AuthorizationServers
+    let name: SessionName
+
+    init(client: String = "public", authFlow: CognitoPool.AuthFlow = .password) throws {
+        pool = try Moto.current()
+        let vault = try Vault()
+        let registration = pool.client(client)
+        let secret = try registration["client_secret"]?.string.map {
+            try vault.sealing($0, as: .clientSecret)
+        }
+        let profile = ServerProfile(
+            kind: .cognito(
+                CognitoPool(
+                    region: pool.string("region"),
+                    userPoolID: pool.string("user_pool_id"),
+                    endpoint: pool.string("endpoint"),
+                    authFlow: authFlow
+                )
+            ),
+            clientID: registration["client_id"]?.string ?? "unknown",
+            clientSecret: secret.map(ClientSecretSource.sealed) ?? .none,
+            flow: .password
+        )
+        try profile.validate()
+        let name = try #require(SessionName("aws"))
+        self.name = name
+        self.vault = vault
+        servers = AuthorizationServers(
+            profiles: [name: profile],
+            vault: vault,
+            timekeeper: clock,
+            commands: ScriptedCommands(),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton
+        )
+    }
+
+    func logIn(
+        _ user: String,
+        password: String? = nil,
+        _ answers: Answers = Answers([])
+    ) async throws
+        -> LoginOutcome
+    {
+        let secret = try vault.sealing(password ?? pool.password(user), as: .password)
+        return await servers.logIn(
+            name,
+            LoginRequest(username: user, secret: secret),
+            conversation: ScriptedPerson(vault: vault) { answers.next($0) }
+        )
+    }
+
+    func refresh(_ grant: LoginGrant) async -> RefreshOutcome {
+        await servers.refresh(
+            name,
+            RefreshRequest(
+                attempt: AttemptNumber(rawValue: 1),
+                renewal: grant.renewal,
+                variant: .primary,
+                idToken: grant.tokens.idToken,
+                accessToken: grant.tokens.accessToken,
+                tokenEndpoint: grant.tokenEndpoint
+            )
+        )
+    }
+
+    func revoke(_ grant: LoginGrant) async -> RevocationOutcome {
+        guard case .refreshToken(let token) = grant.renewal else { return .unsupported }
+        return await servers.revoke(
+            name,
+            RevocationRequest(
+                refreshToken: token,
+                accessToken: grant.tokens.accessToken,
+                tokenEndpoint: grant.tokenEndpoint
+            )
+        )
+    }
+}
