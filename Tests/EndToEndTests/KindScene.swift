@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+/// A running agent whose session `phone` belongs to a back end that is no OAuth, over HTTPS with a pinned key.
+struct KindScene {
+    let issuer: DemoIssuer
+    let agent: AgentUnderTest
+
+    /// `lines` are told the address of the issuer and give the settings of the session.
+    init(_ routes: [Route], _ lines: (String) -> String) async throws {
+        let authority = try CertificateAuthority()
+        let identity = try authority.issue()
+        var options = DemoIssuer.Options()
+        options.tls = identity
+        issuer = try await DemoIssuer.start(options)
+        for route in routes { issuer.add(route) }
+        agent = try AgentUnderTest()
+        let file = try agent.home.write(authority.certificatePEM, to: "ca.pem")
+        try agent.configure(
+            """
+            [session.phone]
+            ca_file = "\(file)"
+            pins = ["sha256/\(identity.publicKeyHash ?? "")"]
+            \(lines(issuer.issuer))
+
+            """
+        )
+        try await agent.start()
+    }
+
+    static func json(_ backEnd: MobileBackEnd) async throws -> KindScene {
+        try await KindScene(backEnd.routes) { address in
+            """
+            kind = "json"
+            preset = "\(backEnd.style.rawValue)"
+            login_url = "\(address)\(backEnd.loginPath)"
+            refresh_url = "\(address)\(backEnd.refreshPath)"
+            logout_url = "\(address)\(backEnd.logoutPath)"
+            """
+        }
+    }
+
+    static func cognito(_ double: CognitoDouble) async throws -> KindScene {
+        try await KindScene([double.route]) { address in
+            """
+            kind = "cognito"
+            region = "\(CognitoDouble.region)"
+            user_pool_id = "\(CognitoDouble.poolID)"
+            client_id = "cli"
+            endpoint = "\(address)/"
+            """
+        }
+    }
+
+    func logIn() async throws {
+        let result = try await agent.tokenctl(
+            "login",
+            "phone",
+            "--username",
+            "alice",
+            "--password-stdin",
+            input: "alice-password\n"
+        )
+        try #require(result.status == 0, "\(result.standardError) \(agent.log)")
+    }
+
+    func get(_ arguments: String...) async throws -> ProgramResult {
+        try await agent.tokenctl(["get", "phone"] + arguments)
+    }
+
+    /// Tells the agent what a resource server said about `token`.
+    func report(_ token: String, status: Int = 401, body: String) async throws -> AgentSocket.Reply {
+        let report: JSONValue = [
+            "token": .string(token), "status": .integer(status), "body": .string(body),
+        ]
+        return try await agent.socket.request("POST", "/v1/sessions/phone/report", body: report.text)
+    }
+
+    /// The tokens two hundred callers are given whose token was refused at the same moment.
+    func reportAtOnce(_ token: String, body: String) async throws -> [String?] {
+        try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 0..<200 {
+                group.addTask { try await report(token, body: body).json?["access_token"]?.string }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+}

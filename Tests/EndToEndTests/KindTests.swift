@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct KindTests {
+        static let styles = [MobileBackEnd.Style.signaling, .ecall]
+
+        @Test(arguments: styles)
+        func `a mobile session logs in, refreshes, survives a kill and logs out`(
+            style: MobileBackEnd.Style
+        ) async throws {
+            let backEnd = MobileBackEnd(style)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            let first = try await scene.get().line
+            #expect(try await scene.agent.tokenctl("refresh", "phone").status == 0)
+            let second = try await scene.get().line
+            #expect(first != second)
+            try await scene.agent.kill()
+            try await scene.agent.start()
+            #expect(try await scene.get().line == second)
+            let kept = try await scene.agent.status("phone")["kept"]?.object
+            #expect(kept == ["deviceId": "device-1", "userId": "user-alice"])
+            #expect(backEnd.refreshes == 1)
+            #expect(try await scene.agent.tokenctl("logout", "phone").status == 0)
+            let farewell = try #require(scene.issuer.requests(to: backEnd.logoutPath).first)
+            #expect(farewell.bearerToken == second)
+            #expect(try await scene.get().status == 4)
+        }
+
+        @Test(arguments: styles)
+        func `a logout deletes everything though nobody can be reached`(
+            style: MobileBackEnd.Style
+        ) async throws {
+            let scene = try await KindScene.json(MobileBackEnd(style))
+            try await scene.logIn()
+            await scene.issuer.stopListening()
+            _ = try await scene.agent.tokenctl("logout", "phone")
+            #expect(try await scene.agent.reaches("logged_out", "phone"))
+            let isGone = try await Polling.until {
+                let status = try await scene.agent.status("phone")
+                return (status["kept"]?.object ?? JSONObject()).members.isEmpty && status["account"] == nil
+            }
+            #expect(isGone)
+            #expect(try await scene.get().status == 4)
+        }
+
+        @Test(arguments: [
+            (MobileBackEnd.Style.signaling, #"{"error":"access_token_expired"}"#),
+            (.ecall, #"{"code":"ErrAccessTokenExpired"}"#),
+        ])
+        func `two hundred refused callers are one refresh`(
+            style: MobileBackEnd.Style,
+            body: String
+        ) async throws {
+            let backEnd = MobileBackEnd(style)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            let refused = try await scene.get().line
+            let answers = try await scene.reportAtOnce(refused, body: body)
+            #expect(backEnd.refreshes == 1)
+            #expect(answers.count == 200)
+            #expect(Set(answers) == [try await scene.get().line])
+            #expect(answers.first != refused)
+        }
+
+        @Test func `two hundred refused callers of a user pool are one refresh`() async throws {
+            let double = try CognitoDouble(
+                clients: [CognitoDouble.Client(id: "cli")],
+                users: [CognitoDouble.User(name: "alice", password: "alice-password")]
+            )
+            let scene = try await KindScene.cognito(double)
+            try await scene.logIn()
+            let refused = try await scene.get().line
+            #expect(try await scene.get("--id-token").line != refused)
+            scene.issuer.forgetRequests()
+            let answers = try await scene.reportAtOnce(refused, body: #"{"message":"The token expired"}"#)
+            #expect(scene.issuer.requests(to: "/").count == 1)
+            #expect(Set(answers) == [try await scene.get().line])
+            #expect(try await scene.agent.tokenctl("logout", "phone").status == 0)
+            #expect(try await scene.get().status == 4)
+        }
+
+        @Test(arguments: [
+            (MobileBackEnd.Style.signaling, #"{"error":"token_revoked"}"#),
+            (.signaling, #"{"error":"access_token_expired","requiresReauth":true}"#),
+            (.ecall, #"{"code":"ErrDeviceNotRegistered"}"#),
+        ])
+        func `a resource server can end the session`(
+            style: MobileBackEnd.Style,
+            body: String
+        ) async throws {
+            let backEnd = MobileBackEnd(style)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            let reply = try await scene.report(try await scene.get().line, body: body)
+            #expect(reply.json?["error"]?.object?["code"]?.string == "login_required")
+            #expect(try await scene.agent.reaches("logged_out", "phone"))
+            #expect(backEnd.refreshes == 0)
+        }
+
+        @Test(arguments: styles)
+        func `a demand for a new login ends the session at the first refresh`(
+            style: MobileBackEnd.Style
+        ) async throws {
+            let backEnd = MobileBackEnd(style)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            backEnd.endLogins(code: "anything", requiresReauth: true)
+            for _ in 0..<5 {
+                #expect(try await scene.agent.tokenctl("refresh", "phone").status == 4)
+            }
+            #expect(scene.issuer.requests(to: backEnd.refreshPath).count == 1)
+            #expect(try await scene.agent.status("phone")["reason"]?.string == "grant_dead")
+        }
+    }
+}
