@@ -78,22 +78,25 @@ struct ResourceRefusal: Equatable {
     var body: String
 
     func verdict(for settings: SessionSettings) -> Verdict {
-        let codes = [code, challengeError].compactMap(\.self)
-        if codes.contains(where: settings.endCodes.contains) || requiresReauthentication {
-            return .sessionOver
+        if requiresReauthentication { return .sessionOver }
+        let known = (codes + [challengeError].compactMap(\.self)).first { code in
+            settings.endCodes.contains(code) || settings.refreshCodes.contains(code)
         }
-        if codes.contains(where: settings.refreshCodes.contains) { return .tokenRefused }
+        if let known { return settings.endCodes.contains(known) ? .sessionOver : .tokenRefused }
         guard status == 401 else { return .unrelated }
         // RFC 6750 §3.1: insufficient_scope and invalid_request are not about the token's age.
         return ["insufficient_scope", "invalid_request"].contains(challengeError ?? "")
             ? .unrelated : .tokenRefused
     }
 
-    /// The error code in the body: `error`, `error.code`, `code` or `errorCode`.
-    var code: String? {
-        guard let object else { return nil }
-        return object["error"]?.string ?? object["error"]?.object?["code"]?.string ?? object["code"]?.string
-            ?? object["errorCode"]?.string
+    /// The error code in the body.
+    var code: String? { codes.first }
+
+    /// Every code in the body, the most specific first: `error` may be no more than a word for the status.
+    private var codes: [String] {
+        [object?["error"]?.object, object].compactMap(\.self).flatMap { object in
+            ["code", "errorCode", "error_code", "error"].compactMap { object[$0]?.string }
+        }
     }
 
     private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }

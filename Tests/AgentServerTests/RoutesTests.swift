@@ -187,6 +187,8 @@ struct RoutesTests {
         (403, "", #"{"error":"access_token_expired"}"#, .tokenRefused),
         (400, "", #"{"error":{"code":"token_revoked"}}"#, .sessionOver),
         (401, "", #"{"errorCode":"token_revoked"}"#, .sessionOver),
+        (401, "", #"{"error":"Unauthorized","code":"token_revoked"}"#, .sessionOver),
+        (401, "", #"{"error":"token_revoked","code":"access_token_expired"}"#, .tokenRefused),
         (401, "", #"{"requiresReauth":true}"#, .sessionOver),
         (401, "", "<html>", .tokenRefused),
     ])
