@@ -49,6 +49,7 @@ extension SessionReader {
         if let kept = table.strings("keep") { rules.keptMembers = kept }
         if let codes = table.strings("refresh_on") { rules.refreshCodes = codes }
         if let codes = table.strings("logout_on") { rules.logoutCodes = codes }
+        if let sends = table.boolean("logout_refresh_token") { rules.logoutSendsRefreshToken = sends }
         return refresh.map {
             JSONBackEnd(
                 loginURL: login?.description,

@@ -68,6 +68,7 @@ struct SettingsReaderTests {
         keep = ["userId"]
         refresh_on = ["too_old"]
         logout_on = ["token_revoked"]
+        logout_refresh_token = true
         [session.aws]
         kind = "cognito"
         region = "eu-west-1"
@@ -138,6 +139,7 @@ struct SettingsReaderTests {
         rules.keptMembers = ["userId"]
         rules.refreshCodes = ["too_old"]
         rules.logoutCodes = ["token_revoked"]
+        rules.logoutSendsRefreshToken = true
         let phone = JSONBackEnd(
             loginURL: "https://api.example/login",
             refreshURL: "https://api.example/refresh",
