@@ -34,10 +34,7 @@ struct CognitoRefusal: Error, Equatable {
             }
             if exception == "ForbiddenException" {
                 // A web firewall, not the pool.
-                failure.retryAfter = max(
-                    FailureClassification.proxyPause,
-                    failure.retryAfter ?? .zero
-                )
+                failure.leastPause = FailureClassification.proxyPause
             }
         }
         self.failure = failure

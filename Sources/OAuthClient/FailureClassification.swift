@@ -82,7 +82,8 @@ enum FailureClassification {
             kind: kind,
             code: answer.error?.code,
             message: ServerText.cleaned("\(server) answered \(answer.status)\(said): \(words)"),
-            retryAfter: pause.map { max($0, answer.retryAfter ?? .zero) } ?? answer.retryAfter
+            retryAfter: answer.retryAfter,
+            leastPause: pause
         )
     }
 

@@ -9,12 +9,22 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     package var message: String
     /// What the server asked for, already clamped to 1 s … 1 h (RFC 9110 §10.2.3).
     package var retryAfter: Duration?
+    /// Our own least pause before the next automatic try, where an early one has no prospect; a person who asks
+    /// for a refresh need not wait for it.
+    package var leastPause: Duration?
 
-    package init(kind: FailureClass, code: String? = nil, message: String, retryAfter: Duration? = nil) {
+    package init(
+        kind: FailureClass,
+        code: String? = nil,
+        message: String,
+        retryAfter: Duration? = nil,
+        leastPause: Duration? = nil
+    ) {
         self.kind = kind
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
+        self.leastPause = leastPause
     }
 }
 

@@ -65,7 +65,7 @@ struct Setback: Equatable, Sendable {
         if let replay = replayDelay(tokenExpiresAt: tokenExpiresAt, now: now) { return replay }
         let cap = RetrySchedule.cap(tokenExpiresAt: tokenExpiresAt, now: now)
         let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: jitter)
-        let delay = max(backoff, RetrySchedule.floor(after: latest.kind))
+        let delay = max(backoff, RetrySchedule.floor(after: latest.kind), latest.leastPause ?? .zero)
         guard let retryAfter = latest.retryAfter else { return delay }
         return max(delay, retryAfter * (1 + 0.1 * jitter))
     }

@@ -104,6 +104,6 @@ struct CognitoRefusalTests {
     }
 
     @Test func `a web firewall is left alone for a minute`() {
-        #expect(amazon("ForbiddenException", status: 403).failure.retryAfter == .seconds(60))
+        #expect(amazon("ForbiddenException", status: 403).failure.leastPause == .seconds(60))
     }
 }

@@ -13,6 +13,7 @@ struct FailureClassificationTests {
         var headers: [String: String] = [:]
         var kind: FailureClass
         var retryAfter: Duration?
+        var leastPause: Duration?
 
         var testDescription: String { "\(status) \(body.prefix(60)) \(headers)" }
 
@@ -81,19 +82,19 @@ struct FailureClassificationTests {
         Row(status: 400, kind: .unexplained), Row(status: 401, kind: .unexplained),
         Row(status: 400, body: #"{"message":"Bad Request"}"#, kind: .unexplained),
         Row(status: 400, body: #"{"error":{"code":400}}"#, kind: .unexplained),
-        Row(status: 400, body: "<html>", kind: .busy, retryAfter: .seconds(60)),
+        Row(status: 400, body: "<html>", kind: .busy, leastPause: .seconds(60)),
         Row(
             status: 401,
             headers: ["content-type": "text/html; charset=utf-8"],
             kind: .busy,
-            retryAfter: .seconds(60)
+            leastPause: .seconds(60)
         ),
         Row(status: 401, headers: ["www-authenticate": "Basic realm=\"x\""], kind: .misconfigured),
         Row(status: 401, headers: ["www-authenticate": "Bearer"], kind: .unexplained),
-        Row(status: 403, kind: .busy, retryAfter: .seconds(60)),
-        Row(status: 404, kind: .busy, retryAfter: .seconds(300)),
-        Row(status: 405, kind: .busy, retryAfter: .seconds(300)),
-        Row(status: 410, kind: .busy, retryAfter: .seconds(300)), Row(status: 407, kind: .busy),
+        Row(status: 403, kind: .busy, leastPause: .seconds(60)),
+        Row(status: 404, kind: .busy, leastPause: .seconds(300)),
+        Row(status: 405, kind: .busy, leastPause: .seconds(300)),
+        Row(status: 410, kind: .busy, leastPause: .seconds(300)), Row(status: 407, kind: .busy),
         Row(status: 511, kind: .busy),
         Row(status: 408, kind: .busy), Row(status: 425, kind: .busy), Row(status: 429, kind: .busy),
         Row(status: 413, kind: .misconfigured), Row(status: 431, kind: .misconfigured),
@@ -104,8 +105,20 @@ struct FailureClassificationTests {
         // Retry-After
         Row(status: 503, headers: ["retry-after": "7"], kind: .busy, retryAfter: .seconds(7)),
         Row(status: 429, headers: ["retry-after": "86400"], kind: .busy, retryAfter: .seconds(3_600)),
-        Row(status: 403, headers: ["retry-after": "5"], kind: .busy, retryAfter: .seconds(60)),
-        Row(status: 403, headers: ["retry-after": "120"], kind: .busy, retryAfter: .seconds(120)),
+        Row(
+            status: 403,
+            headers: ["retry-after": "5"],
+            kind: .busy,
+            retryAfter: .seconds(5),
+            leastPause: .seconds(60)
+        ),
+        Row(
+            status: 403,
+            headers: ["retry-after": "120"],
+            kind: .busy,
+            retryAfter: .seconds(120),
+            leastPause: .seconds(60)
+        ),
     ]
 
     @Test(arguments: rows)
@@ -120,6 +133,7 @@ struct FailureClassificationTests {
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == row.kind)
         #expect(failure.retryAfter == row.retryAfter)
+        #expect(failure.leastPause == row.leastPause)
         #expect(failure.message.utf8.count <= ServerText.limit)
         #expect(bench.exchange.sent.count == 1)
     }

@@ -107,7 +107,7 @@ import Testing
         (["logout", "work"], "POST /v1/sessions/work/logout", #"{"local":false}"#),
         (["logout", "work", "--local"], "POST /v1/sessions/work/logout", #"{"local":true}"#),
         (["refresh", "work"], "POST /v1/sessions/work/refresh", "{}"), (["lock"], "POST /v1/lock", ""),
-        (["shutdown"], "POST /v1/shutdown", ""), (["vault", "rekey"], "POST /v1/vault/rekey", ""),
+        (["shutdown"], "POST /v1/shutdown", ""),
         (["vault", "slots", "remove", "2"], "DELETE /v1/vault/slots/2", ""),
         (
             ["vault", "init", "--type", "keyfile", "--path", "/k"], "POST /v1/vault/init",
@@ -128,6 +128,28 @@ import Testing
         #expect(agent.requests.count == 1)
         #expect(agent.requests.first?.hasPrefix(line + " HTTP/1.1\r\n") == true)
         #expect(agent.requests.first?.hasSuffix("\r\n\r\n" + body) == true)
+    }
+
+    @Test(arguments: [("keyfile", nil), ("passphrase", #"{"passphrase":"old"}"#)])
+    func `a new key asks for the passphrase of a store that has one`(type: String, body: String?) async throws
+    {
+        let slots = #"{"slots":[{"index":0,"type":"\#(type)","detail":""}]}"#
+        let agent = try ScriptedAgent(.read, .answer(slots), .read, .answer("{}"))
+        let result = try await Program.run(
+            [BuiltPrograms.client, "vault", "rekey"],
+            environment: ["TOKENAGENT_SOCK": agent.socket]
+        )
+        guard body == nil else {
+            // Nobody is there to ask.
+            #expect(result.status == 2)
+            return
+        }
+        #expect(result.all == (0, "", ""))
+        #expect(
+            agent.requests.map { $0.prefix(24) } == [
+                "GET /v1/vault HTTP/1.1\r\n", "POST /v1/vault/rekey HTT",
+            ]
+        )
     }
 
     @Test func `logging out of all goes on after a failure and reports it`() async throws {
