@@ -34,7 +34,12 @@ extension EndToEnd {
                 ])
             }
             #expect(await scene.issuer.hasReceived(200, to: "/resource", within: .seconds(60)))
-            scene.issuer.release()
+            let haveEnded = try await Polling.until(within: .seconds(90)) {
+                // A request is counted a moment before it is held.
+                scene.issuer.release()
+                return clients.allSatisfy { $0.exitStatus != nil }
+            }
+            #expect(haveEnded)
             for client in clients {
                 let result = try await client.finish()
                 #expect(result.status == 0 && result.standardOutput == "200", "\(result)")
@@ -106,6 +111,7 @@ extension EndToEnd {
             scene.issuer.killGrants()
             let url = scene.issuer.issuer + "/resource"
             let result = try await scene.agent.tokenctl(["curl", "work", "--", "-s", url])
+            // The refusal of a token that was never sent before is confirmed first: curl's answer, or the login.
             #expect([4, 0].contains(result.status))
             #expect(result.standardError.isEmpty == false)
         }
