@@ -55,6 +55,8 @@ test:
 
 test-full: test build
 	$(SWIFT) test $(SWIFT_FLAGS) --sanitize=thread --scratch-path .build/thread-sanitizer --skip EndToEndTests
+	TOKENAGENT_TEST_FULL=1 $(SWIFT) test $(SWIFT_FLAGS) --filter EndToEndTests
+	Scripts/kill-sweep $(DEBUG)
 	Scripts/check-linkage $(RELEASE)
 
 build:
