@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The issuer must be right before it can judge the agent; `curl` is the witness.
-@Suite(.takingTurns, .timeLimit(.minutes(1)))
+@Suite(.takingTurns, .timeLimit(.minutes(10)))
 struct DemoIssuerTests {
     private func post(_ issuer: DemoIssuer, _ path: String, _ form: String) async throws -> JSONObject {
         let result = try await Program.run(

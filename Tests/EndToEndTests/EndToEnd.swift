@@ -5,8 +5,8 @@ import Testing
 /// The real programs against a real authorization server, one test per promise.
 ///
 /// Every test has an agent, a home and an issuer of its own. A few run side by side; all of them at once would
-/// only measure how they hinder each other.
-@Suite(.takingTurns, .timeLimit(.minutes(2)))
+/// only measure how they hinder each other. The time limit counts the wait for a turn as well.
+@Suite(.takingTurns, .timeLimit(.minutes(10)))
 enum EndToEnd {}
 
 /// Limits how many tests run at the same time.

@@ -15,6 +15,9 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
+    /// Whether the agent leaves the issuer alone for a minute or more afterwards.
+    var pausesIssuer: Bool { [403, 404, 405, 410].contains(reply.status) || name.hasPrefix("web page") }
+
     static func oauth(
         _ code: String,
         _ httpStatus: Int = 400,
@@ -135,7 +138,10 @@ extension EndToEnd {
             #expect(result.complainsInOneLine, "\(result.standardError)")
             #expect(try await scene.agent.status("work")["state"]?.string == row.state)
             #expect(try await scene.token() == token)
-            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            // What a proxy may have written is not asked again for a while; the refresh token is untouched.
+            let again = try await scene.agent.tokenctl("refresh", "work")
+            #expect(again.status == 0 || again.status == 5 && row.pausesIssuer, "\(again.standardError)")
+            #expect(scene.issuer.livingRefreshTokens.count == 1)
             let sent = scene.issuer.requests(to: "/token").compactMap { $0.form["refresh_token"] }
             #expect(Set(sent).count == 1)
         }
