@@ -46,11 +46,8 @@ struct LifecycleTests {
                 && need["kind"]?.string == "password"
         )
         let id = try #require(need["login"]?.string)
-        let answered = try await agent.peer().exchange(
-            "POST",
-            "/v1/sessions/work/login/\(id)",
-            body: #"{"value":"s3cret"}"#
-        )
+        let path = "/v1/sessions/work/login/\(id)"
+        let answered = try await agent.peer().exchange("POST", path, body: #"{"value":"s3cret"}"#)
         #expect(answered.status == 200)
         let secret = try await given
         #expect(try agent.text(secret) == "s3cret")
