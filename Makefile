@@ -32,7 +32,7 @@ fishdir = $(PREFIX)/share/fish/vendor_completions.d
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
 	@echo 'make test        every test (debug build, shared with the demo)'
-	@echo 'make test-full   the tests again under the thread sanitizer, then the release linkage check'
+	@echo 'make test-full   besides: kills at every system call, the thread sanitizer, release linkage'
 	@echo 'make build       release binaries in $(RELEASE)'
 	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=]'
 	@echo 'make uninstall   removes what install put there'
@@ -54,6 +54,7 @@ test:
 	Scripts/check-docs $(DEBUG)
 
 test-full: test build
+	Scripts/kill-sweep $(DEBUG)
 	$(SWIFT) test $(SWIFT_FLAGS) --sanitize=thread --scratch-path .build/thread-sanitizer --skip EndToEndTests
 	TOKENAGENT_TEST_FULL=1 $(SWIFT) test $(SWIFT_FLAGS) --filter EndToEndTests
 	Scripts/kill-sweep $(DEBUG)
