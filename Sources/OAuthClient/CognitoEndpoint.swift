@@ -24,7 +24,7 @@ struct CognitoEndpoint: Sendable {
     /// - Throws: ``CognitoRefusal``.
     func call(
         _ action: CognitoAction,
-        _ members: (borrowing JSONBody.Members) throws(RefreshFailure) -> Void
+        _ members: (JSONBody.Members) throws(RefreshFailure) -> Void
     ) async throws(CognitoRefusal) -> (answer: JSONObject, requestedAt: Instant) {
         var request = HTTPRequest(url: url, trust: trust)
         request.headers = [

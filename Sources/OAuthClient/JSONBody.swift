@@ -12,10 +12,10 @@ final class JSONBody: Sendable {
     private let buffer = WipingBuffer()
 
     /// The object that `members` writes.
-    init<Failure: Error>(
+    init(
         contentType: String = "application/json",
-        _ members: (borrowing Members) throws(Failure) -> Void
-    ) throws(Failure) {
+        _ members: (Members) throws(RefreshFailure) -> Void
+    ) throws(RefreshFailure) {
         self.contentType = contentType
         try Members.object(in: buffer, members)
     }
@@ -26,14 +26,16 @@ final class JSONBody: Sendable {
     }
 
     /// Writes the members of one object, in order.
-    struct Members: ~Copyable {
+    ///
+    /// Copyable only because the optimizer of Swift 6.3 crashes when it inlines the lending of a value that is not.
+    struct Members {
         private let buffer: WipingBuffer
         private let start: Int
 
-        fileprivate static func object<Failure: Error>(
+        fileprivate static func object(
             in buffer: WipingBuffer,
-            _ members: (borrowing Members) throws(Failure) -> Void
-        ) throws(Failure) {
+            _ members: (Members) throws(RefreshFailure) -> Void
+        ) throws(RefreshFailure) {
             buffer.append(UInt8(ascii: "{"))
             try members(Members(buffer: buffer, start: buffer.count))
             buffer.append(UInt8(ascii: "}"))
@@ -60,10 +62,10 @@ final class JSONBody: Sendable {
         }
 
         /// Adds an object.
-        func add<Failure: Error>(
+        func add(
             _ name: String,
-            _ members: (borrowing Members) throws(Failure) -> Void
-        ) throws(Failure) {
+            _ members: (Members) throws(RefreshFailure) -> Void
+        ) throws(RefreshFailure) {
             begin(name)
             try Members.object(in: buffer, members)
         }

@@ -127,7 +127,7 @@ struct JSONServer: AuthorizationServer {
     private func tokens(
         from address: String,
         refreshing sent: SecretID? = nil,
-        _ members: (borrowing JSONBody.Members) throws(RefreshFailure) -> Void
+        _ members: (JSONBody.Members) throws(RefreshFailure) -> Void
     ) async throws(RefreshFailure) -> GrantedTokens {
         let requestedAt = tools.timekeeper.now
         let (reply, url) = try await post(members, to: address)
@@ -146,7 +146,7 @@ struct JSONServer: AuthorizationServer {
     }
 
     func post(
-        _ members: (borrowing JSONBody.Members) throws(RefreshFailure) -> Void,
+        _ members: (JSONBody.Members) throws(RefreshFailure) -> Void,
         to address: String,
         bearer: SecretID? = nil
     ) async throws(RefreshFailure) -> (HTTPReply, EndpointURL) {
