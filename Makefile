@@ -54,6 +54,7 @@ test:
 	Scripts/check-docs $(DEBUG)
 
 test-full: test build
+	Scripts/kill-sweep $(DEBUG)
 	$(SWIFT) test $(SWIFT_FLAGS) --sanitize=thread --scratch-path .build/thread-sanitizer --skip EndToEndTests
 	TOKENAGENT_TEST_FULL=1 $(SWIFT) test $(SWIFT_FLAGS) --filter EndToEndTests
 	Scripts/kill-sweep $(DEBUG)
