@@ -25,7 +25,15 @@ let staticExecutable: [LinkerSetting] = [
 ]
 
 /// The agent resolves host names through every NSS module people have, so it keeps glibc dynamic.
-let staticStandardLibrary: [LinkerSetting] = [.unsafeFlags(["-static-stdlib"], release)]
+let staticStandardLibrary: [LinkerSetting] = [
+    .unsafeFlags(["-static-stdlib"], release),
+    // What the static Foundation, which libraries of ours bring, does not pull in by itself.
+    .linkedLibrary("CoreFoundation", release),
+    .linkedLibrary("_FoundationICU", release),
+    .linkedLibrary("_FoundationCollections", release),
+    .linkedLibrary("_FoundationCShims", release),
+    .linkedLibrary("swiftSynchronization", release),
+]
 
 let package = Package(
     name: "tokenagent",
