@@ -38,5 +38,17 @@ enum ProcessHardening {
         guard hardening_refuse_new_privileges() == 0 else { throw .system("give up new privileges") }
         // Kernels before 6.3 do not know this one.
         _ = hardening_refuse_writable_code()
+        raiseDescriptorLimit()
+    }
+
+    /// Enough for thousands of requests that wait for one refresh; more than this is a flood.
+    private static let descriptors: rlim_t = 8192
+
+    /// A shell's usual soft limit of 1,024 is for programs that use `select`, which this one does not.
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, descriptors))
+        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 }
