@@ -88,7 +88,7 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
-            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            #expect(try await Polling.until(within: .seconds(20)) { scene.refreshes == 1 })
             let agent = try #require(scene.agent.agent)
             agent.signal(.terminate)
             #expect(try await Polling.until { scene.agent.log.contains("stopping") })

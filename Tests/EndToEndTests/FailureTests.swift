@@ -15,8 +15,6 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// Whether the agent leaves the issuer alone for a minute or more afterwards.
-
     static func oauth(
         _ code: String,
         _ httpStatus: Int = 400,

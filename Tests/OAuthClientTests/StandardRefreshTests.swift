@@ -151,7 +151,7 @@ struct StandardRefreshTests {
         stranger.exchange.expect(TestIssuer.discoveryURL, document)
         let failure = try await stranger.refresh(tokenEndpoint: TestIssuer.tokenEndpoint).failure
         #expect(failure?.kind == .busy)
-        #expect(failure?.retryAfter == .seconds(300))
+        #expect(failure?.leastPause == .seconds(300))
     }
 
     @Test func `hand-written endpoints that changed since the login get nothing`() async throws {

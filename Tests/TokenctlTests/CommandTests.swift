@@ -145,11 +145,9 @@ import Testing
             return
         }
         #expect(result.all == (0, "", ""))
-        #expect(
-            agent.requests.map { $0.prefix(24) } == [
-                "GET /v1/vault HTTP/1.1\r\n", "POST /v1/vault/rekey HTT",
-            ]
-        )
+        #expect(agent.requests.count == 2)
+        #expect(agent.requests.first?.hasPrefix("GET /v1/vault HTTP/1.1\r\n") == true)
+        #expect(agent.requests.last?.hasPrefix("POST /v1/vault/rekey HTTP/1.1\r\n") == true)
     }
 
     @Test func `logging out of all goes on after a failure and reports it`() async throws {
