@@ -76,11 +76,11 @@ package struct ListeningSocket: Sendable {
     )
 
     private static func claim(_ path: String, _ descriptor: CInt) throws(ListenFailure) {
-        // The kernel applies the umask when it makes the file, so there is no moment with a wider mode.
-        let previous = umask(0o177)
+        // The file takes the socket's own mode, less the umask, so there is no moment with a wider one (unix(7));
+        // the umask itself belongs to the whole process and is left alone.
+        guard fchmod(descriptor, 0o600) == 0 else { throw SocketDirectory.failure("protect", path) }
         let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
-        _ = umask(previous)
-        guard bound == 0 else { throw SocketDirectory.failure("bind", path) }
+        guard bound == 0, unsafe chmod(path, 0o600) == 0 else { throw SocketDirectory.failure("bind", path) }
         guard listen(descriptor, backlog) == 0 else { throw SocketDirectory.failure("listen at", path) }
     }
 

@@ -29,17 +29,25 @@ struct SocketDirectory {
     }
 
     private static func create(_ path: String) throws(ListenFailure) {
-        let previous = umask(0o077)
-        defer { _ = umask(previous) }
-        try createMissing(path)
+        if try make(path) { return }
+        let parent = parent(of: path)
+        guard parent != path else { throw failure("make", path) }
+        try create(parent)
+        guard try make(path) else { throw failure("make", path) }
     }
 
-    private static func createMissing(_ path: String) throws(ListenFailure) {
-        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-        let parent = parent(of: path)
-        guard errno == ENOENT, parent != path else { throw failure("make", path) }
-        try createMissing(parent)
-        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
+    /// Makes one directory unless it is there; `false` when its parent is missing.
+    private static func make(_ path: String) throws(ListenFailure) -> Bool {
+        guard unsafe mkdir(path, 0o700) != 0 else {
+            // A umask may have taken even the owner's bits.
+            guard unsafe chmod(path, 0o700) == 0 else { throw failure("make", path) }
+            return true
+        }
+        switch errno {
+        case EEXIST: return true
+        case ENOENT: return false
+        default: throw failure("make", path)
+        }
     }
 
     /// Everything above must be as trustworthy as the directory itself: who can rename it can replace it.

@@ -59,6 +59,9 @@ extension TransportFailure {
                 )
             } else if text.contains("VERSION") || text.contains("PROTOCOL") {
                 self = .insecure("the server does not speak TLS 1.2 or newer")
+            } else if stack.isEmpty || text.contains("EOF") {
+                // Closed without a word: nothing is known about who it is.
+                self = .unreachable("the server closed the connection during the TLS handshake")
             } else {
                 self = .insecure("the TLS handshake was refused")
             }
