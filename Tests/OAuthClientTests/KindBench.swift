@@ -158,27 +158,13 @@ struct KindScene {
     func refresh(_ grant: LoginGrant, with renewal: Renewal? = nil) async -> RefreshOutcome {
         await servers.refresh(
             name,
-            RefreshRequest(
-                attempt: AttemptNumber(rawValue: 1),
-                renewal: renewal ?? grant.renewal,
-                variant: .primary,
-                idToken: grant.tokens.idToken,
-                accessToken: grant.tokens.accessToken,
-                tokenEndpoint: grant.tokenEndpoint
-            )
+            grant.refreshRequest(renewal)
         )
     }
 
     func revoke(_ grant: LoginGrant) async -> RevocationOutcome {
-        guard case .refreshToken(let token) = grant.renewal else { return .unsupported }
-        return await servers.revoke(
-            name,
-            RevocationRequest(
-                refreshToken: token,
-                accessToken: grant.tokens.accessToken,
-                tokenEndpoint: grant.tokenEndpoint
-            )
-        )
+        guard let request = grant.revocationRequest else { return .unsupported }
+        return await servers.revoke(name, request)
     }
 
     func text(_ secret: SecretID?) throws -> String { try vault.text(of: #require(secret)) }

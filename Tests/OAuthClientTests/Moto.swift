@@ -144,26 +144,12 @@ struct MotoScene {
     func refresh(_ grant: LoginGrant) async -> RefreshOutcome {
         await servers.refresh(
             name,
-            RefreshRequest(
-                attempt: AttemptNumber(rawValue: 1),
-                renewal: grant.renewal,
-                variant: .primary,
-                idToken: grant.tokens.idToken,
-                accessToken: grant.tokens.accessToken,
-                tokenEndpoint: grant.tokenEndpoint
-            )
+            grant.refreshRequest()
         )
     }
 
     func revoke(_ grant: LoginGrant) async -> RevocationOutcome {
-        guard case .refreshToken(let token) = grant.renewal else { return .unsupported }
-        return await servers.revoke(
-            name,
-            RevocationRequest(
-                refreshToken: token,
-                accessToken: grant.tokens.accessToken,
-                tokenEndpoint: grant.tokenEndpoint
-            )
-        )
+        guard let request = grant.revocationRequest else { return .unsupported }
+        return await servers.revoke(name, request)
     }
 }
