@@ -39,6 +39,8 @@ struct ServingTests {
         let agent = try await AgentHarness()
         try await agent.logIn(lifetime: .seconds(100))
         agent.time.advance(by: .seconds(100))
+        // The agent's own timer begins the refresh, so that all of them join it, however slow this machine is.
+        await agent.runtime.agent.timeReached()
         let request = SocketPeer.request("GET", "/v1/sessions/work/token", fields: "Accept: text/plain\r\n")
         let peers = try (0..<1000).map { _ in
             let peer = try agent.peer()
@@ -51,7 +53,7 @@ struct ServingTests {
         for peer in peers { #expect(try await peer.answer().body == "token-2\n") }
         #expect(agent.serving.refreshCount == 1)
         let metrics = try await agent.peer().exchange("GET", "/v1/metrics").body
-        #expect(metrics.contains("tokenagent_coalesced_total{session=\"work\"} 999\n"))
+        #expect(metrics.contains("tokenagent_coalesced_total{session=\"work\"} 1000\n"))
         #expect(metrics.contains("tokenagent_refreshes_total{session=\"work\",result=\"ok\"} 1\n"))
         #expect(agent.store.disk.impossibleCalls.isEmpty)
         await agent.stop()
