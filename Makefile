@@ -50,7 +50,7 @@ demo:
 
 test:
 	@Scripts/install-dependencies build curl strace python3
-	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) $(SWIFT) test $(SWIFT_FLAGS)
+	SWIFT='$(SWIFT)' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) Scripts/run-tests $(SWIFT_FLAGS)
 	Scripts/check-docs $(DEBUG)
 
 test-full: test build
