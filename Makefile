@@ -20,6 +20,7 @@ UNITS    = tokenagent.service tokenagent.socket
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
 
 bindir  = $(PREFIX)/bin
+libexecdir = $(PREFIX)/libexec/tokenagent
 mandir  = $(PREFIX)/share/man
 docdir  = $(PREFIX)/share/doc/tokenagent
 unitdir = $(PREFIX)/lib/systemd/user
@@ -77,12 +78,13 @@ bench: build
 
 # Never builds: `make build && sudo make install` must not leave files of root in the tree.
 install:
-	@test -x $(RELEASE)/tokenagent -a -x $(RELEASE)/tokenctl || \
+	@test -x $(RELEASE)/tokenagent -a -x $(RELEASE)/tokenagent-runner -a -x $(RELEASE)/tokenctl || \
 	    { echo 'make install: nothing is built yet; run "make build" first' >&2; exit 1; }
-	$(INSTALL) -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(mandir)/man1' \
+	$(INSTALL) -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(mandir)/man1' \
 	    '$(DESTDIR)$(mandir)/man5' '$(DESTDIR)$(mandir)/man7' \
 	    '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
+	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner '$(DESTDIR)$(libexecdir)'
 	for page in $(MANPAGES); do \
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
 	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
@@ -95,12 +97,12 @@ install:
 	    done && $(INSTALL) -m 644 packaging/systemd/strict.conf '$(DESTDIR)$(docdir)'; fi
 
 uninstall:
-	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' \
+	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
 	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
-	-rmdir '$(DESTDIR)$(docdir)'
+	-rmdir '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
 
 deb: build
 	Scripts/build-deb

@@ -15,7 +15,7 @@ let testing: [SwiftSetting] = [.treatAllWarnings(as: .error), .enableUpcomingFea
 
 let release: BuildSettingCondition = .when(platforms: [.linux], configuration: .release)
 
-/// `tokenctl` starts in under a millisecond only as a static executable.
+/// `tokenctl` starts in under a millisecond only as a static executable, and `tokenagent-runner` is smallest so.
 let staticExecutable: [LinkerSetting] = [
     .unsafeFlags(["-static-executable"], release),
     // What the static Foundation and Synchronization archives do not pull in by themselves.
@@ -27,6 +27,10 @@ let staticExecutable: [LinkerSetting] = [
 /// The agent resolves host names through every NSS module people have, so it keeps glibc dynamic.
 let staticStandardLibrary: [LinkerSetting] = [
     .unsafeFlags(["-static-stdlib"], release),
+    // 130,000 relocations of static libraries, packed: less to read at start, 5 MB less in memory.
+    .unsafeFlags(["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], release),
+    // Nothing is loaded into the agent that would look for its symbols.
+    .unsafeFlags(["-Xlinker", "--no-export-dynamic"], release),
     // What the static Foundation, which libraries of ours bring, does not pull in by itself.
     .linkedLibrary("CoreFoundation", release),
     .linkedLibrary("_FoundationICU", release),
@@ -40,6 +44,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "tokenagent", targets: ["tokenagent"]),
+        .executable(name: "tokenagent-runner", targets: ["tokenagent-runner"]),
         .executable(name: "tokenctl", targets: ["tokenctl"]),
         .executable(name: "demo-issuer", targets: ["demo-issuer"]),
         .library(name: "AgentProtocol", targets: ["AgentProtocol"]),
@@ -97,8 +102,13 @@ let package = Package(
         ),
         .target(
             name: "CommandExecution",
+            dependencies: ["CHardening", "TokenCore"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "CommandClient",
             dependencies: [
-                "CHardening", "TokenCore",
+                "CommandExecution", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -114,8 +124,8 @@ let package = Package(
         .executableTarget(
             name: "tokenagent",
             dependencies: [
-                "CHardening", "CTaskHook", "CWipingAllocator", "CommandExecution", "AgentSettings",
-                "StrictJSON",
+                "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
+                "AgentSettings", "StrictJSON",
                 "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -123,6 +133,12 @@ let package = Package(
             ],
             swiftSettings: strict,
             linkerSettings: staticStandardLibrary
+        ),
+        .executableTarget(
+            name: "tokenagent-runner",
+            dependencies: ["CHardening", "CommandExecution"],
+            swiftSettings: strict,
+            linkerSettings: staticExecutable
         ),
         .executableTarget(
             name: "tokenctl",
@@ -214,7 +230,7 @@ let package = Package(
         .testTarget(
             name: "CommandExecutionTests",
             dependencies: [
-                "CommandExecution", "TokenCore", "TestSupport",
+                "CommandClient", "CommandExecution", "TokenCore", "TestSupport",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: testing
@@ -227,8 +243,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenagent", "tokenctl",
-                "demo-issuer",
+                "AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenagent",
+                "tokenagent-runner", "tokenctl", "demo-issuer",
             ],
             swiftSettings: testing
         ),

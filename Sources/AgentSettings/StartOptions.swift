@@ -15,8 +15,6 @@ package struct StartOptions: Equatable, Sendable {
         case checkConfiguration
         case version
         case help
-        /// Be the process that runs commands for the agent at the other end of this socket.
-        case runCommands(socket: Int32)
     }
 
     package var form = Form.background
@@ -92,7 +90,6 @@ extension StartOptions {
         case "--log-level": logLevel = try StartOptions.level(value())
         case "--readiness-fd": readiness = try StartOptions.number(name, value())
         case "--parent": parent = try StartOptions.number(name, value())
-        case "--run-commands": try be(.runCommands(socket: StartOptions.number(name, value())))
         default:
             guard attached == nil else { throw UsageError("\(name) takes no value") }
             try readFlag(name)

@@ -7,8 +7,8 @@ import TokenCore
 
 /// The process that runs other programs on the agent's behalf; it never sees the agent's memory or store.
 ///
-/// It is this executable in another form, started before the agent holds any secret, and ends when the agent's
-/// end of the socket closes.
+/// It is an executable of its own, small because it stays for as long as the agent does, started before the agent
+/// holds any secret; it ends when the agent's end of the socket closes.
 @safe
 package final class CommandRunnerProcess: Sendable {
     private let socket: Int32
@@ -23,6 +23,16 @@ package final class CommandRunnerProcess: Sendable {
     package init(socket: Int32, environment: [String: String]) {
         self.socket = socket
         self.environment = environment
+    }
+
+    /// Where the agent leaves the process its end of their socket.
+    package static let agentDescriptor: Int32 = 3
+
+    /// Whether `descriptor` is a socket, as it is when the agent has started this process.
+    package static func isAgent(at descriptor: Int32) -> Bool {
+        var kind: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        return unsafe getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) == 0
     }
 
     /// Serves until the agent is gone, then stops what still runs.

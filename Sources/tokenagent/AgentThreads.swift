@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import CommandExecution
+import CommandClient
 import NIOCore
 import NIOPosix
 

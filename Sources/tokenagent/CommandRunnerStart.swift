@@ -6,27 +6,40 @@ import Glibc
 import TokenCore
 
 /// Starts the process that will run commands for the agent; before the agent holds any secret.
+///
+/// It is a program of its own, `tokenagent-runner`, beside this executable or in `../libexec/tokenagent`: it lives as
+/// long as the agent, and a second copy of the agent's own libraries would double what the agent costs.
 enum CommandRunnerStart {
+    private static let name = "tokenagent-runner"
+
     /// Answers the agent's end of the socket between the two.
+    ///
+    /// An agent whose runner is missing still serves tokens; every command then fails and says why.
     static func start(_ environment: [String: String]) throws(StartFailure) -> Int32 {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .system("make a socket pair") }
         defer { close(ends[1]) }
         let start = ProgramStart(
-            executable: ProcessEnvironment.executable,
-            arguments: ["tokenagent", "--run-commands=3"],
+            executable: executable,
+            arguments: [name],
             environment: EnvironmentScrub.forCommands(environment),
-            descriptors: [2: 2, 3: ends[1]],
+            descriptors: [2: 2, CommandRunnerProcess.agentDescriptor: ends[1]],
             placement: .ownGroup,
             directory: environment["HOME"]
         )
         do throws(CommandFailure) {
             _ = try start.start()
-            return ends[0]
         } catch {
-            close(ends[0])
-            throw .command(error)
+            StandardError.tell("hooks and commands can not run: \(error.message)")
         }
+        return ends[0]
+    }
+
+    private static var executable: String {
+        let own = ProcessEnvironment.executable
+        let directory = String(own.prefix(upTo: own.lastIndex(of: "/") ?? own.startIndex))
+        let beside = "\(directory)/\(name)"
+        return unsafe access(beside, X_OK) == 0 ? beside : "\(directory)/../libexec/tokenagent/\(name)"
     }
 }

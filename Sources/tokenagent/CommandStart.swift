@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentSettings
+import CommandExecution
 import Glibc
 
 /// Runs a command with an agent around it.

@@ -25,9 +25,6 @@ enum Program {
         switch options.form {
         case .help: StandardOutput.write(StartHelp.text)
         case .version: StandardOutput.write("tokenagent \(AgentRelease.version)\n")
-        case .runCommands(let socket):
-            try ProcessHardening.refuseInspection()
-            CommandRunnerProcess(socket: socket, environment: environment).serve()
         case .checkConfiguration: try checkConfiguration(Places(options, environment))
         case .stop: try RunningAgent.stop(socket: Places(options, environment).socket)
         case .foreground: try ForegroundAgent.run(options, environment)

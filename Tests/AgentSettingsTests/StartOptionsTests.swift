@@ -16,7 +16,7 @@ struct StartOptionsTests {
     @Test(arguments: [
         ("-D", StartOptions.Form.foreground), ("--foreground", .foreground), ("-k", .stop), ("--kill", .stop),
         ("--check-config", .checkConfiguration), ("--version", .version), ("-h", .help), ("--help", .help),
-        ("--run-commands=3", .runCommands(socket: 3)), ("make", .around(["make"])),
+        ("make", .around(["make"])),
     ])
     func `each form has its word`(word: String, form: StartOptions.Form) throws {
         #expect(try options(word).form == form)
@@ -57,7 +57,7 @@ struct StartOptionsTests {
             ["--log-level", "loud"],
             "--log-level must be one of critical, error, warning, notice, info, debug, trace"
         ),
-        (["--run-commands", "x"], "--run-commands needs a number"),
+        (["--readiness-fd", "x"], "--readiness-fd needs a number"),
     ])
     func `wrong usage is explained`(arguments: [String], message: String) {
         #expect(throws: UsageError(message)) { try StartOptions(arguments, in: "/") }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CommandClient
 import CommandExecution
 import Glibc
 import NIOPosix

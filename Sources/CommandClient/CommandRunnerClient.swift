@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import CommandExecution
 import NIOCore
 import NIOPosix
 import Synchronization
 import TokenCore
 
-/// The agent's end of the socket to its ``CommandRunnerProcess``.
+/// The agent's end of the socket to the process that runs commands for it.
 package final class CommandRunnerClient: CommandRunning {
     private let channel: any Channel
     private let replies: NIOLoopBound<ReplyHandler>
@@ -73,7 +74,7 @@ package final class CommandRunnerClient: CommandRunning {
 
 extension CommandFailure {
     fileprivate static let runnerEnded = CommandFailure(
-        message: "the process that runs commands has ended; restart the agent"
+        message: "tokenagent-runner, the process that runs commands, is not running; restart the agent"
     )
 }
 

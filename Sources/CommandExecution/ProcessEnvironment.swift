@@ -3,8 +3,8 @@
 import Glibc
 
 /// The environment and working directory of this process.
-enum ProcessEnvironment {
-    static var current: [String: String] {
+package enum ProcessEnvironment {
+    package static var current: [String: String] {
         var variables: [String: String] = [:]
         var entry = unsafe environ
         while let text = unsafe entry.pointee {
@@ -18,24 +18,24 @@ enum ProcessEnvironment {
     }
 
     /// Removes every variable that is not in `kept`.
-    static func keep(only kept: [String: String]) {
+    package static func keep(only kept: [String: String]) {
         for name in current.keys where kept[name] == nil { unsafe unsetenv(name) }
     }
 
-    static func set(_ name: String, _ value: String) {
+    package static func set(_ name: String, _ value: String) {
         unsafe setenv(name, value, 1)
     }
 
     /// The path of this executable, for starting it in another form under its own name.
     ///
     /// Where the file was replaced or removed since, the kernel's handle to it still works.
-    static var executable: String {
+    package static var executable: String {
         guard let path = unsafe realpath("/proc/self/exe", nil) else { return "/proc/self/exe" }
         defer { unsafe free(path) }
         return unsafe String(cString: path)
     }
 
-    static var workingDirectory: String {
+    package static var workingDirectory: String {
         guard let path = unsafe getcwd(nil, 0) else { return "/" }
         defer { unsafe free(path) }
         return unsafe String(cString: path)

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// Runs hooks and commands for the agent at the other end of descriptor 3, which is what started this program.
+
+import CHardening
+import CommandExecution
+import Glibc
+
+hardening_restore_crash_signals()
+guard hardening_fill_standard_descriptors() == 0, hardening_refuse_inspection() == 0 else { exit(1) }
+signal(SIGPIPE, SIG_IGN)
+
+guard CommandRunnerProcess.isAgent(at: CommandRunnerProcess.agentDescriptor) else {
+    let usage = Array("tokenagent-runner: this program is started by tokenagent, not by hand\n".utf8)
+    _ = unsafe write(STDERR_FILENO, usage, usage.count)
+    exit(2)
+}
+CommandRunnerProcess(
+    socket: CommandRunnerProcess.agentDescriptor,
+    environment: ProcessEnvironment.current
+).serve()
