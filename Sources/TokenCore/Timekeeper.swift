@@ -11,6 +11,6 @@ package protocol Timekeeper: Sendable {
 extension Timekeeper {
     /// The wall-clock time at which the boot-time clock will read `instant`, as the wall clock stands now.
     package func wallTime(at instant: Instant) -> WallTime {
-        wallTime + (instant - now)
+        moment.wallTime(at: instant)
     }
 }

@@ -8,5 +8,9 @@ import TokenCore
 struct SystemTimekeeper: Timekeeper {
     var now: Instant { Instant(nanoseconds: hardening_boot_clock()) }
 
-    var wallTime: WallTime { WallTime(secondsSince1970: Int64(time(nil))) }
+    var wallTime: WallTime {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return WallTime(secondsSince1970: Int64(time.tv_sec), fraction: Int32(time.tv_nsec))
+    }
 }
