@@ -51,10 +51,12 @@ extension StandardLogin {
     /// Asks for the tokens, never sooner than the server allows and never after the code expired.
     private func poll(_ grant: DeviceGrant) async throws(LoginStop) -> LoginGrant {
         var interval = grant.interval
+        // What a person hears when the time is over: that they were too late, or that the server was away.
+        var ending = RefreshFailure.deviceCodeExpired
         while true {
-            guard tools.timekeeper.now + interval < grant.expiresAt else { throw .failed(.deviceCodeExpired) }
+            guard tools.timekeeper.now + interval < grant.expiresAt else { throw .failed(ending) }
             try await pause(interval)
-            guard tools.timekeeper.now < grant.expiresAt else { throw .failed(.deviceCodeExpired) }
+            guard tools.timekeeper.now < grant.expiresAt else { throw .failed(ending) }
             let form = FormBody([
                 ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
                 ("device_code", grant.deviceCode),
@@ -69,6 +71,7 @@ extension StandardLogin {
                     let slower = grant.nextInterval(interval, after: failure)
                 else { throw error }
                 interval = slower
+                ending = failure.code == nil ? failure : .deviceCodeExpired
             }
         }
     }
@@ -90,6 +93,8 @@ struct DeviceGrant: Sendable {
     /// RFC 8628 §3.5: `slow_down` adds 5 seconds, for this and all later requests.
     static let slowDown: Duration = .seconds(5)
     static let longestInterval: Duration = .seconds(300)
+    /// Between polls of a server in trouble: a person is waiting for it to come back.
+    static let longestPause: Duration = .seconds(60)
 
     init?(_ object: JSONObject, requestedAt: Instant) {
         guard let deviceCode = object["device_code"]?.string, !deviceCode.isEmpty,
@@ -119,7 +124,10 @@ struct DeviceGrant: Sendable {
         case (nil, .unreachable), (nil, .ambiguous), (nil, .busy), ("server_error", _),
             ("temporarily_unavailable", _):
             // A server in trouble is asked less and less often, as the RFC recommends for time-outs.
-            min(max(interval * 2, failure.retryAfter ?? .zero), max(interval, DeviceGrant.longestInterval))
+            max(
+                min(interval * 2, max(interval, DeviceGrant.longestPause)),
+                min(failure.retryAfter ?? .zero, DeviceGrant.longestInterval)
+            )
         default: nil
         }
     }

@@ -75,7 +75,7 @@ extension TransportFailure {
 
 extension NIOConnectionError {
     /// "connection refused", or what else the last address tried said.
-    var reason: String {
+    package var reason: String {
         guard let last = connectionErrors.last?.error else { return "the host name can not be resolved" }
         guard let error = last as? IOError else { return "no connection in time" }
         return SystemError.text(error.errnoCode)

@@ -140,10 +140,11 @@ struct Diagnostics: DiagnosticsProviding {
             try? await channel.close()
             return DiagnosticCheck(name: name, verdict: .good, detail: "accepts connections")
         } catch {
+            let reason = (error as? NIOConnectionError)?.reason ?? "\(error)"
             return DiagnosticCheck(
                 name: name,
                 verdict: .bad,
-                detail: "can not be reached: \(error)",
+                detail: "can not be reached: \(reason)",
                 remedy: "check the network, the address and the firewall"
             )
         }

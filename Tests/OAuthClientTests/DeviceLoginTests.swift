@@ -89,7 +89,7 @@ struct DeviceLoginTests {
         ]
         let (outcome, bench, _) = try await logIn(polls: trouble + [DeviceLoginTests.granted])
         #expect(outcome.granted != nil)
-        #expect(bench.clock.slept == [7, 14, 28, 56, 112].map { .seconds($0) })
+        #expect(bench.clock.slept == [7, 14, 28, 56, 100].map { .seconds($0) })
     }
 
     @Test func `polling stops when the code expires`() async throws {
@@ -99,6 +99,13 @@ struct DeviceLoginTests {
         #expect(outcome.failure?.kind == .interactionRequired)
         #expect(bench.exchange.isExhausted)
         #expect(bench.exchange.posts(to: DeviceLoginTests.token).count == 4)
+    }
+
+    @Test func `a server away until the code expires is what the person hears of`() async throws {
+        let polls = Array(repeating: ScriptedExchange.Answer.failure(.unreachable("x")), count: 5)
+        let (outcome, bench, _) = try await logIn(DeviceLoginTests.start(["expires_in": 200]), polls: polls)
+        #expect(outcome.failure?.kind == .unreachable)
+        #expect(bench.clock.slept == [7, 14, 28, 56, 60].map { .seconds($0) })
     }
 
     @Test(arguments: [
