@@ -61,6 +61,8 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        // Linked as an archive, so without pkgConfig: the agent needs nothing more at run time.
+        .systemLibrary(name: "CSeccomp", providers: [.apt(["libseccomp-dev"])]),
         .target(name: "CHardening"),
         .target(name: "StrictJSON", swiftSettings: strict),
         .target(name: "ModularArithmetic", swiftSettings: strict),
@@ -119,13 +121,19 @@ let package = Package(
             dependencies: ["PositionedTOML", "AgentProtocol", "TokenCore", "OAuthClient"],
             swiftSettings: strict
         ),
+        .target(
+            name: "Confinement",
+            dependencies: ["CHardening", "CSeccomp"],
+            swiftSettings: strict,
+            linkerSettings: [.linkedLibrary(":libseccomp.a", .when(platforms: [.linux]))]
+        ),
         .target(name: "CWipingAllocator"),
         .target(name: "CTaskHook"),
         .executableTarget(
             name: "tokenagent",
             dependencies: [
                 "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
-                "AgentSettings", "StrictJSON",
+                "AgentSettings", "Confinement", "StrictJSON",
                 "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -178,6 +186,13 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             path: "Tests/TestSupport",
+            swiftSettings: testing
+        ),
+        .target(name: "CAttempts", path: "Tests/CAttempts"),
+        .executableTarget(
+            name: "confinement-probe",
+            dependencies: ["CAttempts", "CHardening", "CSeccomp", "Confinement"],
+            path: "Tests/ConfinementProbe",
             swiftSettings: testing
         ),
         .testTarget(name: "PositionedTOMLTests", dependencies: ["PositionedTOML"], swiftSettings: testing),
@@ -233,6 +248,11 @@ let package = Package(
                 "CommandClient", "CommandExecution", "TokenCore", "TestSupport",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
+            swiftSettings: testing
+        ),
+        .testTarget(
+            name: "ConfinementTests",
+            dependencies: ["Confinement", "CSeccomp", "TestSupport", "confinement-probe"],
             swiftSettings: testing
         ),
         .testTarget(

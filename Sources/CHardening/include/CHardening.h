@@ -60,3 +60,15 @@ int hardening_watch_routes(void);
 
 /// Whether `count` bytes read from such a socket tell of a new address or a new route.
 int hardening_announces_route(const void *bytes, size_t count);
+
+/// The version of Landlock this kernel offers, or -1 with errno.
+int hardening_landlock_version(void);
+
+/// Makes a set of Landlock rules that refuses `rights`, and what `scopes` names outside; returns it, or -1 with errno.
+int hardening_landlock_begin(uint64_t rights, uint64_t scopes);
+
+/// Allows `rights` at and below `path`, and `directory_rights` too if it is a directory; returns 0, or -1 with errno.
+int hardening_landlock_allow(int ruleset, const char *path, uint64_t rights, uint64_t directory_rights);
+
+/// Puts the rules in force for the calling thread and all it starts, for good; returns 0, or -1 with errno.
+int hardening_landlock_enforce(int ruleset);

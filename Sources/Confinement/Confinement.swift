@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+
+/// Takes away what the agent does not need once it has started, so that a flaw in it is worth little.
+///
+/// Needs a process that has refused new privileges. What the kernel does not know is reported, not insisted on.
+package enum Confinement {
+    /// Confines the calling thread and all threads it starts later, for good.
+    ///
+    /// Call before there are other threads: file rules hold for the calling one only. The filter of system calls
+    /// holds for every thread.
+    package static func enter(_ files: FileRules) -> ConfinementReport {
+        var report = ConfinementReport()
+        do throws(ConfinementGap) { try files.enforce() } catch { report.gaps.append(error) }
+        do throws(ConfinementGap) { try SystemCallFilter.install() } catch { report.gaps.append(error) }
+        return report
+    }
+}
+
+/// What is in force after ``Confinement/enter(_:)``.
+package struct ConfinementReport: Equatable, Sendable {
+    /// What the kernel did not give; empty: everything holds.
+    package var gaps: [ConfinementGap] = []
+
+    package init() {}
+}
+
+/// A protection that is not in force, and why.
+package struct ConfinementGap: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Protection: String, Sendable {
+        case files = "files outside the agent's own are not closed off (Landlock)"
+        case systemCalls = "system calls are not filtered (seccomp)"
+    }
+
+    package let protection: Protection
+    /// The system's words.
+    package let reason: String
+
+    package var description: String { "\(protection.rawValue): \(reason)" }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import Glibc
+
+/// The files a confined process may still open; all others are refused, whatever their mode (Landlock).
+///
+/// What is open already stays open. Reading a file's attributes and the target of a link stays allowed.
+package struct FileRules: Equatable, Sendable {
+    /// May be read, with everything below; what does not exist now is left out.
+    package var readable: [String]
+    /// May be read, written, made and removed, with everything below; what does not exist now is left out.
+    package var writable: [String]
+    /// May speak to abstract sockets of processes outside.
+    package var reachesAbstractSockets: Bool
+
+    package init(readable: [String], writable: [String], reachesAbstractSockets: Bool = false) {
+        self.readable = readable
+        self.writable = writable
+        self.reachesAbstractSockets = reachesAbstractSockets
+    }
+
+    func enforce() throws(ConfinementGap) {
+        let version = hardening_landlock_version()
+        guard version > 0 else { throw .files }
+        let known = FileRights.known(to: version)
+        let ruleset = hardening_landlock_begin(known.rawValue, scopes(version))
+        guard ruleset >= 0 else { throw .files }
+        defer { close(ruleset) }
+        for path in readable { try allow(.reading, .listing, at: path, known, ruleset) }
+        for path in writable { try allow(.changing, .arranging, at: path, known, ruleset) }
+        guard hardening_landlock_enforce(ruleset) == 0 else { throw .files }
+    }
+
+    private func allow(
+        _ rights: FileRights,
+        _ directoryRights: FileRights,
+        at path: String,
+        _ known: FileRights,
+        _ ruleset: Int32
+    ) throws(ConfinementGap) {
+        let rights = rights.intersection(known).rawValue
+        let directoryRights = directoryRights.intersection(known).rawValue
+        let result = unsafe hardening_landlock_allow(ruleset, path, rights, directoryRights)
+        // What does not exist, or is not ours to see, needs no rule.
+        guard result == 0 || [ENOENT, ENOTDIR, EACCES, ELOOP].contains(errno) else { throw .files }
+    }
+
+    /// Signals and abstract sockets end at the process, from version 6 on.
+    private func scopes(_ version: Int32) -> UInt64 {
+        guard version >= 6 else { return 0 }
+        let abstractSockets: UInt64 = 1
+        let signals: UInt64 = 2
+        return reachesAbstractSockets ? signals : signals | abstractSockets
+    }
+}
+
+/// What can be done with files, as Landlock counts it (`LANDLOCK_ACCESS_FS_…`).
+private struct FileRights: OptionSet {
+    let rawValue: UInt64
+
+    static let execute = FileRights(rawValue: 1 << 0)
+    static let write = FileRights(rawValue: 1 << 1)
+    static let reading = FileRights(rawValue: 1 << 2)
+    static let listing = FileRights(rawValue: 1 << 3)
+    static let remove = FileRights(rawValue: 1 << 4 | 1 << 5)
+    static let makeDevice = FileRights(rawValue: 1 << 6 | 1 << 11)
+    static let makeDirectory = FileRights(rawValue: 1 << 7)
+    static let makeFile = FileRights(rawValue: 1 << 8)
+    static let makeSocket = FileRights(rawValue: 1 << 9)
+    static let makePipeOrLink = FileRights(rawValue: 1 << 10 | 1 << 12)
+    static let refer = FileRights(rawValue: 1 << 13)
+    static let truncate = FileRights(rawValue: 1 << 14)
+    static let controlDevice = FileRights(rawValue: 1 << 15)
+
+    static let changing: FileRights = [.reading, .write, .truncate]
+    static let arranging: FileRights = [.listing, .remove, .makeDirectory, .makeFile, .makeSocket, .refer]
+
+    /// Everything this version can refuse.
+    static func known(to version: Int32) -> FileRights {
+        var rights: FileRights = [
+            .execute, .write, .reading, .listing, .remove, .makeDevice, .makeDirectory, .makeFile,
+            .makeSocket, .makePipeOrLink,
+        ]
+        if version >= 2 { rights.insert(.refer) }
+        if version >= 3 { rights.insert(.truncate) }
+        if version >= 5 { rights.insert(.controlDevice) }
+        return rights
+    }
+}
+
+extension ConfinementGap {
+    /// Reads errno.
+    fileprivate static var files: ConfinementGap {
+        ConfinementGap(protection: .files, reason: unsafe String(cString: strerror(errno)))
+    }
+}
