@@ -19,13 +19,21 @@ package struct ListeningSocket: Sendable {
     private static let backlog: CInt = 1_024
     package static let longestPath = 107
 
+    /// The directory of the socket `path`.
+    package static func directory(of path: String) -> String { SocketDirectory.parent(of: path) }
+
+    /// Makes the directory of the socket `path`, or makes sure that it is ours alone.
+    package static func prepareDirectory(of path: String) throws(ListenFailure) {
+        _ = try SocketDirectory(preparing: directory(of: path))
+    }
+
     /// Listens at `path`, in a directory of ours; the socket has mode 0600 from the first moment.
     ///
     /// Whoever answers there already is left alone. What remains of an agent that was killed is removed; a lock
     /// file beside the socket makes sure that two agents starting at once do not remove each other's.
     package static func bind(to path: String) throws(ListenFailure) -> ListeningSocket {
         guard path.utf8.count <= longestPath else { throw .pathTooLong(path: path) }
-        _ = try SocketDirectory(preparing: SocketDirectory.parent(of: path))
+        try prepareDirectory(of: path)
         let lock = try lockFile(path + ".lock")
         defer { close(lock) }
         try removeStale(path)

@@ -45,7 +45,12 @@ package struct ConfigurationFile: Equatable, Sendable {
         let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file < 0 else { return file }
         if errno == ENOENT || errno == ENOTDIR, !mustExist { return nil }
-        throw problem("can not be read: \(unsafe String(cString: strerror(errno)))")
+        let reason = errno
+        // The file's mode lets us in, so it was the agent's own confinement that did not.
+        guard unsafe reason != EACCES || access(path, R_OK) != 0 else {
+            throw problem("is outside what the agent may read since its start; restart it")
+        }
+        throw problem("can not be read: \(unsafe String(cString: strerror(reason)))")
     }
 
     private func checkedMode(_ file: Int32) throws(ConfigurationProblems) -> mode_t {

@@ -20,7 +20,7 @@ enum SmallFile {
     /// All bytes of the regular file at `path`.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Failure(message: SystemError.text(errno)) }
+        guard descriptor >= 0 else { throw Failure(message: SystemError.openText(path)) }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
@@ -48,5 +48,14 @@ enum SystemError {
     static func text(_ number: Int32) -> String {
         guard let message = unsafe strerror(number) else { return "error \(number)" }
         return unsafe String(cString: message)
+    }
+
+    /// Why `path` could not be opened, after errno.
+    ///
+    /// `access` asks for the file's mode only: where it says yes, the agent's own confinement said no.
+    static func openText(_ path: String) -> String {
+        let reason = errno
+        guard reason == EACCES, unsafe access(path, R_OK) == 0 else { return text(reason) }
+        return "is outside what the agent may read since its start; restart it"
     }
 }

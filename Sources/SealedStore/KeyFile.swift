@@ -119,8 +119,19 @@ enum KeyFile {
             switch error.code {
             case ENOENT: throw .missing
             case ELOOP: throw .untrusted("it is a symbolic link")
+            case EACCES where isClosedOff(path, flags): throw .untrusted(closedOff)
             default: throw .system(error)
             }
         }
+    }
+
+    private static let closedOff =
+        "it is outside what the agent may reach since its start; make it, name it as keyfile in [vault], restart"
+
+    /// Whether not the mode of the file, or of the directory it would be made in, refused, but our confinement.
+    private static func isClosedOff(_ path: String, _ flags: Int32) -> Bool {
+        guard flags & O_CREAT != 0 else { return unsafe access(path, R_OK) == 0 }
+        let parent = path.split(separator: "/").dropLast().joined(separator: "/")
+        return unsafe access("/" + parent, W_OK) == 0
     }
 }

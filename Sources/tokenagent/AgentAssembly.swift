@@ -4,6 +4,7 @@ import AgentProtocol
 import AgentServer
 import AgentSettings
 import CHardening
+import Confinement
 import Logging
 import NIOCore
 import OAuthClient
@@ -15,6 +16,7 @@ struct AgentAssembly {
     let logger: Logger
     private let vaultSettings: VaultSettings
     private let configuration: AgentConfiguration
+    private let confinement: ConfinementReport
     private let threads: AgentThreads
     private let opened: OpenedStore
     private let hooks: EventHooks
@@ -33,6 +35,8 @@ struct AgentAssembly {
         vaultSettings = settings.vault
         logger = AgentAssembly.logger(options, settings, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
+        let files = FileRules(places, settings, slots: opened.store.slots, environment)
+        confinement = ProcessHardening.confine(to: files, logger)
         threads = try AgentThreads(runner: runner)
         hooks = EventHooks(commands: threads.commands, logger: logger)
         servers = AuthorizationServers(
@@ -107,6 +111,7 @@ struct AgentAssembly {
             diagnostics: Diagnostics(
                 control: control,
                 configuration: inForce,
+                confinement: confinement,
                 timekeeper: opened.timekeeper,
                 eventLoop: threads.loop
             ),

@@ -3,6 +3,7 @@
 import AgentServer
 import CHardening
 import CWipingAllocator
+import Confinement
 import Glibc
 import NIOCore
 import NIOPosix
@@ -21,11 +22,12 @@ struct Diagnostics: DiagnosticsProviding {
 
     let control: StoreControl
     let configuration: ConfigurationInForce
+    let confinement: ConfinementReport
     let timekeeper: any Timekeeper
     let eventLoop: any EventLoop
 
     func checks() async -> [DiagnosticCheck] {
-        var checks = [vault(), durability(), space(), memory(), clock()]
+        var checks = [vault(), durability(), space(), memory(), sandbox(), clock()]
         checks += control.problems.map(DiagnosticCheck.init)
         await withTaskGroup { group in
             for address in configuration.serverAddresses { group.addTask { await server(address) } }
@@ -115,6 +117,22 @@ struct Diagnostics: DiagnosticsProviding {
             verdict: .warning,
             detail: "keys are not in locked memory: they may be swapped out",
             remedy: "raise the limit: ulimit -l, or LimitMEMLOCK= in the unit"
+        )
+    }
+
+    private func sandbox() -> DiagnosticCheck {
+        guard !confinement.gaps.isEmpty else {
+            return DiagnosticCheck(
+                name: "sandbox",
+                verdict: .good,
+                detail: "system calls are filtered and files outside are closed off"
+            )
+        }
+        return DiagnosticCheck(
+            name: "sandbox",
+            verdict: .warning,
+            detail: confinement.gaps.map(\.description).joined(separator: "; "),
+            remedy: "use a kernel with seccomp and Landlock, and allow both in the container"
         )
     }
 

@@ -33,7 +33,9 @@ enum ForegroundAgent {
         let places = try Places(options, environment)
         let runner = try CommandRunnerStart.start(environment)
         ProcessEnvironment.keep(only: EnvironmentScrub.forAgent(environment))
-        try ProcessHardening.confine()
+        try ProcessHardening.refuseNewRights()
+        if inherited == nil { try prepareDirectory(of: places.socket) }
+        places.makeConfigurationDirectory()
 
         let assembly = try AgentAssembly(options, places, environment, runner: runner)
         let socket = if let inherited { inherited } else { try listen(at: places.socket) }
@@ -55,6 +57,15 @@ enum ForegroundAgent {
         }
         guard getppid() == parent else {
             throw StartFailure(.internal, "the command ended before the agent was ready")
+        }
+    }
+
+    /// Before the agent confines itself to directories that exist.
+    private static func prepareDirectory(of socket: String) throws(StartFailure) {
+        do throws(ListenFailure) {
+            try ListeningSocket.prepareDirectory(of: socket)
+        } catch {
+            throw StartFailure(error)
         }
     }
 

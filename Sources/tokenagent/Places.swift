@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import AgentServer
 import AgentSettings
 
 /// Where this agent's files are: what the command line says, else what the environment says.
@@ -32,5 +33,12 @@ struct Places {
         home = environment["HOME"]
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         runtimeDirectory = runtime.map { $0 + "/tokenagent" }
+    }
+
+    /// Makes the place of a configuration that is yet to be written: an agent can read only from directories it knew.
+    func makeConfigurationDirectory() {
+        guard !configuration.mustExist else { return }
+        // One that can not be made, or is not private, can still be read.
+        _ = try? PrivateDirectory.prepare(ListeningSocket.directory(of: configuration.path))
     }
 }

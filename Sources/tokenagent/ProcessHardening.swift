@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import CHardening
+import Confinement
 import Glibc
+import Logging
 
 /// What this process gives up, step by step.
 enum ProcessHardening {
@@ -30,15 +32,20 @@ enum ProcessHardening {
     }
 
     /// In the agent, once the process that runs commands exists: nothing it starts or becomes gains any right.
-    ///
-    /// The place for a system call filter and file system rules: nothing after this needs to run a program.
-    static func confine() throws(StartFailure) {
+    static func refuseNewRights() throws(StartFailure) {
         // Not earlier: what commands write is the person's, not ours.
         _ = umask(0o077)
         guard hardening_refuse_new_privileges() == 0 else { throw .system("give up new privileges") }
         // Kernels before 6.3 do not know this one.
         _ = hardening_refuse_writable_code()
         raiseDescriptorLimit()
+    }
+
+    /// In the agent, once its files are open and before it has a second thread: it keeps what it needs to go on.
+    static func confine(to files: FileRules, _ logger: Logger) -> ConfinementReport {
+        let report = Confinement.enter(files)
+        for gap in report.gaps { logger.warning("not confined as it should be", metadata: ["gap": "\(gap)"]) }
+        return report
     }
 
     /// Enough for thousands of requests that wait for one refresh; more than this is a flood.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import AgentSettings
+import Confinement
+import Glibc
+import OAuthClient
+import SealedStore
+
+/// The one place that says which files a running agent needs.
+extension FileRules {
+    /// - Parameters:
+    ///   - places: where this agent's own files are; their directories exist by now.
+    ///   - settings: names certificates and secrets outside them.
+    ///   - slots: may name key files.
+    ///   - environment: what the service manager hands over.
+    init(
+        _ places: Places,
+        _ settings: Settings,
+        slots: [SlotDescription],
+        _ environment: [String: String]
+    ) {
+        let own = [
+            places.stateDirectory, places.runtimeDirectory, ListeningSocket.directory(of: places.socket),
+        ]
+        self.init(
+            readable: FileRules.system,
+            writable: own.compactMap(\.self) + ["/dev/null"],
+            reachesAbstractSockets: environment["NOTIFY_SOCKET"]?.hasPrefix("@") ?? false
+        )
+        let personal = PersonalDirectories(places)
+        for file in [places.configuration.path] + settings.files(slots) {
+            readable += personal.readable(for: file)
+        }
+        readable += [environment["CREDENTIALS_DIRECTORY"]].compactMap(\.self)
+    }
+
+    /// What libraries read at any time: name resolution with its modules, certificates, time zones, the kernel's
+    /// word about this machine and about peers.
+    private static let system = [
+        "/etc", "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/resolv.conf",
+        "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates",
+        "/var/lib/sss/mc", "/proc", "/sys/fs/cgroup", "/sys/devices/system/cpu", "/dev/random",
+        "/dev/urandom",
+    ]
+}
+
+extension Settings {
+    /// Files that are read again and again while the agent runs.
+    fileprivate func files(_ slots: [SlotDescription]) -> [String] {
+        let keyFiles = slots.compactMap { slot in
+            if case .keyFile(let path) = slot.source { path } else { nil }
+        }
+        let sessionFiles = sessions.flatMap { session -> [String?] in
+            let secret: String? = if case .file(let path) = session.clientSecret { path } else { nil }
+            return [session.trust.caFile, secret]
+        }
+        return [vault.keyFile].compactMap(\.self) + keyFiles + sessionFiles.compactMap(\.self)
+    }
+}
+
+/// Directories that hold much of what is none of the agent's business.
+private struct PersonalDirectories {
+    private let paths: [String]
+
+    init(_ places: Places) {
+        let configurations = places.configuration.path.directory.directory
+        paths = [places.home, configurations].compactMap { $0?.resolved }
+    }
+
+    /// `file` with its directory, so that it may be replaced; alone where that directory is personal or above.
+    func readable(for file: String) -> [String] {
+        let directories = [file.directory, file.resolved?.directory].compactMap { $0?.resolved }
+        return [file]
+            + directories.filter { directory in
+                !paths.contains { ($0 + "/").hasPrefix(directory == "/" ? "/" : directory + "/") }
+            }
+    }
+}
+
+extension String {
+    fileprivate var directory: String { ListeningSocket.directory(of: self) }
+
+    /// Without symbolic links; `nil` when there is nothing.
+    fileprivate var resolved: String? {
+        guard let path = unsafe realpath(self, nil) else { return nil }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+}
