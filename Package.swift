@@ -181,17 +181,17 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "DemoIssuer",
+                "CTesting", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "DemoIssuer",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             path: "Tests/TestSupport",
             swiftSettings: testing
         ),
-        .target(name: "CAttempts", path: "Tests/CAttempts"),
+        .target(name: "CTesting", path: "Tests/CTesting"),
         .executableTarget(
             name: "confinement-probe",
-            dependencies: ["CAttempts", "CHardening", "CSeccomp", "Confinement"],
+            dependencies: ["CTesting", "CHardening", "CSeccomp", "Confinement"],
             path: "Tests/ConfinementProbe",
             swiftSettings: testing
         ),

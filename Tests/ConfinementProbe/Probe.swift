@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import CAttempts
+import CTesting
 import CHardening
 import CSeccomp
 import Confinement

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 /// Makes the system call `number` with arguments that make no sense; returns 0, or the error number.
@@ -10,3 +11,7 @@ int attempt_clone(uint64_t flags);
 
 /// Types a character into the terminal at `descriptor`; returns 0, or the error number.
 int attempt_typing(int descriptor);
+
+/// Marks in `found` which of `count` needles, of at least four bytes, occur in `memory`.
+void search_memory(const uint8_t *memory, size_t size, const uint8_t *const *needles, const size_t *sizes,
+                   uint8_t *found, size_t count);

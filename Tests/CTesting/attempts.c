@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
-#include "CAttempts.h"
+#include "CTesting.h"
 
 #include <errno.h>
 #include <signal.h>
