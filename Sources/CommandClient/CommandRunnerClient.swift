@@ -93,12 +93,15 @@ private final class ReplyHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        received.writeImmutableBuffer(unwrapInboundIn(data))
+        let incoming = unwrapInboundIn(data)
+        received.writeBytes(incoming.readableBytesView)
+        incoming.wipe()
         while let payload = nextPayload() {
             guard let reply = CommandReply(payload: payload) else { return context.close(promise: nil) }
             waiting.removeValue(forKey: reply.number)?.succeed(reply.outcome)
         }
-        received.discardReadBytes()
+        // A command may have printed a secret: what was taken is released, and so wiped, at once.
+        received = ByteBuffer(bytes: received.readableBytesView)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -118,5 +121,15 @@ private final class ReplyHandler: ChannelInboundHandler {
         else { return nil }
         received.moveReaderIndex(forwardBy: 4)
         return received.readBytes(length: Int(count))
+    }
+}
+
+extension ByteBuffer {
+    /// Overwrites the bytes where they are: the channel keeps its buffer for the next read.
+    fileprivate func wipe() {
+        unsafe withVeryUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            unsafe explicit_bzero(UnsafeMutableRawPointer(mutating: base), bytes.count)
+        }
     }
 }
