@@ -14,7 +14,7 @@ import TokenCore
 /// Joins configuration, store, client and server into one agent.
 struct AgentAssembly {
     let logger: Logger
-    private let vaultSettings: VaultSettings
+    private let isMemoryLocked: Bool
     private let configuration: AgentConfiguration
     private let confinement: ConfinementReport
     private let threads: AgentThreads
@@ -32,9 +32,9 @@ struct AgentAssembly {
         runner: Int32
     ) throws(StartFailure) {
         let settings = try AgentAssembly.settings(places)
-        vaultSettings = settings.vault
         logger = AgentAssembly.logger(options, settings, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
+        isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
         let files = FileRules(places, settings, slots: opened.store.slots, environment)
         confinement = ProcessHardening.confine(to: files, logger)
         threads = try AgentThreads(runner: runner)
@@ -80,7 +80,7 @@ struct AgentAssembly {
     func start(on socket: ListeningSocket) throws(StartFailure) -> RunningAssembly {
         let identity = AgentIdentity(
             version: AgentRelease.version,
-            isMemoryLocked: try checkMemory(),
+            isMemoryLocked: isMemoryLocked,
             store: opened.store.stateDirectory
         )
         let runtime = AgentRuntime(
@@ -119,11 +119,16 @@ struct AgentAssembly {
             logger: logger
         )
     }
+}
 
+// MARK: Steps
+
+extension AgentAssembly {
     /// Libsodium gives unlocked memory without a word when the limit is used up.
-    private func checkMemory() throws(StartFailure) -> Bool {
+    private static func checkMemory(_ settings: VaultSettings, _ logger: Logger) throws(StartFailure) -> Bool
+    {
         guard hardening_locked_kilobytes() <= 0 else { return true }
-        guard !vaultSettings.requiresLockedMemory else {
+        guard !settings.requiresLockedMemory else {
             throw StartFailure(
                 .misconfigured,
                 "memory for keys can not be locked; raise RLIMIT_MEMLOCK or unset vault.require_locked_memory"
@@ -132,11 +137,7 @@ struct AgentAssembly {
         logger.warning("memory for keys can not be locked and may be swapped out; raise RLIMIT_MEMLOCK")
         return false
     }
-}
 
-// MARK: Steps
-
-extension AgentAssembly {
     private static func settings(_ places: Places) throws(StartFailure) -> Settings {
         do throws(ConfigurationProblems) {
             return try places.configuration.settings(home: places.home)
