@@ -36,6 +36,8 @@ enum ProcessHardening {
         // Not earlier: what commands write is the person's, not ours.
         _ = umask(0o077)
         guard hardening_refuse_new_privileges() == 0 else { throw .system("give up new privileges") }
+        // Only root has any. A service manager may have forbidden even giving them up, and took them itself then.
+        _ = hardening_drop_capabilities()
         // Kernels before 6.3 do not know this one.
         _ = hardening_refuse_writable_code()
         raiseDescriptorLimit()

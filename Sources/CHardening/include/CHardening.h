@@ -9,6 +9,9 @@ int hardening_refuse_inspection(void);
 /// Refuses new privileges on any later exec, for this process and its children; returns 0, or -1 with errno.
 int hardening_refuse_new_privileges(void);
 
+/// Gives up every capability, which only root has; returns 0, or -1 with errno.
+int hardening_drop_capabilities(void);
+
 /// Refuses memory that is writable and executable, where the kernel knows how (Linux 6.3); returns 0, or -1.
 int hardening_refuse_writable_code(void);
 
