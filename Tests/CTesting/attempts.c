@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,4 +25,28 @@ int attempt_clone(uint64_t flags) {
 
 int attempt_typing(int descriptor) {
     return ioctl(descriptor, TIOCSTI, "x") < 0 ? errno : 0;
+}
+
+int attempt_attaching(pid_t process) {
+    if (ptrace(PTRACE_ATTACH, process, NULL, NULL) < 0) return errno;
+    waitpid(process, NULL, __WALL);
+    return ptrace(PTRACE_DETACH, process, NULL, NULL) < 0 ? errno : 0;
+}
+
+int attempt_reading(pid_t process) {
+    char byte;
+    // Nothing is mapped there: where reading is allowed the answer is EFAULT.
+    struct iovec own = {&byte, 1}, other = {(void *)8, 1};
+    return process_vm_readv(process, &own, 1, &other, 1, 0) < 0 ? errno : 0;
+}
+
+int attempt_taking_descriptor(pid_t process) {
+    int handle = (int)syscall(SYS_pidfd_open, process, 0);
+    if (handle < 0) return errno;
+    long taken = syscall(SYS_pidfd_getfd, handle, 0, 0);
+    int error = errno;
+    close(handle);
+    if (taken < 0) return error;
+    close((int)taken);
+    return 0;
 }

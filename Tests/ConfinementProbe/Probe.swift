@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import CTesting
 import CHardening
 import CSeccomp
+import CTesting
 import Confinement
 import Glibc
 
@@ -33,6 +33,9 @@ enum Probe {
         switch words[0] {
         case "call": return attempt_call(Int(seccomp_syscall_resolve_name(subject)))
         case "clone": return attempt_clone(UInt64(subject) ?? 0)
+        case "attach": return attempt_attaching(pid_t(subject) ?? 0)
+        case "peek": return attempt_reading(pid_t(subject) ?? 0)
+        case "take": return attempt_taking_descriptor(pid_t(subject) ?? 0)
         case "type": return attempt_typing(0)
         case "read": return opening(subject, O_RDONLY)
         case "list": return opening(subject, O_RDONLY | O_DIRECTORY)

@@ -7,57 +7,27 @@ import Testing
 
 extension EndToEnd {
     @Suite struct HardeningTests {
-        @Test func `the agent has given up what it does not need`() async throws {
-            let scene = try await Scene.loggedIn()
-            let pid = try #require(scene.agent.agent?.pid)
-            let status = try #require(File.text("/proc/\(pid)/status"))
-            #expect(status.contains("NoNewPrivs:\t1\n"))
-            let limits = try #require(File.text("/proc/\(pid)/limits"))
-            let core = try #require(
-                limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
-            )
-            #expect(core.split(separator: " ").filter { $0 == "0" }.count == 2)
-        }
-
-        @Test func `no secret is in its command line or environment`() async throws {
-            let scene = try await Scene.loggedIn()
-            let pid = try #require(scene.agent.agent?.pid)
-            let environment = try #require(File.text("/proc/\(pid)/environ"))
-            let arguments = try #require(File.text("/proc/\(pid)/cmdline"))
-            for secret in [try await scene.token()] + scene.issuer.livingRefreshTokens {
-                #expect(!(environment + arguments).contains(secret))
+        @Test(arguments: StartMode.allCases)
+        func `the agent has given up what it does not need, in every thread`(mode: StartMode) async throws {
+            let scene = try await Scene()
+            let (program, agent) = try await mode.start(scene)
+            try await scene.logIn()
+            let threads = File.names(in: "/proc/\(agent)/task")
+            #expect(threads.count > 1)
+            for thread in threads {
+                let status = try #require(File.text("/proc/\(agent)/task/\(thread)/status"))
+                let expected = [
+                    "NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000",
+                ]
+                for line in expected { #expect(status.contains(line + "\n"), "\(line) in \(thread)") }
             }
-        }
-
-        @Test func `the agent listens to no network, except while a browser logs in`() async throws {
-            let scene = try await Scene.loggedIn()
-            let pid = try #require(scene.agent.agent?.pid)
-            #expect(try await listeners(pid, scene).isEmpty)
-            let login = try scene.agent.startTokenctl(["login", "work", "--flow", "browser", "--no-browser"])
-            _ = try await login.outputLine(containing: "/authorize?")
-            let during = try await listeners(pid, scene)
-            #expect(during.count == 1)
-            // 127.0.0.1, as /proc/net/tcp writes it.
-            #expect(during.allSatisfy { $0.hasPrefix("0100007F:") })
-            login.signal(.interrupt)
-            try await login.finish()
-            #expect(try await Polling.until { try await listeners(pid, scene).isEmpty })
-        }
-
-        /// Local addresses of the TCP sockets on which `pid` listens.
-        private func listeners(_ pid: Int32, _ scene: Scene) async throws -> [String] {
-            let descriptors = try await scene.agent.shell(
-                "ls -l /proc/\(pid)/fd | grep -o 'socket:\\[[0-9]*' || :"
-            )
-            let inodes = Set(
-                descriptors.standardOutput.split(separator: "\n").compactMap { $0.split(separator: "[").last }
-            )
-            let tables = (File.text("/proc/net/tcp") ?? "") + (File.text("/proc/net/tcp6") ?? "")
-            return tables.split(separator: "\n").compactMap { row in
-                let fields = row.split(separator: " ")
-                guard fields.count > 9, fields[3] == "0A", inodes.contains(fields[9]) else { return nil }
-                return String(fields[1])
-            }
+            let limits = try #require(File.text("/proc/\(agent)/limits"))
+            let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
+            #expect(core?.split(separator: " ").filter { $0 == "0" }.count == 2)
+            let doctor = try await scene.agent.tokenctl("doctor").standardOutput
+            #expect(doctor.contains("ok       sandbox"), "\(doctor)")
+            #expect(Program.succeeds("kill \(agent)"))
+            program.signal(.terminate)
         }
 
         @Test(.enabled(if: TestUser.isRoot, "only root can become somebody else"))
@@ -78,6 +48,45 @@ extension EndToEnd {
             #expect(stranger.standardOutput.isEmpty)
             #expect(try await Polling.until { scene.agent.log.contains("65534") })
             #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test(.enabled(if: TestUser.isRoot, "only root can start a program as sudo does"))
+        func `an agent that sudo started refuses, unless root is meant`() async throws {
+            let scene = try await Scene()
+            let sudo = ["SUDO_UID": "1000", "SUDO_USER": "alice"]
+            let refused = try await Program.run(
+                [BuiltPrograms.agent, "--foreground"],
+                environment: scene.agent.environment.merging(sudo) { $1 }
+            )
+            #expect(refused.status == 8)
+            #expect(refused.complainsInOneLine && refused.standardError.contains("--allow-root"))
+            #expect(!File.exists(scene.agent.statePath))
+            try await scene.agent.start("--allow-root", extraEnvironment: sudo)
+            #expect(try await scene.agent.end() == 0)
+        }
+
+        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
+        func `a set-uid copy refuses`() async throws {
+            let directory = try TemporaryDirectory()
+            let copies = ["\(BuiltPrograms.agent)": "agent", "/usr/bin/id": "id"]
+            for (program, name) in copies {
+                let copy = directory.path(name)
+                try #require(Program.succeeds("cp '\(program)' '\(copy)' && chmod 4755 '\(copy)'"))
+            }
+            try #require(Program.succeeds("chmod 755 '\(directory.path)'"))
+            let identity = try await Program.run(
+                OtherUser.wrapper + [directory.path("id")],
+                environment: [:]
+            )
+            // Some file systems and containers ignore set-uid altogether.
+            guard identity.standardOutput.contains("euid=0") else { return }
+            let refused = try await Program.run(
+                OtherUser.wrapper + [directory.path("agent"), "--foreground"],
+                environment: ["HOME": directory.path, "XDG_RUNTIME_DIR": directory.path]
+            )
+            #expect(refused.status == 8, "\(refused)")
+            #expect(refused.standardError.contains("set-uid"))
+            #expect(directory.names() == ["agent", "id"])
         }
     }
 }

@@ -50,6 +50,14 @@ package enum File {
         return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
     }
 
+    /// Where a symbolic link points, or `nil` if it is none.
+    package static func linkTarget(_ path: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let count = readlink(path, &buffer, buffer.count)
+        return count < 0
+            ? nil : String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     package static func exists(_ path: String) -> Bool { mode(path) != nil }
 
     /// The names in a directory, sorted; none if it can not be read.

@@ -23,3 +23,33 @@ package enum Polling {
         }
     }
 }
+
+/// Looks at something again and again while a test does its work.
+package final class Watch<Finding: Hashable & Sendable>: Sendable {
+    package struct Result: Sendable {
+        package var findings: Set<Finding> = []
+        /// How often it looked.
+        package var looks = 0
+    }
+
+    private let task: Task<Result, Never>
+
+    /// Begins; `look` answers what it sees at the moment.
+    package init(_ look: @escaping @Sendable () -> [Finding]) {
+        task = Task.detached {
+            var result = Result()
+            repeat {
+                result.findings.formUnion(look())
+                result.looks += 1
+                try? await Task.sleep(for: .milliseconds(1))
+            } while !Task.isCancelled
+            return result
+        }
+    }
+
+    /// Stops, and tells everything that was seen.
+    package func stop() async -> Result {
+        task.cancel()
+        return await task.value
+    }
+}

@@ -38,6 +38,11 @@ package struct ProcessMemory {
     ///
     /// Searches all that was ever written: heap, stacks, variables.
     package func hits(of secrets: [String]) throws -> [Hit] {
+        try hits(ofBytes: secrets.map { Array($0.utf8) })
+    }
+
+    /// The same for secrets that are no text.
+    package func hits(ofBytes secrets: [[UInt8]]) throws -> [Hit] {
         let needles = Needles(secrets)
         let memory = open("/proc/\(pid)/mem", O_RDONLY | O_CLOEXEC)
         guard memory >= 0 else { throw SystemFailure("open the memory of \(pid)") }
@@ -51,7 +56,10 @@ package struct ProcessMemory {
             let fields = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)
             let ends = fields[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
             guard ends.count == 2, fields[1].hasPrefix("rw") else { return nil }
-            return Region(range: ends[0]..<ends[1], name: fields.count > 5 ? String(fields[5]) : "memory")
+            return Region(
+                range: ends[0]..<ends[1],
+                name: fields.count > 5 ? String(fields[5].drop { $0 == " " }) : "memory"
+            )
         }
     }
 
@@ -89,7 +97,7 @@ private struct Needles {
     private let needles: [Needle]
     let longest: Int
 
-    init(_ secrets: [String]) {
+    init(_ secrets: [[UInt8]]) {
         needles = secrets.enumerated().flatMap { index, secret in
             Encodings(secret).all.map { Needle(index: index, form: $0.form, bytes: $0.bytes) }
         }
@@ -116,8 +124,7 @@ private struct Needles {
 private struct Encodings {
     let all: [(form: String, bytes: [UInt8])]
 
-    init(_ text: String) {
-        let bytes = Array(text.utf8)
+    init(_ bytes: [UInt8]) {
         var all: [(form: String, bytes: [UInt8])] = [
             ("raw", bytes), ("end", Array(bytes.suffix(24))), ("UTF-16", bytes.flatMap { [$0, 0] }),
             ("percent", bytes.flatMap(Encodings.percent)),

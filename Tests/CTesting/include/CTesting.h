@@ -2,6 +2,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /// Makes the system call `number` with arguments that make no sense; returns 0, or the error number.
 int attempt_call(long number);
@@ -15,3 +16,12 @@ int attempt_typing(int descriptor);
 /// Marks in `found` which of `count` needles, of at least four bytes, occur in `memory`.
 void search_memory(const uint8_t *memory, size_t size, const uint8_t *const *needles, const size_t *sizes,
                    uint8_t *found, size_t count);
+
+/// Attaches to `process` as a debugger and lets go; returns 0, or the error number.
+int attempt_attaching(pid_t process);
+
+/// Reads memory of `process`; returns EFAULT where that is allowed, or another error number.
+int attempt_reading(pid_t process);
+
+/// Takes the standard input of `process`; returns 0, or the error number.
+int attempt_taking_descriptor(pid_t process);
