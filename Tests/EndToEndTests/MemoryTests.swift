@@ -20,13 +20,13 @@ extension EndToEnd {
             }
         }
 
-        /// A session that has been refreshed again and again over `transport`.
-        private func used(tls: Bool = false, refreshes: Int = 8) async throws -> (Scene, History) {
+        /// A session that is about to be refreshed again and again.
+        private func scene(tls: Bool = false, more: String = "") async throws -> Scene {
             let authority = tls ? try CertificateAuthority() : nil
             let scene = try await Scene(
                 { $0.rotation = .strict },
                 options: { $0.tls = try authority?.issue() },
-                session: tls ? "ca_file = \"CA_FILE\"" : ""
+                session: tls ? "ca_file = \"CA_FILE\"" : more
             )
             if let authority {
                 let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
@@ -34,6 +34,10 @@ extension EndToEnd {
                 try scene.agent.configure(text.replacing("CA_FILE", with: file))
             }
             try await scene.agent.start()
+            return scene
+        }
+
+        private func use(_ scene: Scene, refreshes: Int = 8) async throws -> History {
             try await scene.logIn()
             var history = History()
             try await history.note(scene)
@@ -42,26 +46,113 @@ extension EndToEnd {
                 try await history.note(scene)
             }
             #expect(Set(history.all).count == 2 * (refreshes + 1))
-            return (scene, history)
+            return history
         }
 
-        private func memory(_ scene: Scene) throws -> ProcessMemory {
-            ProcessMemory(of: try #require(scene.agent.agent?.pid))
+        /// Where the agent's memory holds any of `secrets`.
+        private func hits(_ scene: Scene, _ secrets: [String]) throws -> [ProcessMemory.Hit] {
+            try ProcessMemory(of: #require(scene.agent.agent?.pid)).hits(of: secrets)
         }
 
         @Test func `what is there is found`() async throws {
-            let scene = try await Scene()
-            try await scene.agent.start()
-            #expect(try memory(scene).hits(of: [scene.agent.statePath]).isEmpty == false)
+            let scene = try await scene()
+            #expect(try hits(scene, [scene.agent.statePath]).isEmpty == false)
         }
 
         @Test(arguments: [false, true])
-        func `no refresh token and no old access token lies in memory`(tls: Bool) async throws {
-            let (scene, history) = try await used(tls: tls)
-            let hits = try memory(scene).hits(of: history.refreshTokens + history.accessTokens.dropLast())
-            #expect(hits.isEmpty, "\(hits)")
-            let current = try memory(scene).hits(of: [history.accessTokens.last ?? ""])
-            #expect(current.isEmpty, "\(current)")
+        func `neither refresh tokens nor access tokens lie in memory`(tls: Bool) async throws {
+            let scene = try await scene(tls: tls)
+            let history = try await use(scene)
+            let found = try hits(scene, history.all + ["alice-password"])
+            #expect(found.isEmpty, "\(found)")
+            Attachment.record("\(found.count) of \(history.all.count) tokens", named: "figure")
+        }
+
+        @Test func `after a lock nothing of the session and no passphrase is left`() async throws {
+            let scene = try await scene()
+            let passphrase = "correct horse battery staple"
+            let made = try await scene.agent.socket.request(
+                "POST",
+                "/v1/vault/init",
+                body: #"{"type":"passphrase","passphrase":"\#(passphrase)"}"#
+            )
+            try #require(made.status == 200, "\(made.text)")
+            let history = try await use(scene, refreshes: 2)
+            #expect(try hits(scene, [passphrase]).isEmpty)
+            #expect(try await scene.agent.tokenctl("lock").status == 0)
+            let found = try hits(scene, history.all + [passphrase])
+            #expect(found.isEmpty, "\(found)")
+            let unlocked = try await scene.agent.socket.request(
+                "POST",
+                "/v1/unlock",
+                body: #"{"passphrase":"\#(passphrase)"}"#
+            )
+            try #require(unlocked.status == 200, "\(unlocked.text)")
+            #expect(try await scene.token() == history.accessTokens.last)
+            let later = try hits(scene, history.all + [passphrase])
+            #expect(later.isEmpty, "\(later)")
+            Attachment.record(
+                "\(found.count) after the lock, \(later.count) after unlocking",
+                named: "figure"
+            )
+        }
+
+        @Test func `after a logout nothing of the session is left`() async throws {
+            let scene = try await scene()
+            let history = try await use(scene, refreshes: 2)
+            #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
+            let found = try hits(scene, history.all)
+            #expect(found.isEmpty, "\(found)")
+            Attachment.record("\(found.count)", named: "figure")
+        }
+
+        @Test(arguments: ["client_secret_file", "client_secret_command"])
+        func `client secrets and key files lie nowhere in memory`(source: String) async throws {
+            let secret = "demo-secret-7f3a"
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(secret, to: "secret")
+            let value = source == "client_secret_file" ? "\"\(file)\"" : "[\"cat\", \"\(file)\"]"
+            let scene = try await Scene { settings in settings.rotation = .strict }
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(
+                text.replacing("demo-public", with: "demo-confidential") + "\(source) = \(value)\n"
+            )
+            try await scene.agent.start()
+            let history = try await use(scene, refreshes: 2)
+            let found = try hits(scene, history.all + [secret])
+            #expect(found.isEmpty, "\(found)")
+            let key = try #require(File.bytes(scene.agent.statePath + "/keyfile"))
+            #expect(
+                try ProcessMemory(of: #require(scene.agent.agent?.pid)).hits(ofBytes: [key]).isEmpty
+            )
+        }
+
+        @Test(.enabled(if: TestEnvironment.isFull, "takes minutes; set TOKENAGENT_TEST_FULL=1"))
+        func `fifty sessions, each refreshed and read again and again, leave nothing`() async throws {
+            let scene = try await Scene { $0.rotation = .strict }
+            let names = (0..<50).map { "work\($0)" }
+            let tables = names.map { Scene.session($0, scene.issuer) }
+            try scene.agent.configure(tables.joined(separator: "\n"))
+            try await scene.agent.start()
+            var secrets: Set<String> = []
+            for name in names { try await scene.logIn(name) }
+            for _ in 0..<4 {
+                for name in names {
+                    secrets.formUnion(scene.issuer.livingRefreshTokens)
+                    secrets.insert(try await scene.agent.tokenctl("get", name).line)
+                    #expect(try await scene.agent.tokenctl("refresh", name).status == 0)
+                }
+            }
+            for _ in 0..<20 {
+                for name in names {
+                    let reply = try await scene.agent.socket.request("GET", "/v1/sessions/\(name)/token")
+                    secrets.insert(try #require(reply.json?["access_token"]?.string))
+                }
+            }
+            secrets.formUnion(scene.issuer.livingRefreshTokens)
+            let found = try hits(scene, Array(secrets))
+            #expect(found.isEmpty, "\(found)")
+            Attachment.record("\(found.count) of \(secrets.count) tokens", named: "figure")
         }
     }
 }
