@@ -47,4 +47,21 @@ struct CostLimitTests {
         #expect(PassphraseCost.standard.memoryKiB >= 262_144)
         #expect(PassphraseCost.standard.operations >= 3)
     }
+
+    @Test func `a passphrase costs a thief a good part of a second for each guess`() throws {
+        let fixture = StoreFixture()
+        let (open, _) = try fixture.unlocked()
+        try open.store.addSlot(.passphrase(.text("correct horse")))
+        let times = try (0..<3).map { _ in
+            open.store.lock()
+            return try ContinuousClock().measure {
+                _ = try open.store.unlock(with: .passphrase(.text("correct horse")))
+            }
+        }
+        let fastest = try #require(times.min())
+        // Far below what was measured (0.44 s), far above any shortcut.
+        #expect(fastest > .milliseconds(50))
+        let memory = PassphraseCost.standard.memoryKiB / 1024
+        Attachment.record("\(fastest / .milliseconds(1)) ms with \(memory) MiB", named: "figure")
+    }
 }

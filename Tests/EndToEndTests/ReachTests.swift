@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+private let hasLandlock = Program.succeeds(
+    "'\(BuiltPrograms.directory)/confinement-probe' confined / / thread | grep -q '^gap.*Landlock' && exit 1 || exit 0"
+)
+
+extension EndToEnd {
+    /// Which files a running agent reaches, and what it says of others.
+    @Suite(.enabled(if: hasLandlock, "this kernel has no Landlock"))
+    struct ReachTests {
+        /// Names a certificate file in the configuration and reloads; answers what a login says then.
+        private func logIn(with file: String, in scene: Scene) async throws -> ProgramResult {
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let lines = text.split(separator: "\n").filter { !$0.hasPrefix("ca_file") }
+            try scene.agent.configure(lines.joined(separator: "\n") + "\nca_file = \"\(file)\"\n")
+            try #require(try await scene.agent.socket.request("POST", "/v1/reload").status == 200)
+            return try await scene.agent.tokenctl(
+                ["login", "work", "--username", "alice", "--password-stdin"],
+                input: "alice-password\n"
+            )
+        }
+
+        private func scene(_ authority: CertificateAuthority) async throws -> Scene {
+            let scene = try await Scene(options: { $0.tls = try authority.issue() })
+            try await scene.agent.start()
+            return scene
+        }
+
+        @Test func `a certificate named later, in the home directory, needs a restart`() async throws {
+            let authority = try CertificateAuthority()
+            let scene = try await scene(authority)
+            let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
+            let refused = try await logIn(with: file, in: scene)
+            #expect(refused.status != 0)
+            #expect(refused.standardError.contains("restart"), "\(refused.standardError)")
+            try await scene.agent.end()
+            try await scene.agent.start()
+            try await scene.logIn()
+        }
+
+        @Test func `a certificate beside the configuration is read at once, and may be replaced`()
+            async throws
+        {
+            let authority = try CertificateAuthority()
+            let scene = try await scene(authority)
+            let place = "config/tokenagent/ca.pem"
+            let file = try scene.agent.home.write(try CertificateAuthority().certificatePEM, to: place)
+            #expect(try await logIn(with: file, in: scene).status != 0)
+            try scene.agent.home.write(authority.certificatePEM, to: place + ".new")
+            try #require(Program.succeeds("mv '\(file).new' '\(file)'"))
+            try await scene.logIn()
+        }
+
+        @Test func `a configuration written after the first start is read`() async throws {
+            let scene = try await Scene()
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try #require(Program.succeeds("rm -r '\(scene.agent.home.path("config/tokenagent"))'"))
+            try await scene.agent.start()
+            try scene.agent.configure(text)
+            try #require(try await scene.agent.socket.request("POST", "/v1/reload").status == 200)
+            try await scene.logIn()
+        }
+
+        @Test func `a key file elsewhere can be added after a restart that knows it`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            let key = try scene.agent.home.write(String(repeating: "k", count: 40), to: "key")
+            let body = #"{"type":"keyfile","path":"\#(key)"}"#
+            let refused = try await scene.agent.socket.request("POST", "/v1/vault/slots", body: body)
+            #expect(refused.status != 200)
+            #expect(refused.text.contains("restart"), "\(refused.text)")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure("[vault]\nkeyfile = \"\(key)\"\n" + text)
+            try await scene.agent.end()
+            try await scene.agent.start()
+            let added = try await scene.agent.socket.request("POST", "/v1/vault/slots", body: body)
+            #expect(added.status == 200, "\(added.text)")
+            #expect(try await scene.agent.tokenctl("vault", "slots", "remove", "0").status == 0)
+            try scene.agent.configure(text)
+            try await scene.agent.end()
+            // Now the vault itself names the file.
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What opens the store without a person, and what happens when it does not.
+    @Suite struct UnlockSourceTests {
+        private static let key = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH"
+
+        /// A logged-in scene whose store only what `slot` describes opens; it is stopped.
+        private func scene(
+            _ slot: String,
+            extraEnvironment: [String: String] = [:]
+        ) async throws -> Scene {
+            let scene = try await Scene()
+            try await scene.agent.start(extraEnvironment: extraEnvironment)
+            let made = try await scene.agent.socket.request("POST", "/v1/vault/init", body: slot)
+            try #require(made.status == 200, "\(made.text)")
+            try await scene.logIn()
+            try #require(try await scene.agent.end() == 0)
+            return scene
+        }
+
+        private func isLocked(_ scene: Scene) async throws -> Bool {
+            try await scene.agent.socket.request("GET", "/v1").json?["locked"] == true
+        }
+
+        @Test(arguments: ["exit 3", "head -c 1048576 /dev/zero", "true", "echo wrong; echo key"])
+        func `a command that fails leaves the agent locked, and says why`(failure: String) async throws {
+            let scene = try await Scene()
+            try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
+            try await scene.agent.start()
+            let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#
+            let made = try await scene.agent.socket.request("POST", "/v1/vault/init", body: body)
+            try #require(made.status == 200, "\(made.text)")
+            try await scene.logIn()
+            let token = try await scene.token()
+            try await scene.agent.kill()
+            try scene.agent.home.write("#!/bin/sh\n\(failure)\n", to: "unlock", mode: 0o700)
+            try await scene.agent.start()
+            #expect(try await isLocked(scene))
+            #expect(scene.agent.log.contains("unlock"), "\(scene.agent.log)")
+            #expect(try await scene.agent.tokenctl("get", "work").status == 6)
+            // Repaired, it opens the store without a restart.
+            try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
+            #expect(try await scene.agent.tokenctl("unlock").status == 0)
+            #expect(try await scene.token() == token)
+        }
+
+        @Test(.enabled(if: TestEnvironment.isFull, "takes half a minute; set TOKENAGENT_TEST_FULL=1"))
+        func `a command that hangs is given up after half a minute`() async throws {
+            let scene = try await Scene()
+            try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
+            try await scene.agent.start()
+            let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#
+            try #require(
+                try await scene.agent.socket.request("POST", "/v1/vault/init", body: body).status == 200
+            )
+            try await scene.agent.end()
+            try scene.agent.home.write("#!/bin/sh\nexec tail -f /dev/null\n", to: "unlock", mode: 0o700)
+            let start = ContinuousClock.now
+            let agent = try Program(
+                [BuiltPrograms.agent, "--foreground"],
+                environment: scene.agent.environment
+            )
+            let answers = try await Polling.until(within: .seconds(120)) {
+                (try? await scene.agent.socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
+            }
+            let duration = ContinuousClock.now - start
+            #expect(answers && duration >= .seconds(29))
+            #expect(try await isLocked(scene))
+            Attachment.record("\(duration / .seconds(1)) s", named: "figure")
+            agent.signal(.terminate)
+            #expect(try await agent.finish().status == 0)
+        }
+
+        @Test func `a credential of the service manager opens the store`() async throws {
+            let credentials = try TemporaryDirectory()
+            try credentials.write(Self.key, to: "tokenagent", mode: 0o400)
+            let given = ["CREDENTIALS_DIRECTORY": credentials.path]
+            let scene = try await scene(#"{"type":"systemd-cred"}"#, extraEnvironment: given)
+            try await scene.agent.start()
+            #expect(try await isLocked(scene))
+            #expect(scene.agent.log.contains("CREDENTIALS_DIRECTORY"))
+            try await scene.agent.end()
+            try await scene.agent.start(extraEnvironment: given)
+            #expect(try await isLocked(scene) == false)
+            #expect(try await scene.token().isEmpty == false)
+            try await scene.agent.end()
+            try credentials.write(String(Self.key.reversed()), to: "other", mode: 0o400)
+            #expect(rename(credentials.path("other"), credentials.path("tokenagent")))
+            try await scene.agent.start(extraEnvironment: given)
+            #expect(try await isLocked(scene))
+        }
+
+        private func rename(_ old: String, _ new: String) -> Bool {
+            Program.succeeds("mv -f '\(old)' '\(new)'")
+        }
+    }
+}
