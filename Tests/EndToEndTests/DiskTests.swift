@@ -10,6 +10,25 @@ private final class SmallDisk: Sendable {
     enum Kind: String, CaseIterable, Sendable {
         case tmpfs
         case ext4
+        case xfs
+        case btrfs
+
+        /// Makes the file system in `$image`; the sizes are about the least each accepts.
+        var make: String {
+            switch self {
+            case .tmpfs: ""
+            case .ext4: "truncate -s 8M $image && mkfs.ext4 -q -m 0 $image"
+            case .xfs: "truncate -s 300M $image && mkfs.xfs -q $image"
+            case .btrfs: "truncate -s 256M $image && mkfs.btrfs -q -m dup $image"
+            }
+        }
+
+        /// Makes it and mounts it at `$place`.
+        var mount: String {
+            self == .tmpfs
+                ? "mount -t tmpfs -o size=4m,mode=0700 tokenagent-test $place"
+                : "\(make) && mount -o loop $image $place && chmod 700 $place"
+        }
     }
 
     let directory: TemporaryDirectory
@@ -18,16 +37,8 @@ private final class SmallDisk: Sendable {
     init(_ kind: Kind) async throws {
         directory = try TemporaryDirectory()
         image = try TemporaryDirectory()
-        let mount =
-            switch kind {
-            case .tmpfs: "mount -t tmpfs -o size=4m,mode=0700 tokenagent-test '\(directory.path)'"
-            case .ext4:
-                """
-                truncate -s 8M '\(image.path)/disk' && mkfs.ext4 -q -m 0 '\(image.path)/disk' &&
-                    mount -o loop '\(image.path)/disk' '\(directory.path)' && chmod 700 '\(directory.path)'
-                """
-            }
-        let result = try await SmallDisk.shell(mount)
+        let places = "image='\(image.path)/disk' place='\(directory.path)'; "
+        let result = try await SmallDisk.shell(places + kind.mount)
         try #require(result.status == 0, "\(result.standardError)")
     }
 
@@ -53,18 +64,28 @@ private final class SmallDisk: Sendable {
         )
     }
 
-    func makeRoom() {
+    /// Takes the filler away; btrfs gives its place back with the next flush.
+    func makeRoom() async throws {
         File.remove(directory.path("filler"))
+        _ = try await SmallDisk.shell("sync -f '\(directory.path)'")
     }
 
     /// What can be mounted here: only root may, and not everywhere.
     static let possible: [Kind] = Kind.allCases.filter { kind in
-        guard TestUser.isRoot else { return false }
-        let trial = "d=$(mktemp -d) && mount -t tmpfs none $d && umount $d; s=$?; rmdir $d; exit $s"
-        let loop =
-            "f=$(mktemp) && truncate -s 1M $f && l=$(losetup -f --show $f) && losetup -d $l; s=$?; rm $f; exit $s"
-        let script = kind == .tmpfs ? trial : loop + " && command -v mkfs.ext4"
-        return Program.succeeds(script)
+        TestUser.isRoot
+            && Program.succeeds(
+                """
+                base=$(mktemp -d) && mkdir $base/place && image=$base/disk place=$base/place
+                { \(kind.mount); } && umount $place; status=$?; rm -rf $base; exit $status
+                """
+            )
+    }
+
+    /// Ends the test case where this kind can not be mounted.
+    static func require(_ kind: Kind) throws {
+        guard possible.contains(kind) else {
+            try Test.cancel("\(kind.rawValue) can not be mounted here")
+        }
     }
 }
 
@@ -75,6 +96,7 @@ extension EndToEnd {
             _ kind: SmallDisk.Kind,
             _ body: (Scene, SmallDisk) async throws -> Void
         ) async throws {
+            try SmallDisk.require(kind)
             let disk = try await SmallDisk(kind)
             do {
                 let scene = try await Scene.loggedIn(
@@ -91,7 +113,7 @@ extension EndToEnd {
             try await disk.unmount()
         }
 
-        @Test(arguments: SmallDisk.possible)
+        @Test(arguments: SmallDisk.Kind.allCases)
         fileprivate func `with a full disk the refresh token is not sent, and sent again when there is room`(
             kind: SmallDisk.Kind
         )
@@ -112,7 +134,7 @@ extension EndToEnd {
                     ]?.string == token
                 )
                 #expect(try await scene.agent.status("work")["last_error"]?.object?["class"] == "storage")
-                disk.makeRoom()
+                try await disk.makeRoom()
                 #expect(
                     try await scene.agent.socket.request("POST", "/v1/sessions/work/refresh").status == 200
                 )
@@ -120,7 +142,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: SmallDisk.possible)
+        @Test(arguments: SmallDisk.Kind.allCases)
         fileprivate func `a disk that fills up during the request costs nothing`(
             kind: SmallDisk.Kind
         ) async throws {
@@ -134,7 +156,7 @@ extension EndToEnd {
                 scene.issuer.release()
                 #expect(try await refresh.value.status == 200)
                 try await scene.agent.kill()
-                disk.makeRoom()
+                try await disk.makeRoom()
                 try await scene.agent.start()
                 #expect(
                     try await scene.agent.socket.request("POST", "/v1/sessions/work/refresh").status == 200
