@@ -83,8 +83,15 @@ extension EndToEnd {
                 }
                 #expect(try await scene.waiters(1000))
                 #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+                let start = ContinuousClock.now
                 scene.issuer.release()
-                return try await group.reduce(into: [String?]()) { $0.append($1) }
+                let texts = try await group.reduce(into: [String?]()) { $0.append($1) }
+                let took = ContinuousClock.now - start
+                Attachment.record(
+                    "\(scene.refreshes) request, \(texts.count) served in \(took)",
+                    named: "figure"
+                )
+                return texts
             }
             #expect(texts.count == 1000)
             #expect(Set(texts).count == 1)

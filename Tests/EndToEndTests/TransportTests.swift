@@ -105,6 +105,18 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
         }
 
+        @Test func `a proxy of the environment is not used`() async throws {
+            let scene = try await Scene()
+            let proxy = try await DemoIssuer.start()
+            let names = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+            let variables = Dictionary(uniqueKeysWithValues: names.map { ($0, proxy.issuer) })
+            try await scene.agent.start(extraEnvironment: variables)
+            try await scene.logIn()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            #expect(scene.refreshes == 1)
+            #expect(proxy.acceptedConnections == 0)
+        }
+
         @Test func `secrets go to their own issuer only`() async throws {
             let scene = try await Scene()
             let other = try await DemoIssuer.start()
