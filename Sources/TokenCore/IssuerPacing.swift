@@ -4,14 +4,19 @@
 ///
 /// At most four requests at a time and five per second with bursts of ten, so that a machine that wakes up with
 /// two hundred sessions due is no attack. When failures come from more than one session the issuer itself is
-/// down: then one session at a time asks, and after the first success the others follow over half a minute,
-/// those that need it first at the front. A `Retry-After` holds for the issuer, not for the session.
+/// down: then one session at a time asks, less and less often, and after the first success the others follow over
+/// half a minute, those that need it first at the front. A `Retry-After` holds for the issuer, not for the session.
 package struct IssuerPacing: Equatable, Sendable {
     package static let concurrency = 4
     package static let burst = 10.0
     package static let ratePerSecond = 5.0
     /// Failures in a row, from at least two sessions, after which the issuer counts as down.
     package static let failuresUntilDown = 3
+    /// While the issuer is down it is asked after 2, 4, 8, 16, 32, 32, … seconds: about 110 times an hour, and back
+    /// in use half a minute after it returns, however many sessions it has.
+    package static let longestProbePause = Duration.seconds(32)
+    /// Somebody waits: no longer than this.
+    package static let demandedProbePause = Duration.seconds(10)
     /// Over how long the waiting sessions are let go after an outage.
     package static let recovery = Duration.seconds(30)
 
@@ -28,6 +33,7 @@ package struct IssuerPacing: Equatable, Sendable {
     private var failures = 0
     private var failingSessions: Set<SessionName> = []
     private var notBefore: Instant?
+    private var lastFailure: Instant?
     private var recoveringUntil: Instant?
 
     package init(at now: Instant) {
@@ -72,9 +78,19 @@ package struct IssuerPacing: Equatable, Sendable {
         }
         failures += 1
         failingSessions.insert(session)
+        lastFailure = now
         recoveringUntil = nil
         guard let retryAfter = failure.retryAfter else { return }
         notBefore = max(notBefore ?? now, now + retryAfter)
+    }
+
+    /// The failures may have been the network's: the issuer no longer counts as down.
+    ///
+    /// Its own wish to be left alone stays.
+    package mutating func networkReturned() {
+        failures = 0
+        failingSessions = []
+        recoveringUntil = nil
     }
 
     /// The sessions that may send now, in order; each counts as running from here on.
@@ -83,8 +99,9 @@ package struct IssuerPacing: Equatable, Sendable {
         if let notBefore, notBefore > now { return [] }
         var admitted: [SessionName] = []
         waiting.sort(by: IssuerPacing.isMoreUrgent)
-        while !waiting.isEmpty, running.count < limit(at: now), tokens >= 1 {
-            let next = waiting.removeFirst()
+        while let next = waiting.first, running.count < limit(at: now), tokens >= 1 {
+            if let probe = probeTime(for: next), probe > now { break }
+            waiting.removeFirst()
             tokens -= 1
             running.insert(next.session)
             admitted.append(next.session)
@@ -94,10 +111,20 @@ package struct IssuerPacing: Equatable, Sendable {
 
     /// When ``admit(at:)`` may have something new although nothing was finished.
     package func wakeTime(at now: Instant) -> Instant? {
-        guard !waiting.isEmpty else { return nil }
+        guard let first = waiting.min(by: IssuerPacing.isMoreUrgent) else { return nil }
         if let notBefore, notBefore > now { return notBefore }
-        guard running.count < limit(at: now), tokens < 1 else { return nil }
+        guard running.count < limit(at: now) else { return nil }
+        if let probe = probeTime(for: first), probe > now { return probe }
+        guard tokens < 1 else { return nil }
         return now + .seconds(1) * ((1 - tokens) / rate(at: now))
+    }
+
+    /// When an issuer that is down may be asked again; `nil` while it is not down, and for the first probe.
+    private func probeTime(for session: Waiting) -> Instant? {
+        let probes = failures - IssuerPacing.failuresUntilDown
+        guard isDown, probes > 0, let lastFailure else { return nil }
+        let most = session.isDemanded ? IssuerPacing.demandedProbePause : IssuerPacing.longestProbePause
+        return lastFailure + min(most, .seconds(2) * (1 << min(probes - 1, 10)))
     }
 
     private func limit(at now: Instant) -> Int { isDown ? 1 : IssuerPacing.concurrency }

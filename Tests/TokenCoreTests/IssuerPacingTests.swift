@@ -49,12 +49,11 @@ import Testing
 
     @Test func `one failing session does not slow the others, failures of several do`() {
         var pacing = IssuerPacing(at: start)
-        for _ in 0..<5 { pacing.finished(session(1), down, at: start) }
+        for _ in 0..<2 { pacing.finished(session(1), down, at: start) }
         for number in 2...4 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
         #expect(pacing.admit(at: start).count == 3)
         pacing.finished(session(2), down, at: start)
-        pacing.finished(session(3), down, at: start)
-        pacing.finished(session(4), down, at: start)
+        for number in 3...4 { pacing.withdrawn(by: session(number)) }
         for number in 2...4 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
         #expect(pacing.admit(at: start).count == 1)
         #expect(pacing.admit(at: start + .seconds(60)).isEmpty)
@@ -83,6 +82,66 @@ import Testing
         #expect(admittedInFirstTenSeconds <= 25)
         #expect(now - start >= .seconds(20))
         #expect(now - start <= .seconds(60))
+    }
+
+    @Test func `an outage of a day costs 120 requests an hour, and ends within a minute`() {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<200 { request(number, of: &pacing) }
+        let end = start + .seconds(24 * 3600)
+        var now = start
+        var perHour = [Int](repeating: 0, count: 24)
+        while now < end {
+            let admitted = pacing.admit(at: now)
+            perHour[Int((now - start).wholeSeconds / 3600)] += admitted.count
+            for name in admitted {
+                pacing.finished(name, down, at: now)
+                // Each has a schedule of its own and wants to be first again.
+                pacing.requested(by: name, isDemanded: false, neededBy: now)
+            }
+            now = max(pacing.wakeTime(at: now) ?? now, now + .milliseconds(10))
+        }
+        var back: [Instant] = []
+        while back.count < 200, now < end + .seconds(120) {
+            for name in pacing.admit(at: now) {
+                pacing.finished(name, nil, at: now)
+                back.append(now)
+            }
+            now = max(pacing.wakeTime(at: now) ?? now, now + .milliseconds(10))
+        }
+        #expect((perHour.max() ?? 0) <= 120)
+        #expect(back.count == 200)
+        let first = back[0] - end
+        let last = (back.last ?? end) - back[0]
+        #expect(first <= .seconds(60))
+        #expect(last >= .seconds(30))
+        Attachment.record(
+            "at most \(perHour.max() ?? 0) requests an hour, back after \(first), spread over \(last)",
+            named: "figure"
+        )
+    }
+
+    @Test func `who waits has an issuer that is down asked every ten seconds`() {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<20 { pacing.finished(session(number), down, at: start) }
+        request(1, of: &pacing)
+        #expect(pacing.wakeTime(at: start) == start + .seconds(32))
+        pacing.requested(by: session(2), isDemanded: true, neededBy: start)
+        #expect(pacing.admit(at: start + .seconds(9)).isEmpty)
+        #expect(pacing.wakeTime(at: start) == start + .seconds(10))
+        #expect(pacing.admit(at: start + .seconds(10)) == [session(2)])
+    }
+
+    @Test func `a network that returns makes nobody wait for the next probe`() {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<20 { pacing.finished(session(number), down, at: start) }
+        for number in 0..<4 { request(number, of: &pacing) }
+        #expect(pacing.admit(at: start).isEmpty)
+        pacing.networkReturned()
+        #expect(pacing.admit(at: start).count == 4)
+    }
+
+    private func request(_ number: Int, of pacing: inout IssuerPacing) {
+        pacing.requested(by: session(number), isDemanded: false, neededBy: start + .seconds(Int64(number)))
     }
 
     @Test func `Retry-After holds for the whole issuer`() {
