@@ -39,7 +39,8 @@ enum CallbackRequest: Equatable {
             return .refused(status: 400)
         }
         let words = lines[0].split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 3, words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0",
+        guard words.count == 3, words[1].utf8.allSatisfy({ $0 != 0x09 }),
+            words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0",
             hosts(lines.dropFirst()) == [host]
         else { return .refused(status: 400) }
         guard words[0] == "GET" else { return .refused(status: 405) }

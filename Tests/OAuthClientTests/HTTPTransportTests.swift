@@ -120,6 +120,23 @@ struct HTTPTransportTests {
         #expect(result == .failure(.ambiguous("the request was sent, no answer came in time")))
     }
 
+    @Test func `a network that drops every packet is unreachable in time`() async throws {
+        let deaf = try LocalPort("127.0.0.1", backlog: 0)
+        let held = deaf.fill()
+        let transport = HTTPTransport(eventLoop: Wire.eventLoop, connectLimit: .milliseconds(300))
+        let url = try EndpointURL("http://127.0.0.1:\(deaf.port)/token")
+        let request = HTTPRequest(url: url, form: FormBody([("a", "b")]), trust: ServerTrust())
+        let result = await transport.outcome(of: request)
+        await transport.shutDown()
+        withExtendedLifetime(held) {}
+        #expect(result == .failure(.unreachable("no connection in time")))
+    }
+
+    @Test func `connecting may take five seconds and everything thirty`() {
+        #expect(HTTPLimits.connect == .seconds(5))
+        #expect(HTTPLimits.total == .seconds(30))
+    }
+
     @Test func `a closed port is unreachable`() async throws {
         let server = try await TinyServer.start { _ in [] }
         let port = server.port

@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import TestSupport
 import Testing
 import TokenCore
 
@@ -98,12 +99,49 @@ struct LoopbackListenerTests {
         "GET /callback?x HTTP/2\r\nHost: 127.0.0.1:1\r\n\r\n",
         "\u{16}\u{3}\u{1}\r\n\r\n", "GET  /callback?x HTTP/1.1\r\n\r\n",
         "GET /callback?\u{0}\u{1B}[31m HTTP/1.1\r\n\r\n",
+        "GET /callback?code=a\tb HTTP/1.1\r\nHost: 127.0.0.1:P\r\n\r\n",
     ])
     func `nonsense is refused`(request: String) async throws {
         try await survive { address in
+            let request = request.split(separator: "P\r", omittingEmptySubsequences: false)
+                .joined(separator: "\(address.port)\r")
             let page = try await RawConnection.exchange(port: address.port, request)
             #expect(page.hasPrefix("HTTP/1.1 400 "))
         }
+    }
+
+    @Test func `a state can not be guessed`() throws {
+        let uri = "http://127.0.0.1:1/callback"
+        let transaction = AuthorizationTransaction(redirectURI: uri, issuer: nil, namesIssuer: false)
+        let url = try EndpointURL("https://id.example/authorize")
+        let address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+        #expect(address.state.count == 43)
+        let guesses = TestEnvironment.isFull ? 1_000_000 : 5_000
+        var taken = 0
+        for _ in 0..<guesses {
+            let guess = String(address.state.map { _ in alphabet[Int.random(in: 0..<64)] })
+            if transaction.accept("code=evil&state=\(guess)") != nil { taken += 1 }
+        }
+        #expect(taken == 0)
+        #expect(transaction.accept("code=good&state=\(address.state)") == .code("good"))
+        Attachment.record("\(guesses) guesses, \(taken) accepted", named: "figure")
+    }
+
+    @Test func `who holds the port on another address gets nothing`() async throws {
+        var others: [LocalPort] = []
+        try await survive { address in
+            #expect(address.parameters["redirect_uri"] == "http://127.0.0.1:\(address.port)/callback")
+            let port = try #require(UInt16(exactly: address.port))
+            others.append(try LocalPort("127.0.0.2", port: port))
+            for sharing in [false, true] {
+                #expect(throws: SystemFailure.self) {
+                    try LocalPort("127.0.0.1", port: port, sharing: sharing)
+                }
+            }
+        }
+        #expect(others.count == 1)
+        #expect(others.allSatisfy { !$0.isAsked })
     }
 
     @Test func `a state is accepted once`() async throws {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A listening TCP socket that accepts nothing, on an address of this machine.
+final class LocalPort: Sendable {
+    let port: UInt16
+    private let descriptor: Int32
+
+    /// Listens on an IPv4 address; port 0 is any.
+    ///
+    /// `backlog` connections find room; `sharing` asks the kernel to share the port.
+    init(_ address: String, port: UInt16 = 0, backlog: Int32 = 16, sharing: Bool = false) throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        self.descriptor = descriptor
+        var yes: Int32 = 1
+        if sharing {
+            setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &yes, socklen_t(MemoryLayout<Int32>.size))
+        }
+        var name = LocalPort.name(address, port)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let code = LocalPort.withAddress(&name) { bind(descriptor, $0, size) }
+        guard code == 0, listen(descriptor, backlog) == 0 else {
+            let failure = SystemFailure("listen on \(address):\(port)")
+            close(descriptor)
+            throw failure
+        }
+        _ = LocalPort.withAddress(&name) { getsockname(descriptor, $0, &size) }
+        self.port = UInt16(bigEndian: name.sin_port)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Fills the queue, so that further first packets are dropped as by a firewall; returns what keeps it full.
+    func fill() -> [HeldConnection] {
+        (0..<4).map { _ in HeldConnection(to: port) }
+    }
+
+    /// Whether somebody is waiting to be accepted.
+    var isAsked: Bool {
+        var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&wanted, 1, 0) > 0
+    }
+
+    fileprivate static func name(_ address: String, _ port: UInt16) -> sockaddr_in {
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        inet_pton(AF_INET, address, &name.sin_addr)
+        return name
+    }
+
+    fileprivate static func withAddress(
+        _ name: inout sockaddr_in,
+        _ body: (UnsafeMutablePointer<sockaddr>) -> Int32
+    ) -> Int32 {
+        withUnsafeMutablePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body)
+        }
+    }
+}
+
+/// A connection that was begun and is held until the last reference goes.
+final class HeldConnection: Sendable {
+    private let descriptor: Int32
+
+    init(to port: UInt16) {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        var name = LocalPort.name("127.0.0.1", port)
+        _ = LocalPort.withAddress(&name) {
+            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+}
