@@ -105,7 +105,8 @@ struct Manifest: Equatable, Sendable {
 
     init() {}
 
-    private mutating func read(_ reader: ByteReader) throws(FormatFault) {
+    /// Adds what an opened manifest says.
+    mutating func read(_ reader: ByteReader) throws(FormatFault) {
         var reader = reader
         vaultGeneration = try reader.integer()
         let count = try reader.integer(UInt32.self)
@@ -113,7 +114,7 @@ struct Manifest: Equatable, Sendable {
         for index in 0..<count {
             let record = try reader.id()
             generations[record] = try reader.integer(UInt64.self)
-            if index + removedCount >= count { removed.append(record) }
+            if index >= count - min(removedCount, count) { removed.append(record) }
         }
     }
 }
