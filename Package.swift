@@ -270,3 +270,24 @@ let package = Package(
         ),
     ]
 )
+
+// The fuzzers, and what they look for: `Scripts/fuzz` builds them in a directory of their own.
+if Context.environment["TOKENAGENT_FUZZ"] != nil {
+    let instrumented = SwiftSetting.unsafeFlags(["-sanitize=fuzzer,address", "-O"])
+    for target in package.targets where target.type == .regular && target.swiftSettings != nil {
+        target.swiftSettings?.append(instrumented)
+    }
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz",
+            dependencies: [
+                "AgentServer", "OAuthClient", "SealedStore", "StrictJSON", "TokenCore",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Fuzzing",
+            exclude: ["Corpora"],
+            swiftSettings: testing + [instrumented],
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
+        )
+    )
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+import Dispatch
+import StrictJSON
+import TokenCore
+
+@testable import OAuthClient
+
+/// Everything that is done with the body of a token answer, whoever sent it.
+func fuzzTokenAnswer(_ bytes: [UInt8]) {
+    guard let value = try? JSONValue(parsing: bytes) else { return }
+    precondition(
+        (try? JSONValue(parsing: Array(value.serialized))) == value,
+        "what is written reads otherwise"
+    )
+    guard let object = value.object else { return }
+    let answers = [
+        try? TokenAnswer(object), try? TokenAnswer(object, JSONRules.Fields()),
+        try? TokenAnswer(cognito: object),
+    ]
+    for answer in answers.compactMap(\.self) {
+        let tokens = [answer.accessToken, answer.refreshToken, answer.idToken].compactMap(\.self)
+        precondition(tokens.allSatisfy { $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } })
+    }
+    for status in [200, 400, 401, 403, 500] {
+        let refused = RefusedAnswer(status: status, error: OAuthError(object))
+        let failure = FailureClassification.classify(refused, from: "id.example.com")
+        precondition(failure.message.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "a terminal might act")
+    }
+    if let text = object["retry_after"]?.string {
+        _ = RetryAfter.read(text, at: WallTime(secondsSince1970: 1_800_000_000))
+    }
+    _ = try? ServerMetadata(object, issuer: "https://id.example.com", isInternal: false)
+}
+
+/// A token nobody signed must never be believed, whatever the key set.
+func fuzzIDToken(_ bytes: [UInt8]) {
+    let parts = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1)
+    guard let first = parts.first, let token = JWTParts(String(decoding: first, as: UTF8.self)) else {
+        return
+    }
+    let rules = IDTokenRules(
+        issuer: "https://id.example.com",
+        clientID: "cli",
+        nonce: nil,
+        algorithms: Set(SignatureAlgorithm.allCases)
+    )
+    try? rules.checkBinding(token, accessToken: "access")
+    try? rules.checkTimes(token, at: WallTime(secondsSince1970: 1_800_000_000))
+    try? IDTokenRules.checkSame(token, as: token)
+    guard parts.count == 2, let algorithm = try? rules.algorithm(of: token),
+        let document = try? JSONValue(parsing: Array(parts[1])).object, let keys = KeySet(document)
+    else { return }
+    let candidates = keys.candidates(identifier: token.header["kid"]?.string, algorithm: algorithm)
+    for key in candidates.prefix(2) {
+        let isDone = DispatchSemaphore(value: 0)
+        Task {
+            _ = await algorithm.verify(token, with: key.material)
+            isDone.signal()
+        }
+        isDone.wait()
+    }
+}
+
+/// Every beginning of a request must be waited for or refused as the whole is.
+func fuzzCallback(_ bytes: [UInt8]) {
+    let host = "127.0.0.1:49152"
+    let whole = CallbackRequest(bytes, host: host)
+    guard case .callback(let query) = whole else { return }
+    precondition(query.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a query that is no line of a request")
+    let half = CallbackRequest(bytes.prefix(bytes.count / 2), host: host)
+    precondition(half == .incomplete || half == whole, "half a request is another one")
+    if case .callback = CallbackRequest(bytes, host: "localhost:49152") { fatalError("any Host will do") }
+    _ = FormEncoding.decode(query)
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+/// A parser on a boundary, called with whatever the fuzzer thinks of; it must return, and keep its word.
+enum FuzzTarget: String, CaseIterable, Sendable {
+    /// Requests on the agent's socket.
+    case request
+    /// Answers of token endpoints, of every kind of server.
+    case tokenAnswer = "token-answer"
+    /// An ID token, a line feed, and the key set that is said to have signed it.
+    case idToken = "id-token"
+    /// Requests to the redirect listener of a login.
+    case callback
+    /// A first byte that says which file of the store, and that file.
+    case store
+
+    func run(_ bytes: [UInt8]) {
+        switch self {
+        case .request: fuzzRequest(bytes)
+        case .tokenAnswer: fuzzTokenAnswer(bytes)
+        case .idToken: fuzzIDToken(bytes)
+        case .callback: fuzzCallback(bytes)
+        case .store: fuzzStore(bytes)
+        }
+    }
+}
+
+/// The target of this process; set once, before the fuzzer runs.
+nonisolated(unsafe) var chosen = FuzzTarget.request

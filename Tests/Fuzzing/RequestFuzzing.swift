@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+
+@testable import AgentServer
+
+/// What came out of a stream of requests: the whole ones, and whether it ended with a refusal.
+private struct Reading: Equatable {
+    var requests: [HTTPRequest] = []
+    var refusal: RequestRefusal?
+}
+
+/// The first byte says how large the pieces are; the stream must read the same in one piece.
+func fuzzRequest(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    let stream = bytes.dropFirst()
+    let whole = read(stream, inPiecesOf: max(stream.count, 1))
+    let split = read(stream, inPiecesOf: Int(first) + 1)
+    precondition(whole.requests == split.requests, "the same bytes are other requests in pieces")
+    precondition((whole.refusal == nil) == (split.refusal == nil), "pieces decide about a refusal")
+    let limits = RequestLimits()
+    for request in whole.requests {
+        precondition(request.body.count == request.head.contentLength)
+        precondition(request.body.count <= limits.body)
+        precondition(request.head.target.utf8.count <= limits.requestLine)
+        precondition(request.head.target.utf8.allSatisfy { (0x21...0x7E).contains($0) })
+        let path = request.head.target.prefix { $0 != "?" }
+        _ = Route(path: path)
+    }
+}
+
+private func read(_ stream: ArraySlice<UInt8>, inPiecesOf size: Int) -> Reading {
+    var parser = RequestParser(limits: RequestLimits())
+    var reading = Reading()
+    var input = ByteBuffer()
+    var rest = stream
+    do throws(RequestRefusal) {
+        while !rest.isEmpty {
+            input.writeBytes(rest.prefix(size))
+            rest = rest.dropFirst(size)
+            while case .request(let request) = try parser.next(from: &input) {
+                reading.requests.append(request)
+            }
+        }
+    } catch {
+        reading.refusal = error
+    }
+    return reading
+}
