@@ -4,7 +4,7 @@
 //
 //   bench-probe spawn RUNS FILE
 //       FILE has one command on each line, its arguments separated by tabs. Runs them in turn (A B C A B C …), RUNS
-//       times each, standard output to /dev/null. Prints "median p90 minimum failures" in microseconds, a line each.
+//       times each, standard output to /dev/null. Prints "median p90 minimum failures p99" in microseconds, a line each.
 //   bench-probe load FRAMING SOCKET CONNECTIONS SECONDS FILE
 //       Sends the bytes of FILE again and again on every connection, one request at a time each. FRAMING is http
 //       (an answer ends after its Content-Length) or ssh (4-byte length first).
@@ -94,8 +94,8 @@ static int spawn_mode(int runs, const char *path) {
         }
     for (int c = 0; c < count; c++) {
         qsort(times[c], runs, sizeof(double), ascending);
-        printf("%.1f %.1f %.1f %d\n", quantile(times[c], runs, 0.5), quantile(times[c], runs, 0.9), times[c][0],
-               failures[c]);
+        printf("%.1f %.1f %.1f %d %.1f\n", quantile(times[c], runs, 0.5), quantile(times[c], runs, 0.9), times[c][0],
+               failures[c], quantile(times[c], runs, 0.99));
     }
     return 0;
 }
