@@ -33,7 +33,9 @@ extension EndToEnd {
             )
         }
 
-        /// Starts two agents on one store; returns the one that holds it and its socket. The other has ended.
+        /// Starts two agents on one store.
+        ///
+        /// - Returns: the one that holds it, and its socket; the other has ended.
         private func pair(_ scene: Scene, _ round: Int) async throws -> (Program, String) {
             let paths = ["a", "b"].map { scene.agent.home.path("run/\($0)\(round).sock") }
             let agents = try paths.map { path in
