@@ -67,7 +67,7 @@ extension EndToEnd {
             )
             let text = result.standardOutput
             return Outcome(
-                text: text,
+                text: text + result.standardError,
                 wasHidden: text.contains(#""hidden": true"#),
                 isRestored: text.contains(#"\"echo\": true"#) && !text.contains(#"\"echo\": false"#),
                 stops: text.split(separator: "STOPPED").count - 1,
