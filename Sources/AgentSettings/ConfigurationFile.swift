@@ -5,7 +5,7 @@ import Glibc
 /// The configuration file: where it is, and whether it has to exist.
 package struct ConfigurationFile: Equatable, Sendable {
     /// Larger files are refused unread.
-    package static let largestSize = 1 << 20
+    package static let largestSize = 4 << 20
 
     package let path: String
     /// Named by a person; the default file need not exist.
@@ -27,11 +27,11 @@ package struct ConfigurationFile: Equatable, Sendable {
     package func settings(home: String?) throws(ConfigurationProblems) -> Settings {
         guard let opened = try open() else { return Settings() }
         defer { close(opened) }
-        let mode = try checkedMode(opened)
-        var text = try contents(opened)
+        let status = try checkedStatus(opened)
+        var text = try contents(opened, size: Int(status.st_size))
         defer { wipe(&text) }
         let settings = try SettingsReader(home: home).read(text, file: path)
-        if mode & 0o077 != 0, settings.sessions.contains(where: \.holdsLiteralSecret) {
+        if status.st_mode & 0o077 != 0, settings.sessions.contains(where: \.holdsLiteralSecret) {
             throw problem(
                 "holds a client_secret but others may read it: chmod 600, or use client_secret_command"
             )
@@ -53,7 +53,7 @@ package struct ConfigurationFile: Equatable, Sendable {
         throw problem("can not be read: \(unsafe String(cString: strerror(reason)))")
     }
 
-    private func checkedMode(_ file: Int32) throws(ConfigurationProblems) -> mode_t {
+    private func checkedStatus(_ file: Int32) throws(ConfigurationProblems) -> stat {
         var status = stat()
         guard unsafe fstat(file, &status) == 0 else {
             throw problem("can not be read: \(unsafe String(cString: strerror(errno)))")
@@ -65,12 +65,13 @@ package struct ConfigurationFile: Equatable, Sendable {
         guard status.st_mode & 0o022 == 0 else {
             throw problem("may be written by others: chmod go-w")
         }
-        guard status.st_size <= ConfigurationFile.largestSize else { throw problem("is larger than 1 MiB") }
-        return status.st_mode
+        guard status.st_size <= ConfigurationFile.largestSize else { throw problem("is larger than 4 MiB") }
+        return status
     }
 
-    private func contents(_ file: Int32) throws(ConfigurationProblems) -> [UInt8] {
-        var text = [UInt8](repeating: 0, count: ConfigurationFile.largestSize + 1)
+    /// Reads `size` bytes; a file that grows meanwhile is read as far as it went before.
+    private func contents(_ file: Int32, size: Int) throws(ConfigurationProblems) -> [UInt8] {
+        var text = [UInt8](repeating: 0, count: size)
         var count = 0
         while count < text.count {
             let got = unsafe text.withUnsafeMutableBytes { buffer in
