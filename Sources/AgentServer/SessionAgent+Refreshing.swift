@@ -54,6 +54,7 @@ extension SessionAgent {
             sessions[name]?.session.attemptInFlight == step.attempt
         else {
             pacing[issuer]?.withdrawn(by: name)
+            forgetDeparted(name)
             return
         }
         admitted[name] = (step.attempt, issuer)
@@ -162,7 +163,7 @@ extension SessionAgent {
         attemptEnded(attempt, outcome.failure, for: name)
         count(outcome, for: name)
         let jitter = ports.chance()
-        guard sessions[name] != nil else { return discardUnclaimed(outcome) }
+        guard sessions[name] != nil else { return keepForRecord(name, outcome, of: attempt) }
         apply(name) { session, moment in
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
         }
@@ -175,14 +176,6 @@ extension SessionAgent {
         }
         sessions[name]?.counts.failures[failure.kind, default: 0] += 1
         log(.debug, "refresh failed", name, ["class": "\(failure.kind.rawValue)"])
-    }
-
-    /// The session was taken out of the configuration meanwhile: its record on disk still says what was sent.
-    private func discardUnclaimed(_ outcome: RefreshOutcome) {
-        guard case .granted(let tokens) = outcome else { return }
-        for secret in [tokens.accessToken, tokens.idToken, tokens.refreshToken].compactMap(\.self) {
-            erase(secret)
-        }
     }
 
     func release(_ snapshot: SessionSnapshot, answered: Bool, for name: SessionName) {

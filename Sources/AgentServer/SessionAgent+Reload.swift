@@ -51,6 +51,8 @@ extension SessionAgent {
     }
 
     /// The session is no longer configured: its record stays, nothing of it is served.
+    ///
+    /// What a refresh under way will bring belongs into that record: see ``keepForRecord(_:_:jitter:)``.
     private func drop(_ name: SessionName) {
         for (number, login) in logins where login.session == name { cancelLogin(number) }
         for (waiter, call) in calls where call.session == name {
@@ -58,10 +60,38 @@ extension SessionAgent {
             answer(unknown(name), to: call)
         }
         for connection in sessions[name]?.logouts ?? [] { connection.answer(Answer(unknown(name))) }
-        let held = sessions[name]?.session.snapshot(at: ports.timekeeper.moment)?.secrets ?? []
+        if let session = sessions[name]?.session {
+            if session.awaitsAnswer { departing[name] = session } else { eraseSecrets(of: session) }
+        }
         sessions[name] = nil
-        for secret in held { erase(secret) }
         planWake(name)
+    }
+
+    /// The refresh of a session that has left is answered: its record gets what came, for the day it returns.
+    func keepForRecord(_ name: SessionName, _ outcome: RefreshOutcome, of attempt: AttemptNumber) {
+        guard var session = departing.removeValue(forKey: name) else { return }
+        for effect in session.refreshFinished(attempt, outcome, jitter: 0, at: ports.timekeeper.moment) {
+            switch effect {
+            case .commit(_, let snapshot):
+                onStoreThread {
+                    _ = $0.commit(name, snapshot)
+                } then: { _, _ in
+                }
+                for secret in snapshot.secrets { erase(secret) }
+            case .release(_, let snapshot, let answered): release(snapshot, answered: answered, for: name)
+            default: continue
+            }
+        }
+        eraseSecrets(of: session)
+    }
+
+    /// The refresh of a session that has left will not be sent after all.
+    func forgetDeparted(_ name: SessionName) {
+        if let session = departing.removeValue(forKey: name) { eraseSecrets(of: session) }
+    }
+
+    private func eraseSecrets(of session: Session) {
+        for secret in session.snapshot(at: ports.timekeeper.moment)?.secrets ?? [] { erase(secret) }
     }
 
     private func restore(_ names: [SessionName]) async {

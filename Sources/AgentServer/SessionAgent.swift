@@ -41,6 +41,8 @@ package actor SessionAgent {
     var calls: [WaiterID: TokenCall] = [:]
     var logins: [LoginNumber: LoginConversation] = [:]
     var subscribers: [ObjectIdentifier: Subscriber] = [:]
+    /// Sessions taken out of the configuration while a refresh of theirs was under way.
+    var departing: [SessionName: Session] = [:]
     /// Attempts that wait until their issuer can bear them, and those that have been let in.
     var held: [SessionName: AttemptStep] = [:]
     var admitted: [SessionName: (attempt: AttemptNumber, issuer: String)] = [:]

@@ -88,6 +88,8 @@ package struct Session: Sendable {
 
     /// The attempt under way, whichever step it is at.
     package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
+    /// The refresh request is out, or about to be, and its answer is not here.
+    package var awaitsAnswer: Bool { currentAttempt?.phase == .sending }
 
     mutating func nextAttempt() -> AttemptNumber {
         attempts += 1

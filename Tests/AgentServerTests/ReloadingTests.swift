@@ -36,6 +36,28 @@ struct ReloadingTests {
         await agent.stop()
     }
 
+    @Test func `what a refresh brings a session that has left is there when it returns`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(lifetime: .seconds(100))
+        agent.time.advance(by: .seconds(90))
+        await agent.runtime.agent.timeReached()
+        let refresh = await agent.serving.nextRefresh()
+        let peer = try agent.peer()
+        agent.configuration.change { $0.sessions[AgentHarness.work] = nil }
+        _ = try await peer.exchange("POST", "/v1/reload")
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 404)
+        let record = agent.store.disk.records[AgentHarness.work]
+        refresh.answer(.granted(try agent.granted("token-2")))
+        _ = try await Polling.until { agent.store.disk.records[AgentHarness.work] != record }
+        agent.configuration.change { configuration in
+            configuration.sessions[AgentHarness.work] = configuration.sessions[AgentHarness.home]
+        }
+        _ = try await peer.exchange("POST", "/v1/reload")
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-2"))
+        #expect(agent.store.disk.impossibleCalls.isEmpty)
+        await agent.stop()
+    }
+
     @Test func `a configuration with an error leaves the old one in force`() async throws {
         let agent = try await AgentHarness()
         agent.configuration.fail(
