@@ -7,7 +7,7 @@ import Synchronization
 import TokenCore
 
 /// The agent's end of the socket to the process that runs commands for it.
-package final class CommandRunnerClient: CommandRunning {
+package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     private let channel: any Channel
     private let replies: NIOLoopBound<ReplyHandler>
     private let lastNumber = Atomic<UInt64>(0)
@@ -52,6 +52,18 @@ package final class CommandRunnerClient: CommandRunning {
         guard frame.count <= CommandLimits.frame else {
             throw CommandFailure(message: "the command line of \(command.first ?? "") is too long")
         }
+        return try await exchange(number, frame)
+    }
+
+    package func examine(_ process: Int32, digests: Bool) async throws(CommandFailure) -> PeerFacts {
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        let query = ProcessQuery(number: number, process: process, wantsDigests: digests)
+        let result = try await exchange(number, query.frame)
+        guard let facts = PeerFacts(encoded: result.standardOutput) else { throw .runnerEnded }
+        return facts
+    }
+
+    private func exchange(_ number: UInt64, _ frame: [UInt8]) async throws(CommandFailure) -> CommandResult {
         let reply = channel.eventLoop.makePromise(of: Result<CommandResult, CommandFailure>.self)
         channel.eventLoop.execute { [channel, replies] in
             replies.value.expect(number, reply)

@@ -18,6 +18,7 @@ package final class CommandRunnerProcess: Sendable {
     /// Serialises whole frames.
     private let writing = Mutex(())
     private let places = CountingGate(CommandLimits.concurrentCommands)
+    private let examination = ProcessExamination()
 
     /// Serves the agent at the other end of `socket`; programs inherit `environment`.
     package init(socket: Int32, environment: [String: String]) {
@@ -37,16 +38,39 @@ package final class CommandRunnerProcess: Sendable {
 
     /// Serves until the agent is gone, then stops what still runs.
     package func serve() {
-        while let payload = readFrame(), let request = CommandRequest(payload: payload) {
-            places.enter()
-            startThread { [self] in
-                run(request)
-                places.leave()
+        while let payload = readFrame() {
+            if let query = ProcessQuery(payload: payload) {
+                answer(query)
+            } else if let request = CommandRequest(payload: payload) {
+                places.enter()
+                startThread { [self] in
+                    run(request)
+                    places.leave()
+                }
+            } else {
+                break
             }
         }
         running.withLock { groups in
             for group in groups { kill(-group, SIGTERM) }
         }
+    }
+
+    /// Answers at once what takes microseconds; a question must not wait until eight slow programs have ended.
+    private func answer(_ query: ProcessQuery) {
+        guard query.wantsDigests else { return examine(query) }
+        startThread { [self] in examine(query) }
+    }
+
+    private func examine(_ query: ProcessQuery) {
+        let outcome: Result<CommandResult, CommandFailure>
+        if let facts = examination.facts(of: query.process, digests: query.wantsDigests) {
+            outcome = .success(CommandResult(status: 0, standardOutput: facts.encoded))
+        } else {
+            outcome = .failure(CommandFailure(message: "there is no process \(query.process)"))
+        }
+        let reply = CommandReply(number: query.number, outcome: outcome).frame
+        writing.withLock { _ in writeAll(reply) }
     }
 
     private func run(_ request: CommandRequest) {

@@ -75,3 +75,6 @@ int hardening_landlock_allow(int ruleset, const char *path, uint64_t rights, uin
 
 /// Puts the rules in force for the calling thread and all it starts, for good; returns 0, or -1 with errno.
 int hardening_landlock_enforce(int ruleset);
+
+/// Reads the open file `file` to its end and answers its SHA-256; returns 0, or -1 with errno.
+int hardening_digest_file(int file, uint8_t digest[32]);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import Glibc
+import Synchronization
+
+/// SHA-256 of executables, each read once for each state of its file.
+final class DigestCache: Sendable {
+    /// More than anybody names in rules; then the cache starts anew.
+    private static let capacity = 256
+
+    private let known = Mutex<[FileIdentity: String]>([:])
+
+    /// The digest of the open file `descriptor`, which is closed, in hexadecimal digits; `nil` if it can not be read.
+    func digest(of file: FileIdentity, opening descriptor: @autoclosure () -> Int32?) -> String? {
+        if let digest = known.withLock({ $0[file] }) { return digest }
+        guard let descriptor = descriptor() else { return nil }
+        defer { close(descriptor) }
+        guard let digest = DigestCache.digest(descriptor) else { return nil }
+        known.withLock { known in
+            if known.count >= DigestCache.capacity { known = [:] }
+            known[file] = digest
+        }
+        return digest
+    }
+
+    private static func digest(_ descriptor: Int32) -> String? {
+        var digest = [UInt8](repeating: 0, count: 32)
+        guard unsafe hardening_digest_file(descriptor, &digest) == 0 else { return nil }
+        return digest.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// Which file a path leads to, and in which state.
+struct FileIdentity: Hashable, Sendable {
+    private let device: dev_t
+    private let inode: ino_t
+    private let size: off_t
+    private let modified: [Int]
+
+    /// Looks at `path`, which is relative to the directory `directory` unless it begins with `/`.
+    init?(at path: String, in directory: Int32 = AT_FDCWD) {
+        var status = stat()
+        guard unsafe fstatat(directory, path, &status, 0) == 0 else { return nil }
+        device = status.st_dev
+        inode = status.st_ino
+        size = status.st_size
+        modified = [
+            status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec,
+        ]
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+/// Builds the payload of a frame.
+struct ByteWriter {
+    var bytes: [UInt8] = []
+
+    mutating func append(_ value: some FixedWidthInteger) {
+        for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
+        }
+    }
+
+    mutating func append(_ text: String) {
+        append(UInt32(clamping: text.utf8.count))
+        bytes += Array(text.utf8)
+    }
+
+    var framed: [UInt8] {
+        var frame = ByteWriter()
+        frame.append(UInt32(clamping: bytes.count))
+        return frame.bytes + bytes
+    }
+}
+
+/// Takes a payload apart; answers `nil` where it is too short.
+struct ByteReader {
+    private let bytes: [UInt8]
+    private var index = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    var isAtEnd: Bool { index == bytes.count }
+
+    var rest: [UInt8] { Array(bytes[index...]) }
+
+    mutating func integer<Value: FixedWidthInteger>() -> Value? {
+        let count = Value.bitWidth / 8
+        guard bytes.count - index >= count else { return nil }
+        let value = bytes[index..<index + count].reduce(Value(0)) {
+            ($0 << 8) | Value(truncatingIfNeeded: $1)
+        }
+        index += count
+        return value
+    }
+
+    mutating func string() -> String? {
+        guard let count: UInt32 = integer(), bytes.count - index >= Int(count) else { return nil }
+        defer { index += Int(count) }
+        let text = bytes[index..<index + Int(count)]
+        guard !text.contains(0) else { return nil }
+        return String(validating: text, as: UTF8.self)
+    }
+}

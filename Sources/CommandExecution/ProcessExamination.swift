@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TokenCore
+
+/// Finds out which program a process runs and for whom it asks.
+///
+/// `tokenctl` asks for the program that started it: `git` runs it, perhaps through a shell, and is who wants the token.
+/// It also keeps other processes from looking at it, so that where this process is not root's it is known by its
+/// name only. Whoever can start programs as this user can start an allowed one, so this tells honest programs apart.
+struct ProcessExamination: Sendable {
+    /// How far above `tokenctl` to look: `git` runs `git remote-https`, which runs a shell, which runs `tokenctl`.
+    private static let generations = 4
+
+    private let digests = DigestCache()
+    private let client: String
+
+    /// Knows `tokenctl` as the program of that name beside this one.
+    init() {
+        var own = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe readlink("/proc/self/exe", &own, own.count)
+        let path = own.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
+        client =
+            String(decoding: path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
+            + "/tokenctl"
+    }
+
+    /// The facts about `process`; `nil` when there is none of that number.
+    func facts(of process: pid_t, digests wantsDigests: Bool) -> PeerFacts? {
+        guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
+        var programs = program(directory, wantsDigests).map { [$0] } ?? []
+        if isClient(directory, status) { programs += ancestors(of: process, wantsDigests) }
+        return PeerFacts(
+            programs: programs,
+            unit: directory.unit,
+            startedAt: Instant(
+                nanoseconds: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK))))
+            ),
+            hasDigests: wantsDigests
+        )
+    }
+
+    private func isClient(_ directory: borrowing ProcessDirectory, _ status: ProcessDirectory.Status) -> Bool
+    {
+        if let executable = directory.executable { return executable.file == FileIdentity(at: client) }
+        return directory.hidesExecutable && status.name == "tokenctl"
+    }
+
+    /// The programs above `process`, the nearest first.
+    private func ancestors(of process: pid_t, _ wantsDigests: Bool) -> [PeerFacts.Program] {
+        var found: [PeerFacts.Program] = []
+        var child = process
+        for _ in 0..<Self.generations {
+            guard let parent = ProcessDirectory(child)?.status?.parent, parent > 1,
+                let directory = ProcessDirectory(parent)
+            else { break }
+            let program = program(directory, wantsDigests)
+            // A parent that ends leaves its children to another: still the parent, it is the one looked at.
+            guard ProcessDirectory(child)?.status?.parent == parent else { break }
+            if let program { found.append(program) }
+            child = parent
+        }
+        return found
+    }
+
+    private func program(_ directory: borrowing ProcessDirectory, _ wantsDigest: Bool) -> PeerFacts.Program? {
+        guard let executable = directory.executable else { return nil }
+        let digest =
+            wantsDigest ? digests.digest(of: executable.file, opening: directory.openExecutable()) : nil
+        return PeerFacts.Program(executable: executable.path, digest: digest)
+    }
+}

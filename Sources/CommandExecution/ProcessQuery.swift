@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// A question about a process, as it travels to the runner process, which is not shut in as the agent is.
+///
+/// On the wire: like a ``CommandRequest`` without arguments and environment, then the process identifier (4) and 1
+/// if digests are wanted, else 0 (1).
+package struct ProcessQuery: Equatable, Sendable {
+    package var number: UInt64
+    package var process: Int32
+    package var wantsDigests: Bool
+
+    package init(number: UInt64, process: Int32, wantsDigests: Bool) {
+        self.number = number
+        self.process = process
+        self.wantsDigests = wantsDigests
+    }
+
+    package var frame: [UInt8] {
+        var payload = ByteWriter()
+        payload.append(number)
+        payload.append(UInt32(0))
+        payload.append(UInt16(0))
+        payload.append(UInt16(0))
+        payload.append(UInt32(bitPattern: process))
+        payload.append(UInt8(wantsDigests ? 1 : 0))
+        return payload.framed
+    }
+
+    /// Reads the payload of a frame; `nil` when it is not such a question.
+    package init?(payload: [UInt8]) {
+        var reader = ByteReader(payload)
+        guard let number: UInt64 = reader.integer(), let limit: UInt32 = reader.integer(), limit == 0,
+            let argumentCount: UInt16 = reader.integer(), argumentCount == 0,
+            let entryCount: UInt16 = reader.integer(), entryCount == 0,
+            let process: UInt32 = reader.integer(), let digests: UInt8 = reader.integer(), reader.isAtEnd
+        else { return nil }
+        self.init(number: number, process: Int32(bitPattern: process), wantsDigests: digests != 0)
+    }
+}
+
+extension PeerFacts {
+    /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), whether there are digests (1), unit,
+    /// then path and digest of each program, every string after its length; what is not known is empty.
+    package var encoded: [UInt8] {
+        var writer = ByteWriter()
+        writer.append(startedAt.nanoseconds)
+        writer.append(UInt8(hasDigests ? 1 : 0))
+        writer.append(unit ?? "")
+        for program in programs {
+            writer.append(program.executable)
+            writer.append(program.digest ?? "")
+        }
+        return writer.bytes
+    }
+
+    package init?(encoded bytes: [UInt8]) {
+        var reader = ByteReader(bytes)
+        guard let start: Int64 = reader.integer(), let digests: UInt8 = reader.integer(),
+            let unit = reader.string()
+        else { return nil }
+        self.init(
+            programs: [],
+            unit: unit.isEmpty ? nil : unit,
+            startedAt: Instant(nanoseconds: start),
+            hasDigests: digests != 0
+        )
+        while !reader.isAtEnd {
+            guard let executable = reader.string(), let digest = reader.string() else { return nil }
+            programs.append(Program(executable: executable, digest: digest.isEmpty ? nil : digest))
+        }
+    }
+}

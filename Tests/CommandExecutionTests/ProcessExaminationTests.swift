@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import CommandExecution
+
+struct ProcessExaminationTests {
+    private let examination = ProcessExamination()
+
+    @Test func `a process is known by its program and its start`() throws {
+        let facts = try #require(examination.facts(of: getpid(), digests: false))
+        var own = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &own, own.count)
+        let path = String(decoding: own.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        #expect(facts.programs == [PeerFacts.Program(executable: path)])
+        var now = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &now)
+        #expect(facts.startedAt > .seconds(0) && facts.startedAt < .seconds(Int64(now.tv_sec) + 1))
+    }
+
+    @Test func `a program has the digest of its file`() async throws {
+        let sleeping = try Program(["sleep", "600"], environment: ["PATH": "/usr/bin:/bin"])
+        let facts = try await Polling.value {
+            let facts = examination.facts(of: sleeping.pid, digests: true)
+            return facts?.programs.first?.executable.hasSuffix("/sleep") == true ? facts : nil
+        }
+        let program = try #require(facts?.programs.first)
+        let told = try await Program.run(
+            ["sha256sum", program.executable],
+            environment: ["PATH": "/usr/bin:/bin"]
+        )
+        #expect(told.standardOutput.split(separator: " ").first.map(String.init) == program.digest)
+        sleeping.signal(.kill)
+    }
+
+    @Test func `tokenctl asks for the program that started it`() async throws {
+        let directory = try TemporaryDirectory()
+        // The client waits for an agent that never answers.
+        let agent = try ScriptedAgent(.hang)
+        let shell = try Program(
+            ["sh", "-c", "\"$0\" list --socket \"$1\" & echo $!; wait", BuiltPrograms.client, agent.socket],
+            environment: ["PATH": "/usr/bin:/bin", "TOKENAGENT_AUTOSTART": "0", "HOME": directory.path]
+        )
+        let number = try await Polling.value { pid_t(shell.standardOutput.filter(\.isNumber)) }
+        let client = try #require(number)
+        let facts = try await Polling.value {
+            let facts = examination.facts(of: client, digests: false)
+            return facts?.programs.contains { $0.executable == BuiltPrograms.client } == true ? facts : nil
+        }
+        let found = try #require(facts)
+        let shells = try #require(examination.facts(of: shell.pid, digests: false)?.programs.first)
+        #expect(found.programs.dropFirst().first == shells)
+        // A shell does not ask for anybody.
+        #expect(examination.facts(of: shell.pid, digests: false)?.programs.count == 1)
+        kill(client, SIGKILL)
+        shell.signal(.kill)
+    }
+
+    @Test func `a program that is no longer at its path is not known by it`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("snooze")
+        let copied = try await Program.run(
+            ["cp", "/bin/sleep", path],
+            environment: ["PATH": "/usr/bin:/bin"]
+        )
+        #expect(copied.status == 0)
+        let program = try Program([path, "600"], environment: [:])
+        #expect(
+            try await Polling.until {
+                examination.facts(of: program.pid, digests: false)?.programs.first?.executable == path
+            }
+        )
+        unlink(path)
+        #expect(examination.facts(of: program.pid, digests: false)?.programs.isEmpty == true)
+        try directory.write("another", to: "snooze")
+        #expect(examination.facts(of: program.pid, digests: false)?.programs.isEmpty == true)
+        program.signal(.kill)
+    }
+
+    @Test func `there is nothing to know about nobody`() {
+        #expect(examination.facts(of: 4_194_304 + 1, digests: false) == nil)
+    }
+
+    @Test(arguments: [
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),
+        ("0::/user.slice/user-1000.slice/session-2.scope\n", "session-2.scope"),
+        ("0::/system.slice/cron.service\n", "cron.service"),
+        ("0::/\n", nil),
+        ("1:name=systemd:/system.slice/cron.service\n0::/\n", "cron.service"),
+        ("9:memory:/x.service\n1:name=systemd:/\n0::/\n", nil),
+        ("0::/system.slice/a:b.service\n", "a:b.service"),
+        ("", nil),
+    ])
+    func `the unit is the innermost of the control group`(text: String, unit: String?) {
+        #expect(SystemdUnit.name(inGroups: text) == unit)
+    }
+
+    @Test func `a name may hold anything`() {
+        let text = "12 (a) R (b)) S 7 12 12 0 -1 4194368 17 0 0 0 0 0 0 0 20 0 1 0 1215309 2400256\n"
+        let status = ProcessDirectory.Status(text)
+        #expect(status == ProcessDirectory.Status(name: "a) R (b)", parent: 7, startTicks: 1_215_309))
+        #expect(ProcessDirectory.Status("12 (a) S 7") == nil)
+        #expect(ProcessDirectory.Status("") == nil)
+    }
+
+    @Test func `questions and facts travel unchanged`() throws {
+        let query = ProcessQuery(number: 7, process: 4711, wantsDigests: true)
+        #expect(ProcessQuery(payload: Array(query.frame.dropFirst(4))) == query)
+        #expect(CommandRequest(payload: Array(query.frame.dropFirst(4))) == nil)
+        let command = CommandRequest(number: 1, command: ["x"], environment: [:], timeLimit: .seconds(1))
+        #expect(ProcessQuery(payload: Array(command.frame.dropFirst(4))) == nil)
+        let facts = PeerFacts(
+            programs: [.init(executable: "/a", digest: "00"), .init(executable: "/b")],
+            unit: "u.service",
+            startedAt: .seconds(3),
+            hasDigests: true
+        )
+        #expect(PeerFacts(encoded: facts.encoded) == facts)
+        #expect(PeerFacts(encoded: Array(facts.encoded.dropLast())) == nil)
+    }
+}
