@@ -45,6 +45,7 @@ extension Connection {
     private func begin(_ request: HTTPRequest) {
         state = .answering
         idleRounds = 0
+        hasHadRequest = true
         writer = AnswerWriter(
             keepsAlive: request.head.keepsAlive,
             isHTTP11: request.head.isHTTP11,

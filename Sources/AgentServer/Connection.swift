@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NIOCore
 
 /// One peer's connection: cuts bytes into requests, answers them in order, and bounds what the peer can use.
@@ -30,6 +31,8 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     var idleRounds = 0
     /// Orders connections by their last request.
     var lastUse: UInt64 = 0
+    var admittedAt = ContinuousClock.now
+    var hasHadRequest = false
     /// What the agent owes the peer beyond the present turn of the loop.
     var awaited: AwaitedAnswer?
     /// Tells ``ConnectionRegister`` that a request came in.
@@ -65,6 +68,34 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     /// Closes at once, whatever is under way.
     func close() {
         context?.close(promise: nil)
+    }
+
+    /// Part of a request has been read, and the rest is not here.
+    var hasPartOfRequest: Bool { state == .reading && (input.readableBytes > 0 || parser.isInsideRequest) }
+
+    /// Closes unless there are bytes that nobody has read; the peer can send no more either way.
+    ///
+    /// A request that comes too late is refused by the kernel at the peer's end, instead of being taken and lost.
+    /// - Returns: whether it is closed.
+    @discardableResult
+    func closeUnlessAsked() -> Bool {
+        guard let context else { return true }
+        if state == .reading, hasUnreadBytes(stopping: false) || hasUnreadBytes(stopping: true) {
+            return false
+        }
+        context.close(promise: nil)
+        return true
+    }
+
+    private func hasUnreadBytes(stopping: Bool) -> Bool {
+        let answer = try? context?.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { descriptor in
+            if stopping { _ = shutdown(descriptor, CInt(SHUT_RD)) }
+            var byte: UInt8 = 0
+            return unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) > 0
+        }
+        return answer ?? false
     }
 }
 

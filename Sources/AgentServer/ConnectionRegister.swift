@@ -2,10 +2,11 @@
 
 import Glibc
 
-/// All open connections; makes room when one peer, or all together, hold too many.
+/// All open connections; makes room when one process, or all together, hold too many.
 ///
-/// Only connections without a request are closed for that, the longest unused first, so a flood of idle ones
-/// costs its own sender and nobody else.
+/// Only connections without a request are closed for that, the longest unused first, so a flood of idle ones costs its
+/// own sender and nobody else. A peer that has just connected gets a moment to send its first request, and one whose
+/// request is here already, read or not, is never closed: an empty answer means that there was no room at all.
 ///
 /// Confined to the event loop.
 final class ConnectionRegister {
@@ -16,6 +17,8 @@ final class ConnectionRegister {
         var overall: Int
         /// Rounds of housekeeping after which an unused connection is closed: between 5 and 5½ minutes.
         var idleRounds = 11
+        /// A connection that has had no request is new for this long: as long as a request may take.
+        var newness = Duration.seconds(5)
 
         /// Leaves a quarter of the descriptors, at least 32, to everything that is no connection.
         init(descriptors: Int) {
@@ -34,12 +37,14 @@ final class ConnectionRegister {
     }
 
     private let limits: Limits
+    private let now: () -> ContinuousClock.Instant
     private var connections: [ObjectIdentifier: Connection] = [:]
     private var byProcess: [pid_t: Set<ObjectIdentifier>] = [:]
     private var uses: UInt64 = 0
 
-    init(limits: Limits) {
+    init(limits: Limits, now: @escaping () -> ContinuousClock.Instant = { .now }) {
         self.limits = limits
+        self.now = now
     }
 
     var count: Int { connections.count }
@@ -48,14 +53,13 @@ final class ConnectionRegister {
     func admit(_ connection: Connection) -> Bool {
         let process = connection.peer.processID
         if byProcess[process]?.count ?? 0 >= limits.perProcess {
-            closeOldest(among: byProcess[process] ?? [])
+            closeOldest(among: byProcess[process] ?? [], .unused)
         }
-        if connections.count >= limits.overall {
-            guard closeOldest(among: connections.keys) else { return false }
-        }
+        guard connections.count < limits.overall || makeRoom() else { return false }
         let id = ObjectIdentifier(connection)
         connections[id] = connection
         byProcess[process, default: []].insert(id)
+        connection.admittedAt = now()
         touch(connection)
         return true
     }
@@ -78,26 +82,73 @@ final class ConnectionRegister {
     func closeUnused() {
         for connection in connections.values where connection.isIdle {
             connection.idleRounds += 1
-            if connection.idleRounds >= limits.idleRounds { connection.close() }
+            if connection.idleRounds >= limits.idleRounds { connection.closeUnlessAsked() }
         }
     }
 
-    func closeAll() {
-        for connection in connections.values { connection.close() }
+    func closeAll(where isMeant: (Connection) -> Bool = { _ in true }) {
+        for connection in connections.values where isMeant(connection) { connection.close() }
     }
 
     /// Closes those without a request, so that only answers under way keep a stopping agent.
     func closeIdle() {
-        for connection in connections.values where connection.isIdle { connection.close() }
+        for connection in connections.values where connection.isIdle { connection.closeUnlessAsked() }
+    }
+
+    /// Which idle connections may be closed for others.
+    private enum Choice {
+        /// Not those that are new, nor those that are in the middle of a request.
+        case unused
+        case new
+        case unfinished
+    }
+
+    /// Looks at no more connections than this that turn out to have a request.
+    private static let mostAttempts = 8
+
+    /// Closes one connection so that there is room for another.
+    ///
+    /// Where all idle ones are new, or in the middle of a request, the process that holds the most has to give: a
+    /// flood pays for itself.
+    private func makeRoom() -> Bool {
+        if closeOldest(among: connections.keys, .unused) { return true }
+        let greediest = byProcess.max { $0.value.count < $1.value.count }?.value ?? []
+        return closeOldest(among: greediest, .new) || closeOldest(among: greediest, .unfinished)
+            || closeOldest(among: connections.keys, .new)
     }
 
     @discardableResult
-    private func closeOldest(among ids: some Sequence<ObjectIdentifier>) -> Bool {
-        let oldest =
-            ids.lazy.compactMap { self.connections[$0] }.filter(\.isIdle).min { $0.lastUse < $1.lastUse }
-        guard let oldest else { return false }
-        remove(oldest)
-        oldest.close()
-        return true
+    private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choice: Choice) -> Bool {
+        let start = now() - limits.newness
+        var candidates = ids.compactMap { connections[$0] }.filter { isChoice($0, choice, newSince: start) }
+        for _ in 0..<Self.mostAttempts {
+            guard let place = candidates.indices.min(by: { candidates[$0].lastUse < candidates[$1].lastUse })
+            else {
+                return false
+            }
+            let oldest = candidates[place]
+            if oldest.closeUnlessAsked() {
+                remove(oldest)
+                return true
+            }
+            candidates.swapAt(place, candidates.count - 1)
+            candidates.removeLast()
+        }
+        return false
+    }
+
+    private func isChoice(
+        _ connection: Connection,
+        _ choice: Choice,
+        newSince start: ContinuousClock.Instant
+    ) -> Bool {
+        guard connection.isIdle else { return false }
+        switch choice {
+        case .unused:
+            return !connection.hasPartOfRequest
+                && (connection.hasHadRequest || connection.admittedAt <= start)
+        case .new: return !connection.hasPartOfRequest
+        case .unfinished: return true
+        }
     }
 }

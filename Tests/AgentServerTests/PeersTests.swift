@@ -46,6 +46,16 @@ struct PeersTests {
         await agent.stop()
     }
 
+    @Test func `a burst of two thousand peers of one process is answered to the last`() async throws {
+        let agent = try await AgentHarness()
+        let request = SocketPeer.request("GET", "/v1")
+        // All connect before the first of them asks.
+        let peers = try (0..<2_000).map { _ in try agent.peer() }
+        for peer in peers { try peer.send(request) }
+        for peer in peers { #expect(try await peer.answer().status == 200) }
+        await agent.stop()
+    }
+
     @Test func `peers that die at any moment leave no descriptor behind`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
@@ -107,14 +117,15 @@ struct PeersTests {
             let late = try agent.peer()
             let before = PeersTests.processorTime
             try await Task.sleep(for: .seconds(1))
-            precondition(PeersTests.processorTime - before < .milliseconds(100))
+            // A loop that spins takes all of the second.
+            precondition(PeersTests.processorTime - before < .milliseconds(500))
             let served = try await kept.exchange("GET", "/v1").status
             precondition(served == 200)
             for descriptor in spare { close(descriptor) }
             let start = ContinuousClock.now
             let recovered = try await late.exchange("GET", "/v1").status
             precondition(recovered == 200)
-            precondition(ContinuousClock.now - start < .seconds(1))
+            precondition(ContinuousClock.now - start < .seconds(5))
             exit(0)
         }
     }
