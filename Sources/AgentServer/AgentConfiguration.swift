@@ -5,9 +5,26 @@ import TokenCore
 /// What of the configuration the agent itself needs.
 package struct AgentConfiguration: Equatable, Sendable {
     package var sessions: [SessionName: SessionSettings]
+    package var sockets: [RestrictedSocket]
+    /// The administrator may connect to the socket of another user's agent.
+    package var allowsRoot: Bool
+    /// Each token given out is written down.
+    package var keepsAudit: Bool
+    /// Asks a person whether a peer may have a token; empty: nobody can be asked.
+    package var confirmCommand: [String]
 
-    package init(sessions: [SessionName: SessionSettings]) {
+    package init(
+        sessions: [SessionName: SessionSettings],
+        sockets: [RestrictedSocket] = [],
+        allowsRoot: Bool = false,
+        keepsAudit: Bool = true,
+        confirmCommand: [String] = []
+    ) {
         self.sessions = sessions
+        self.sockets = sockets
+        self.allowsRoot = allowsRoot
+        self.keepsAudit = keepsAudit
+        self.confirmCommand = confirmCommand
     }
 }
 
@@ -26,6 +43,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var endCodes: Set<String>
     /// Prints the password for ``SilentLogin/command``; empty when there is none.
     package var reauthCommand: [String]
+    /// Peers that may see the session; empty: all that may connect.
+    package var rules: [AllowRule]
 
     package init(
         policy: SessionPolicy,
@@ -34,7 +53,8 @@ package struct SessionSettings: Equatable, Sendable {
         fingerprint: String,
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
-        reauthCommand: [String] = []
+        reauthCommand: [String] = [],
+        rules: [AllowRule] = []
     ) {
         self.policy = policy
         self.kind = kind
@@ -43,5 +63,6 @@ package struct SessionSettings: Equatable, Sendable {
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
         self.reauthCommand = reauthCommand
+        self.rules = rules
     }
 }

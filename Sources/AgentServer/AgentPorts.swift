@@ -11,6 +11,8 @@ package struct AgentPorts: Sendable {
     package var store: any StoreControlling
     package var vault: Vault
     package var commands: any CommandRunning
+    /// `nil`: nothing can be found out about peers, so rules that ask for something hold for none.
+    package var processes: (any ProcessExamining)?
     package var configuration: any ConfigurationProviding
     package var diagnostics: any DiagnosticsProviding
     package var observer: any EventObserving
@@ -24,6 +26,7 @@ package struct AgentPorts: Sendable {
         store: any StoreControlling,
         vault: Vault,
         commands: any CommandRunning,
+        processes: (any ProcessExamining)? = nil,
         configuration: any ConfigurationProviding,
         diagnostics: any DiagnosticsProviding,
         observer: any EventObserving,
@@ -35,6 +38,7 @@ package struct AgentPorts: Sendable {
         self.store = store
         self.vault = vault
         self.commands = commands
+        self.processes = processes
         self.configuration = configuration
         self.diagnostics = diagnostics
         self.observer = observer

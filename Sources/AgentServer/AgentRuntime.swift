@@ -8,7 +8,7 @@ package final class AgentRuntime: Sendable {
     package let agent: SessionAgent
     private let group: MultiThreadedEventLoopGroup
     private let pool: NIOThreadPool
-    private let listener: SocketListener
+    private let listeners: SocketListeners
     private let ports: AgentPorts
     private let stopRequests: AsyncStream<Void>
     private let stopRequest: AsyncStream<Void>.Continuation
@@ -23,6 +23,7 @@ package final class AgentRuntime: Sendable {
         configuration: AgentConfiguration,
         ports: AgentPorts,
         identity: AgentIdentity,
+        auditFile: AuditFile? = nil,
         group: MultiThreadedEventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     ) {
         self.ports = ports
@@ -39,21 +40,17 @@ package final class AgentRuntime: Sendable {
             identity: identity,
             eventLoop: loop,
             pool: pool,
+            auditFile: auditFile,
             onShutdownRequest: { continuation.yield() }
         )
-        listener = SocketListener(
-            eventLoop: loop,
-            agent: agent,
-            limits: RequestLimits(),
-            logger: ports.logger,
-            register: ConnectionRegister(limits: .ofThisProcess)
-        )
+        listeners = SocketListeners(eventLoop: loop, agent: agent, logger: ports.logger)
     }
 
     /// Loads the sessions and begins to serve.
     package func start(on socket: ListeningSocket) async throws {
         await agent.begin()
-        try await listener.start(on: socket).get()
+        try await listeners.start(on: socket).get()
+        await agent.followConfiguration { [listeners] in listeners.adopt($0) }
         await watchRoutes()
         group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) {
             [weak self] _ in self?.housekeepOnLoop()
@@ -75,7 +72,7 @@ package final class AgentRuntime: Sendable {
 
     private func housekeepOnLoop() {
         agent.assumeIsolated { $0.housekeep() }
-        if !listener.housekeep() { stopRequest.yield() }
+        if !listeners.housekeep() { stopRequest.yield() }
     }
 
     /// Waits until somebody asks the agent to stop, over the socket or by ``requestStop()``.
@@ -90,11 +87,11 @@ package final class AgentRuntime: Sendable {
 
     /// Finishes what is in flight, at most 20 s, and releases everything; the runtime can not be started again.
     package func shutdown() async {
-        let listener = listener
+        let listeners = listeners
         await agent.beginStopping()
-        try? await group.next().submit { listener.stopAccepting() }.get()
+        try? await group.next().submit { listeners.stopAccepting() }.get()
         await agent.stop()
-        try? await group.next().scheduleTask(in: Self.farewell) { listener.closeConnections() }.futureResult
+        try? await group.next().scheduleTask(in: Self.farewell) { listeners.closeConnections() }.futureResult
             .get()
         try? await group.shutdownGracefully()
         try? await pool.shutdownGracefully()

@@ -2,6 +2,7 @@
 
 import Glibc
 import NIOCore
+import TokenCore
 
 /// One peer's connection: cuts bytes into requests, answers them in order, and bounds what the peer can use.
 ///
@@ -26,6 +27,16 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
 
     /// The process at the other end.
     let peer: Peer
+    /// The `[[socket]]` it connected to; `nil`: the agent's own socket.
+    let restrictedPath: String?
+    /// When the connection was accepted, or a moment later.
+    let acceptedAt: Instant
+    /// What was found out about the peer's process; only where rules ask for it.
+    var facts: PeerFacts?
+    /// ``facts`` are all there is to know, but for digests.
+    var isExamined = false
+    /// Digests have been asked for as well.
+    var hasDigests = false
     var state = State.reading
     /// How often housekeeping found the connection without a request since its last one.
     var idleRounds = 0
@@ -54,8 +65,17 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     var isInRead = false
     var holdsRead = false
 
-    init(peer: Peer, limits: RequestLimits, agent: any RequestAnswering, shared: OutputBuffer) {
+    init(
+        peer: Peer,
+        limits: RequestLimits,
+        agent: any RequestAnswering,
+        shared: OutputBuffer,
+        restrictedPath: String? = nil,
+        acceptedAt: Instant = Instant(nanoseconds: .max)
+    ) {
         self.peer = peer
+        self.restrictedPath = restrictedPath
+        self.acceptedAt = acceptedAt
         self.limits = limits
         self.agent = agent
         self.shared = shared

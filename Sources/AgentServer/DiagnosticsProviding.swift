@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// Looks at what surrounds the agent, for `tokenctl doctor`.
 package protocol DiagnosticsProviding: Sendable {
     func checks() async -> [DiagnosticCheck]
@@ -19,8 +21,17 @@ package struct DiagnosticCheck: Equatable, Sendable {
     package var detail: String
     /// What to do about it.
     package var remedy: String?
+    /// The sessions it is about; empty: it is about the agent.
+    package var sessions: [SessionName]
 
-    package init(name: String, verdict: Verdict, detail: String, remedy: String? = nil) {
+    package init(
+        name: String,
+        verdict: Verdict,
+        detail: String,
+        remedy: String? = nil,
+        sessions: [SessionName] = []
+    ) {
+        self.sessions = sessions
         self.name = name
         self.verdict = verdict
         self.detail = detail

@@ -14,7 +14,12 @@ package struct ListeningSocket: Sendable {
     /// Where it is in the file system; `nil`: inherited, so not ours to remove or to watch.
     let path: String?
     let identity: Identity?
+    /// Whom its file lets connect.
+    private(set) var mode: mode_t = ListeningSocket.ownMode
+    private(set) var group: gid_t?
 
+    /// For our own user alone.
+    private static let ownMode: mode_t = 0o600
     /// Peers that have connected and are not accepted yet; more get `EAGAIN` from connect.
     private static let backlog: CInt = 1_024
     package static let longestPath = 107
@@ -22,26 +27,59 @@ package struct ListeningSocket: Sendable {
     /// The directory of the socket `path`.
     package static func directory(of path: String) -> String { SocketDirectory.parent(of: path) }
 
-    /// Makes the directory of the socket `path`, or makes sure that it is ours alone.
-    package static func prepareDirectory(of path: String) throws(ListenFailure) {
-        _ = try SocketDirectory(preparing: directory(of: path))
+    /// Makes the directory of the socket `path`, or makes sure that it is ours, and unless others shall reach what is
+    /// in it, ours alone.
+    package static func prepareDirectory(
+        of path: String,
+        isOpenToOthers: Bool = false
+    ) throws(ListenFailure) {
+        _ = try SocketDirectory(preparing: directory(of: path), isOpenToOthers: isOpenToOthers)
     }
 
-    /// Listens at `path`, in a directory of ours; the socket has mode 0600 from the first moment.
+    /// Makes what a process that may no longer make files needs for a socket at `path`, but for the socket.
+    package static func prepareRestricted(_ path: String) throws(ListenFailure) {
+        try prepareDirectory(of: path, isOpenToOthers: true)
+        close(try lockFile(lockPath(of: path)))
+    }
+
+    /// The file under whose lock the socket `path` is claimed.
+    package static func lockPath(of path: String) -> String { path + ".lock" }
+
+    /// Listens at `path`, in a directory of ours; there is no moment at which more than `mode` is allowed.
+    ///
+    /// The directory of a socket for our own user alone must be closed to others; that of one with another mode need
+    /// only be ours to write to.
     ///
     /// Whoever answers there already is left alone. What remains of an agent that was killed is removed; a lock
     /// file beside the socket makes sure that two agents starting at once do not remove each other's.
-    package static func bind(to path: String) throws(ListenFailure) -> ListeningSocket {
+    ///
+    /// - Parameters:
+    ///   - path: at most 107 bytes.
+    ///   - mode: permission bits of the socket's file, which the umask does not change.
+    ///   - group: whose file it shall be; `nil`: the process's group.
+    /// - Returns: the socket, listening.
+    /// - Throws: ``ListenFailure``, after which nothing of ours is at the path.
+    package static func bind(
+        to path: String,
+        mode: mode_t? = nil,
+        group: gid_t? = nil
+    ) throws(ListenFailure) -> ListeningSocket {
         guard path.utf8.count <= longestPath else { throw .pathTooLong(path: path) }
-        try prepareDirectory(of: path)
-        let lock = try lockFile(path + ".lock")
+        try prepareDirectory(of: path, isOpenToOthers: mode != nil)
+        let lock = try lockFile(lockPath(of: path))
         defer { close(lock) }
         try removeStale(path)
         let descriptor = socket(AF_UNIX, streamType, 0)
         guard descriptor >= 0 else { throw SocketDirectory.failure("create a socket for", path) }
         do {
-            try claim(path, descriptor)
-            return ListeningSocket(descriptor: descriptor, path: path, identity: identity(of: path))
+            try claim(path, descriptor, mode ?? ownMode, group)
+            return ListeningSocket(
+                descriptor: descriptor,
+                path: path,
+                identity: identity(of: path),
+                mode: mode ?? ownMode,
+                group: group
+            )
         } catch {
             close(descriptor)
             throw error
@@ -83,12 +121,22 @@ package struct ListeningSocket: Sendable {
         SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
     )
 
-    private static func claim(_ path: String, _ descriptor: CInt) throws(ListenFailure) {
+    private static func claim(
+        _ path: String,
+        _ descriptor: CInt,
+        _ mode: mode_t,
+        _ group: gid_t?
+    ) throws(ListenFailure) {
         // The file takes the socket's own mode, less the umask, so there is no moment with a wider one (unix(7));
         // the umask itself belongs to the whole process and is left alone.
         guard fchmod(descriptor, 0o600) == 0 else { throw SocketDirectory.failure("protect", path) }
         let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
-        guard bound == 0, unsafe chmod(path, 0o600) == 0 else { throw SocketDirectory.failure("bind", path) }
+        guard bound == 0 else { throw SocketDirectory.failure("bind", path) }
+        // The group first: the bits are for the right one.
+        if let group, unsafe lchown(path, .max, group) != 0 {
+            throw SocketDirectory.failure("give its group to", path)
+        }
+        guard unsafe chmod(path, mode) == 0 else { throw SocketDirectory.failure("protect", path) }
         guard listen(descriptor, backlog) == 0 else { throw SocketDirectory.failure("listen at", path) }
     }
 

@@ -16,15 +16,30 @@ extension SessionAgent: RequestAnswering {
     private func handle(_ request: HTTPRequest, on connection: Connection) {
         do throws(RequestFailure) {
             let (path, query) = request.head.splitTarget
-            guard let route = Route(path: path) else {
+            let found = Route(path: path)
+            if connection.restrictedPath != nil { try checkSocket(connection, found) }
+            guard let route = found else {
                 throw RequestFailure(code: .notFound, message: "There is nothing at this address.")
             }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
             guard isServing || route.worksLocked else { throw RequestFailure.lockedAgent }
+            if rules.exist {
+                guard !mustIdentify(connection, for: route) else {
+                    return identify(connection) { agent in agent.handle(request, on: connection) }
+                }
+                try checkRules(route, connection)
+            }
             try dispatch(route, request, query, on: connection)
         } catch {
             connection.answer(Answer(error))
         }
+    }
+
+    /// To a peer that the rules do not name there is no such session.
+    private func checkRules(_ route: Route, _ connection: Connection) throws(RequestFailure) {
+        guard let name = route.session, sessions[name] != nil, !isShown(name, to: connection) else { return }
+        if case .token = route { audit(.hidden, name, connection) }
+        throw unknown(name)
     }
 
     private func dispatch(
@@ -38,21 +53,34 @@ extension SessionAgent: RequestAnswering {
             let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
             let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
             let isID = query.wantsIDToken
-            serveToken(
-                query,
-                TokenCall(connection: connection, session: name, wantsIDToken: isID, format: format)
-            )
+            let call = TokenCall(connection: connection, session: name, wantsIDToken: isID, format: format)
+            guard needsConfirmation(name, for: connection) else { return serveToken(query, call) }
+            confirm(call, query.variant, within: query.timeout) { $0.serveToken(query, call) }
         case .refresh(let name):
-            try serveRefresh(request, TokenCall(connection: connection, session: name))
+            try confirmed(TokenCall(connection: connection, session: name)) {
+                agent,
+                call throws(RequestFailure) in
+                try agent.serveRefresh(request, call)
+            }
         case .report(let name):
-            try serveReport(request, TokenCall(connection: connection, session: name))
+            try confirmed(TokenCall(connection: connection, session: name)) {
+                agent,
+                call throws(RequestFailure) in
+                try agent.serveReport(request, call)
+            }
         case .login(let name): try serveLogin(request, name, on: connection)
         case .loginAnswer(let name, let number):
             connection.answer(try serveLoginAnswer(request, number, name))
         case .logout(let name): try serveLogout(request, name, on: connection)
         case .session(let name): connection.answer(try sessionStatus(name))
-        case .sessions: connection.answer(sessionList())
-        case .events: subscribe(connection, to: try eventFilter(query))
+        case .sessions: connection.answer(sessionList(for: connection))
+        case .audit: try serveAudit(query, on: connection)
+        case .events:
+            let filter = try eventFilter(query)
+            if let filter, sessions[filter] == nil || !isShown(filter, to: connection) {
+                throw unknown(filter)
+            }
+            subscribe(connection, to: filter)
         case .agent, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
             try dispatchAgent(route, request, on: connection)
         case .vault, .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
@@ -66,8 +94,8 @@ extension SessionAgent: RequestAnswering {
         on connection: Connection
     ) throws(RequestFailure) {
         switch route {
-        case .agent: connection.answer(agentStatus())
-        case .metrics: connection.answer(metrics())
+        case .agent: connection.answer(agentStatus(for: connection))
+        case .metrics: connection.answer(metrics(for: connection))
         case .doctor: serveDoctor(on: connection)
         case .lock: serveLock(on: connection)
         case .unlock: try serveUnlock(request, on: connection)
@@ -75,7 +103,8 @@ extension SessionAgent: RequestAnswering {
         case .shutdown:
             connection.answer(.json(["stopping": true]))
             onShutdownRequest()
-        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .events, .vault,
+        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .events, .audit,
+            .vault,
             .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
             break
         }
@@ -100,9 +129,18 @@ extension SessionAgent: RequestAnswering {
         case .vaultPassphrase: try servePassphraseChange(request, on: connection)
         case .vaultRekey: try serveRekey(request, on: connection)
         case .vault, .agent, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,
-            .events, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
+            .events, .audit, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
             serveVaultStatus(on: connection)
         }
+    }
+
+    /// Asks a person first, where the session's rules want it.
+    private func confirmed(
+        _ call: TokenCall,
+        _ serve: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
+    ) throws(RequestFailure) {
+        guard needsConfirmation(call.session, for: call.connection) else { return try serve(self, call) }
+        confirm(call, .primary, within: nil) { agent throws(RequestFailure) in try serve(agent, call) }
     }
 
     private func refuseMethod(_ route: Route, on connection: Connection) {
@@ -118,7 +156,8 @@ extension SessionAgent: RequestAnswering {
         Task {
             do throws(RequestFailure) {
                 try await reload()
-                connection.answer(.json(["sessions": .integer(configuration.sessions.count)]))
+                let names = configuration.sessions.keys.filter { isShown($0, to: connection) }
+                connection.answer(.json(["sessions": .integer(names.count)]))
             } catch {
                 connection.answer(Answer(error))
             }
@@ -131,7 +170,6 @@ extension SessionAgent: RequestAnswering {
         guard let parameters = PercentCoding.parameters(of: query), parameters.count == 1,
             parameters[0].name == "session", let name = SessionName(parameters[0].value)
         else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
-        guard sessions[name] != nil else { throw unknown(name) }
         return name
     }
 }
@@ -139,7 +177,7 @@ extension SessionAgent: RequestAnswering {
 extension Route {
     fileprivate func accepts(_ given: HTTPRequest.Method) -> Bool {
         // An endless answer has no head to show.
-        if given == .head { return method == .get && self != .events }
+        if given == .head { return method == .get && self != .events && self != .audit }
         return given == method
     }
 }

@@ -16,6 +16,7 @@ enum Route: Equatable {
     case events
     case metrics
     case doctor
+    case audit
     case lock
     case unlock
     case reload
@@ -60,6 +61,7 @@ enum Route: Equatable {
         case ["events"]: self = .events
         case ["metrics"]: self = .metrics
         case ["doctor"]: self = .doctor
+        case ["audit"]: self = .audit
         case ["lock"]: self = .lock
         case ["unlock"]: self = .unlock
         case ["reload"]: self = .reload
@@ -106,7 +108,7 @@ enum Route: Equatable {
     /// The one method the route answers; `HEAD` goes with `GET`.
     var method: HTTPRequest.Method {
         switch self {
-        case .agent, .sessions, .session, .token, .events, .metrics, .doctor, .vault: .get
+        case .agent, .sessions, .session, .token, .events, .metrics, .doctor, .audit, .vault: .get
         case .refresh, .report, .login, .loginAnswer, .logout, .lock, .unlock, .reload, .shutdown,
             .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey:
             .post
@@ -118,7 +120,8 @@ enum Route: Equatable {
     var worksLocked: Bool {
         switch self {
         case .agent, .events, .metrics, .doctor, .lock, .unlock, .reload, .shutdown, .vault: true
-        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .vaultInit,
+        case .audit, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,
+            .vaultInit,
             .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
             false
         }

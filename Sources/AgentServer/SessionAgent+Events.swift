@@ -24,6 +24,7 @@ extension SessionAgent {
         guard !subscribers.isEmpty else { return }
         let line = event.json.serialized + [.lineFeed]
         for subscriber in subscribers.values where subscriber.wants(event) {
+            if let session = event.session, !isShown(session, to: subscriber.connection) { continue }
             subscriber.connection.stream(line)
         }
     }

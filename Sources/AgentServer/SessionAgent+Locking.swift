@@ -9,6 +9,7 @@ extension SessionAgent {
 
     /// Loads the sessions if the store is open; called once, before the first request.
     package func begin() async {
+        trail?.onWritten = { [weak self] records in self?.assumeIsolated { $0.auditWritten(records) } }
         let state = await withCheckedContinuation { continuation in
             onStoreThread {
                 $0.vaultStatus().state
@@ -27,6 +28,7 @@ extension SessionAgent {
         guard phase == .working else { return await untilLocked() }
         phase = .locking
         forgetHeld()
+        refuseUnconfirmed(.lockedAgent)
         refuseWaiting(.lockedAgent)
         await drain(within: Self.drainLimit)
         guard phase == .locking else { return }
@@ -73,6 +75,7 @@ extension SessionAgent {
     /// Stops for good: what is in flight finishes.
     package func stop() async {
         beginStopping()
+        refuseUnconfirmed(stopping)
         await drain(within: Self.drainLimit)
         for (waiter, call) in calls {
             calls[waiter] = nil
@@ -80,6 +83,9 @@ extension SessionAgent {
         }
         for subscriber in subscribers.values { subscriber.connection.endStream() }
         subscribers = [:]
+        try? await trail?.flush().get()
+        for follower in auditFollowers.values { follower.connection.endStream() }
+        auditFollowers = [:]
         planNothing()
     }
 

@@ -28,6 +28,7 @@ extension SessionAgent {
     private func adopt(_ new: AgentConfiguration) async {
         let old = configuration
         configuration = new
+        onConfiguration(new)
         guard phase == .working else { return }
         for name in sessions.keys where new.sessions[name] == nil { drop(name) }
         var added: [SessionName] = []

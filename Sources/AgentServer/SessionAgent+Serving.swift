@@ -81,7 +81,10 @@ extension SessionAgent {
             apply(name) { session, _ in session.requestWithdrawn(by: waiter) }
         case .login(let number): cancelLogin(number)
         case .logout(let name): sessions[name]?.logouts.removeAll { $0 === connection }
-        case .events: subscribers[ObjectIdentifier(connection)] = nil
+        case .events:
+            subscribers[ObjectIdentifier(connection)] = nil
+            auditFollowers[ObjectIdentifier(connection)] = nil
+        case .confirmation(let key): confirmations[key]?.removeAll { $0.call.connection === connection }
         case nil: break
         }
     }
@@ -122,6 +125,9 @@ extension SessionAgent {
                 }
             }
             count(.served, of: call)
+            if !call.connection.writer.isHead {
+                audit(.served, call.session, call.connection, isIDToken: call.wantsIDToken)
+            }
         } catch {
             log(.error, "a token can not be opened", call.session)
             let failure = RequestFailure(

@@ -6,24 +6,34 @@ import TokenCore
 
 extension SessionAgent {
     /// Serves `GET /v1`.
-    func agentStatus() -> Answer {
+    func agentStatus(for connection: Connection) -> Answer {
         let uptime = ports.timekeeper.now - startedAt
+        let count =
+            rules.exist || connection.restrictedPath != nil
+            ? visibleSessions(to: connection).count : sessions.count
+        if connection.restrictedPath != nil {
+            // Where the agent is and whose is not for those it is only forwarded to.
+            return .json([
+                "version": .string(identity.version), "api": 1, "uptime": .integer(uptime.wholeSeconds),
+                "locked": .bool(!isServing), "sessions": .integer(count),
+            ])
+        }
         return .json([
             "version": .string(identity.version),
             "api": 1,
             "pid": .integer(getpid()),
             "uptime": .integer(uptime.wholeSeconds),
             "locked": .bool(!isServing),
-            "sessions": .integer(sessions.count),
+            "sessions": .integer(count),
             "memory_locked": .bool(identity.isMemoryLocked),
             "store": .string(identity.store),
         ])
     }
 
     /// Serves `GET /v1/sessions`.
-    func sessionList() -> Answer {
+    func sessionList(for connection: Connection) -> Answer {
         let moment = ports.timekeeper.moment
-        let all = sessions.sorted { $0.key < $1.key }.map { _, kept in
+        let all = visibleSessions(to: connection).map { kept in
             kept.session.status.json(kept.settings, at: moment)
         }
         return .json(["sessions": .array(all)])
@@ -36,18 +46,20 @@ extension SessionAgent {
     }
 
     /// Serves `GET /v1/metrics`.
-    func metrics() -> Answer {
+    func metrics(for connection: Connection) -> Answer {
         var metrics = MetricsText()
         let moment = ports.timekeeper.moment
         metrics.addAgent(uptime: moment.now - startedAt, waiters: calls.count, logins: logins.count)
-        metrics.add(sessions.sorted { $0.key < $1.key }.map(\.value), at: moment)
+        metrics.add(visibleSessions(to: connection), at: moment)
         return .text(metrics.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 
     /// Serves `GET /v1/doctor`.
     func serveDoctor(on connection: Connection) {
         Task {
-            let checks = await ports.diagnostics.checks()
+            let checks = await ports.diagnostics.checks().filter { check in
+                check.sessions.isEmpty || check.sessions.contains { isShown($0, to: connection) }
+            }
             connection.answer(.json(["checks": .array(checks.map(\.json))]))
         }
     }

@@ -32,9 +32,16 @@ package actor SessionAgent {
     let pool: NIOThreadPool
     let scratch = OutputBuffer()
     let startedAt: Instant
+    /// Is told a configuration as soon as it is in force.
+    private(set) var onConfiguration: @Sendable (AgentConfiguration) -> Void = { _ in }
     let onShutdownRequest: @Sendable () -> Void
 
-    var configuration: AgentConfiguration
+    var configuration: AgentConfiguration {
+        didSet { rules = RulesInForce(configuration) }
+    }
+    private(set) var rules: RulesInForce
+    /// `nil`: nothing is written down.
+    let trail: AuditTrail?
     var sessions: [SessionName: KeptSession] = [:]
     var phase = Phase.locked
     /// Requests for tokens that wait, by the name the session knows them under.
@@ -65,9 +72,14 @@ package actor SessionAgent {
         identity: AgentIdentity,
         eventLoop: any EventLoop,
         pool: NIOThreadPool,
+        auditFile: AuditFile? = nil,
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.configuration = configuration
+        rules = RulesInForce(configuration)
+        trail = auditFile.map { file in
+            AuditTrail(file: file, pool: pool, eventLoop: eventLoop, logger: ports.logger)
+        }
         self.ports = ports
         self.identity = identity
         self.eventLoop = eventLoop
@@ -75,6 +87,12 @@ package actor SessionAgent {
         self.pool = pool
         self.onShutdownRequest = onShutdownRequest
         startedAt = ports.timekeeper.now
+    }
+
+    /// Has `action` called on the event loop with the present configuration, and again with every later one.
+    func followConfiguration(_ action: @escaping @Sendable (AgentConfiguration) -> Void) {
+        onConfiguration = action
+        action(configuration)
     }
 
     var isServing: Bool { phase == .working || phase == .stopping && !ports.vault.isLocked }

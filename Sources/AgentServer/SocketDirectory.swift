@@ -6,12 +6,13 @@ import Glibc
 struct SocketDirectory {
     let path: String
 
-    /// Makes sure that `path` is a directory of ours with mode 0700.
+    /// Makes sure that `path` is a directory of ours with mode 0700, or if others shall reach what is in it, one that
+    /// nobody else can write to.
     ///
     /// Missing directories are made with mode 0700 whatever the umask. The directory itself may not be a symbolic
     /// link; those above it are resolved, and each must belong to us or to root and be writable for nobody else
     /// (or be sticky, as `/tmp` is).
-    init(preparing path: String) throws(ListenFailure) {
+    init(preparing path: String, isOpenToOthers: Bool = false) throws(ListenFailure) {
         self.path = path
         try Self.create(path)
         try Self.checkParents(of: path)
@@ -22,8 +23,12 @@ struct SocketDirectory {
         guard status.st_uid == geteuid() else {
             throw .unsafeDirectory(path: path, reason: "it belongs to user \(status.st_uid)")
         }
-        guard status.st_mode & 0o077 == 0 else {
-            let mode = String(status.st_mode & 0o777, radix: 8)
+        let mode = String(status.st_mode & 0o777, radix: 8)
+        if isOpenToOthers {
+            guard status.st_mode & 0o022 == 0 else {
+                throw .unsafeDirectory(path: path, reason: "its mode is \(mode): others may write to it")
+            }
+        } else if status.st_mode & 0o077 != 0 {
             throw .unsafeDirectory(path: path, reason: "its mode is \(mode), not 700")
         }
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 
+import CHardening
 import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import TokenCore
 
-/// Accepts peers of our own uid and gives each a ``Connection``; keeps its socket in place.
+/// Accepts the peers it may and gives each a ``Connection``; keeps its socket in place.
 final class SocketListener: @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
     private let eventLoop: any EventLoop
@@ -14,6 +16,10 @@ final class SocketListener: @unchecked Sendable {
     private let logger: Logger
     private let register: ConnectionRegister
     private let shared = OutputBuffer()
+    /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
+    private let restrictedPath: String?
+    /// Whom to let in; open connections are not looked at again, for a request of theirs is.
+    var access = PeerAccess()
     private var socket: ListeningSocket?
     private var channel: (any Channel)?
 
@@ -22,8 +28,10 @@ final class SocketListener: @unchecked Sendable {
         agent: any RequestAnswering,
         limits: RequestLimits,
         logger: Logger,
-        register: ConnectionRegister
+        register: ConnectionRegister,
+        restrictedPath: String? = nil
     ) {
+        self.restrictedPath = restrictedPath
         self.eventLoop = eventLoop
         self.agent = agent
         self.limits = limits
@@ -56,14 +64,23 @@ final class SocketListener: @unchecked Sendable {
         .init(low: limits.unreadAnswers / 4, high: limits.unreadAnswers)
     }
 
-    /// Lets in peers of our own uid only, before a byte of theirs is read.
+    /// Lets in peers of the right users only, before a byte of theirs is read.
     private func welcome(_ channel: any Channel) throws {
-        guard let peer = Peer(of: channel), peer.userID == geteuid() else {
+        guard let peer = Peer(of: channel), access.admits(peer.userID) else {
             let user = Peer(of: channel).map { "\($0.userID)" } ?? "unknown"
-            logger.warning("refused a peer of another user", metadata: ["uid": "\(user)"])
+            var metadata: Logger.Metadata = ["uid": "\(user)"]
+            if let restrictedPath { metadata["socket"] = "\(restrictedPath)" }
+            logger.warning("refused a peer of another user", metadata: metadata)
             throw ChannelError.operationUnsupported
         }
-        let connection = Connection(peer: peer, limits: limits, agent: agent, shared: shared)
+        let connection = Connection(
+            peer: peer,
+            limits: limits,
+            agent: agent,
+            shared: shared,
+            restrictedPath: restrictedPath,
+            acceptedAt: Instant(nanoseconds: hardening_boot_clock())
+        )
         guard register.admit(connection) else {
             logger.warning("refused a connection: all are in use")
             throw ChannelError.operationUnsupported
@@ -76,15 +93,15 @@ final class SocketListener: @unchecked Sendable {
     /// What has to be looked after twice a minute.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
-        register.closeUnused()
         guard let socket, let path = socket.path, !socket.isInPlace else { return true }
-        return rebind(path)
+        return rebind(socket, path)
     }
 
     /// The socket's file is gone or another's: makes it anew, unless another agent is there now.
-    private func rebind(_ path: String) -> Bool {
+    private func rebind(_ lost: ListeningSocket, _ path: String) -> Bool {
         do {
-            let socket = try ListeningSocket.bind(to: path)
+            let mode = restrictedPath == nil ? nil : lost.mode
+            let socket = try ListeningSocket.bind(to: path, mode: mode, group: lost.group)
             let old = channel
             start(on: socket).whenComplete { _ in old?.close(promise: nil) }
             logger.warning("the socket's file was gone and has been made again")
@@ -101,10 +118,10 @@ final class SocketListener: @unchecked Sendable {
         channel?.close(promise: nil)
         channel = nil
         socket = nil
-        register.closeIdle()
     }
 
-    func closeConnections() {
-        register.closeAll()
+    /// Closes every connection made through this socket.
+    func closeOwnConnections() {
+        register.closeAll { [restrictedPath] in $0.restrictedPath == restrictedPath }
     }
 }

@@ -24,4 +24,5 @@ enum AwaitedAnswer: Equatable {
     case login(LoginNumber)
     case logout(SessionName)
     case events
+    case confirmation(ConfirmationKey)
 }

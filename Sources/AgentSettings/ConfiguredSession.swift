@@ -21,7 +21,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var policy: SessionPolicy
     package var reauthentication: [ReauthenticationStep]
     package var reauthenticationCommand: [String]
-    package var allowedPeers: [PeerRule]
+    /// `allow`: peers that may see the session; empty: all.
+    package var rules: [AllowRule]
 }
 
 /// The words of `kind`.
@@ -57,14 +58,4 @@ package enum ReauthenticationStep: String, CaseIterable, Sendable {
     case clientCredentials = "client_credentials"
     /// Ask the person, through `login_required`.
     case prompt
-}
-
-/// One element of `allow`: a peer that may see the session.
-package struct PeerRule: Equatable, Sendable {
-    /// Absolute path of its executable.
-    package var executable: String?
-    /// The systemd unit it runs in.
-    package var unit: String?
-    /// A person confirms each use.
-    package var asksForConfirmation: Bool
 }

@@ -35,7 +35,7 @@ extension SessionReader {
     }
 
     /// `allow`; empty: every program of this user.
-    mutating func allowedPeers() -> [PeerRule] {
+    mutating func rules() -> [AllowRule] {
         guard let value = table.value("allow") else { return [] }
         guard case .array(let elements) = value.content else {
             table.report("allow", "must be an array of tables, such as [{ exe = \"/usr/bin/git\" }]")
@@ -44,7 +44,7 @@ extension SessionReader {
         return elements.compactMap { rule($0) }
     }
 
-    private func rule(_ value: TOMLValue) -> PeerRule? {
+    private func rule(_ value: TOMLValue) -> AllowRule? {
         guard case .table(let content) = value.content else {
             table.problems.add(
                 table.name(of: "allow"),
@@ -61,8 +61,16 @@ extension SessionReader {
         )
         let executable = reader.path("exe", home: home)
         let unit = reader.string("unit")
+        let digest = digest(&reader)
         let confirms = reader.boolean("confirm") ?? false
         reader.refuseUnknownKeys()
+        if confirms, !canAskPerson {
+            table.problems.add(
+                reader.path,
+                at: value.position,
+                "can not ask for confirmation: set hooks.confirm, the command that asks"
+            )
+        }
         if !reader.has("exe"), !reader.has("unit"), !confirms {
             table.problems.add(
                 reader.path,
@@ -70,6 +78,15 @@ extension SessionReader {
                 "must name an exe or a unit, or confirm = true"
             )
         }
-        return PeerRule(executable: executable, unit: unit, asksForConfirmation: confirms)
+        return AllowRule(executable: executable, digest: digest, unit: unit, asksForConfirmation: confirms)
+    }
+
+    /// `sha256`, which makes sense only beside `exe`.
+    private func digest(_ reader: inout TableReader) -> String? {
+        guard let digest = reader.string("sha256")?.lowercased() else { return nil }
+        if !reader.has("exe") { reader.report("sha256", "needs an exe it belongs to") }
+        let isDigest = digest.utf8.count == 64 && digest.allSatisfy(\.isHexDigit)
+        if !isDigest { reader.report("sha256", "must be 64 hexadecimal digits, as sha256sum prints them") }
+        return digest
     }
 }

@@ -8,8 +8,8 @@ struct SessionReader {
     let name: SessionName
     var table: TableReader
     let home: String?
-    /// Objects to what can be written but not done; else it is only read.
-    let refusesUnsupported: Bool
+    /// There is a command that asks a person for confirmation.
+    let canAskPerson: Bool
 
     /// The session, or `nil` with the reasons in the problem list.
     mutating func read(defaults: SessionPolicy) -> ConfiguredSession? {
@@ -30,9 +30,8 @@ struct SessionReader {
         let reauthentication = reauthentication()
         let policy = policy(defaults, reauthentication)
         let command = reauthenticationCommand(reauthentication)
-        let allowedPeers = allowedPeers()
+        let rules = rules()
         table.refuseUnknownKeys()
-        if refusesUnsupported { refuseUnsupported(allowedPeers) }
         guard let server, let clientID, table.problems.isEmpty else { return nil }
         let session = ConfiguredSession(
             name: name,
@@ -50,7 +49,7 @@ struct SessionReader {
             policy: policy,
             reauthentication: reauthentication,
             reauthenticationCommand: command,
-            allowedPeers: allowedPeers
+            rules: rules
         )
         return isAccepted(session) ? session : nil
     }
@@ -77,15 +76,6 @@ struct SessionReader {
         guard let text, text.utf8.contains(where: { !(0x20...0x7E).contains($0) }) else { return text }
         table.report("client_id", "must be printable ASCII")
         return nil
-    }
-
-    private func refuseUnsupported(_ allowedPeers: [PeerRule]) {
-        if !allowedPeers.isEmpty {
-            table.report(
-                "allow",
-                "this version can not enforce it; remove it, or every program would be let in"
-            )
-        }
     }
 
     /// The keys that name a client secret and are written.

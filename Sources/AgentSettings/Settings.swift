@@ -5,21 +5,33 @@ import TokenCore
 /// Everything the configuration file says, checked and with its defaults filled in.
 package struct Settings: Equatable, Sendable {
     package var logLevel: LogLevel
+    /// The administrator may connect to the socket of another user's agent.
+    package var allowsRoot: Bool
+    /// Each token given out is written down.
+    package var keepsAudit: Bool
     package var hooks: HookSettings
     package var vault: VaultSettings
     /// In the order of the file.
     package var sessions: [ConfiguredSession]
+    /// In the order of the file.
+    package var sockets: [SocketSettings]
 
     package init(
         logLevel: LogLevel = .notice,
+        allowsRoot: Bool = false,
+        keepsAudit: Bool = true,
         hooks: HookSettings = HookSettings(),
         vault: VaultSettings = VaultSettings(),
-        sessions: [ConfiguredSession] = []
+        sessions: [ConfiguredSession] = [],
+        sockets: [SocketSettings] = []
     ) {
         self.logLevel = logLevel
+        self.allowsRoot = allowsRoot
+        self.keepsAudit = keepsAudit
         self.hooks = hooks
         self.vault = vault
         self.sessions = sessions
+        self.sockets = sockets
     }
 }
 
@@ -38,10 +50,13 @@ package enum LogLevel: String, CaseIterable, Sendable {
 package struct HookSettings: Equatable, Sendable {
     package var loginRequired: [String]
     package var event: [String]
+    /// Asks a person whether a peer may have a token; exit status 0 means yes.
+    package var confirm: [String]
 
-    package init(loginRequired: [String] = [], event: [String] = []) {
+    package init(loginRequired: [String] = [], event: [String] = [], confirm: [String] = []) {
         self.loginRequired = loginRequired
         self.event = event
+        self.confirm = confirm
     }
 }
 

@@ -7,16 +7,10 @@ import TokenCore
 package struct SettingsReader {
     /// What `~/` at the beginning of a path stands for.
     private let home: String?
-    private let refusesUnsupported: Bool
 
     /// A reader of files in which `~/` means `home`.
-    ///
-    /// - Parameters:
-    ///   - home: the home directory.
-    ///   - refusesUnsupported: objects to what can be written but not done by this version, instead of reading it.
-    package init(home: String?, refusesUnsupported: Bool = true) {
+    package init(home: String?) {
         self.home = home
-        self.refusesUnsupported = refusesUnsupported
     }
 
     /// Checks and reads `text`.
@@ -48,11 +42,14 @@ package struct SettingsReader {
         if var agent = root.table("agent") {
             policy = SessionPolicy(reading: &agent, defaults: policy)
             settings.logLevel = agent.word("log_level", LogLevel.self) ?? settings.logLevel
+            settings.allowsRoot = agent.boolean("allow_root") ?? false
+            settings.keepsAudit = agent.boolean("audit") ?? true
             agent.refuseUnknownKeys()
         }
         if var hooks = root.table("hooks") {
             settings.hooks.loginRequired = hooks.optionalCommand("login_required")
             settings.hooks.event = hooks.optionalCommand("event")
+            settings.hooks.confirm = hooks.optionalCommand("confirm")
             hooks.refuseUnknownKeys()
         }
         if var vault = root.table("vault") {
@@ -60,15 +57,32 @@ package struct SettingsReader {
             settings.vault.requiresLockedMemory = vault.boolean("require_locked_memory") ?? false
             vault.refuseUnknownKeys()
         }
+        var sessionNames: [String] = []
         if var sessions = root.table("session") {
-            settings.sessions = sessions.tables("a table, as in [session.NAME]").compactMap { key, reader in
-                session(key, reader, policy: policy)
-            }
+            let tables = sessions.tables("a table, as in [session.NAME]")
+            sessionNames = tables.map(\.key)
+            settings.sessions = tables.compactMap { session($0.key, $0.reader, policy, settings.hooks) }
         }
+        settings.sockets = sockets(&root, sessionNames)
         return settings
     }
 
-    private func session(_ key: String, _ reader: TableReader, policy: SessionPolicy) -> ConfiguredSession? {
+    private func sockets(_ root: inout TableReader, _ sessionNames: [String]) -> [SocketSettings] {
+        var paths: Set<String> = []
+        return root.tableArray("socket", "[[socket]]").compactMap { table in
+            var reader = SocketReader(table: table, home: home, sessionNames: sessionNames)
+            guard let socket = reader.read() else { return nil }
+            if !paths.insert(socket.path).inserted { table.report("path", "is that of another [[socket]]") }
+            return socket
+        }
+    }
+
+    private func session(
+        _ key: String,
+        _ reader: TableReader,
+        _ policy: SessionPolicy,
+        _ hooks: HookSettings
+    ) -> ConfiguredSession? {
         guard let name = SessionName(key) else {
             reader.problems.add(
                 reader.path,
@@ -81,7 +95,7 @@ package struct SettingsReader {
             name: name,
             table: reader,
             home: home,
-            refusesUnsupported: refusesUnsupported
+            canAskPerson: !hooks.confirm.isEmpty
         )
         return session.read(defaults: policy)
     }

@@ -155,6 +155,21 @@ struct TableReader {
         return TableReader(inner, path: name(of: key), at: value.position, problems: problems)
     }
 
+    /// The tables of an array of tables, which are written as `example`.
+    mutating func tableArray(_ key: String, _ example: String) -> [TableReader] {
+        let elements: [TOMLValue]? = read(key, as: "tables, each beginning with \(example)") {
+            if case .array(let elements) = $0.content { elements } else { nil }
+        }
+        return (elements ?? []).compactMap { element in
+            guard case .table(let inner) = element.content else {
+                let message = "must hold tables, each beginning with \(example), not \(element.kind)"
+                problems.add(name(of: key), at: element.position, message)
+                return nil
+            }
+            return TableReader(inner, path: name(of: key), at: element.position, problems: problems)
+        }
+    }
+
     /// Every key of this table with its value's reader; values that are no tables are objected to.
     mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
         table.entries.compactMap { entry in

@@ -11,12 +11,20 @@ package struct FileRules: Equatable, Sendable {
     package var readable: [String]
     /// May be read, written, made and removed, with everything below; what does not exist now is left out.
     package var writable: [String]
+    /// Directories in which sockets may be made and removed, while the files there stay closed.
+    package var socketDirectories: [String]
     /// May speak to abstract sockets of processes outside.
     package var reachesAbstractSockets: Bool
 
-    package init(readable: [String], writable: [String], reachesAbstractSockets: Bool = false) {
+    package init(
+        readable: [String],
+        writable: [String],
+        socketDirectories: [String] = [],
+        reachesAbstractSockets: Bool = false
+    ) {
         self.readable = readable
         self.writable = writable
+        self.socketDirectories = socketDirectories
         self.reachesAbstractSockets = reachesAbstractSockets
     }
 
@@ -29,6 +37,7 @@ package struct FileRules: Equatable, Sendable {
         defer { close(ruleset) }
         for path in readable { try allow(.reading, .listing, at: path, known, ruleset) }
         for path in writable { try allow(.changing, .arranging, at: path, known, ruleset) }
+        for path in socketDirectories { try allow([], .holdingSockets, at: path, known, ruleset) }
         guard hardening_landlock_enforce(ruleset) == 0 else { throw .files }
     }
 
@@ -74,6 +83,7 @@ private struct FileRights: OptionSet {
     static let controlDevice = FileRights(rawValue: 1 << 15)
 
     static let changing: FileRights = [.reading, .write, .truncate]
+    static let holdingSockets: FileRights = [.makeSocket, .makeFile, .remove]
     static let arranging: FileRights = [.listing, .remove, .makeDirectory, .makeFile, .makeSocket, .refer]
 
     /// Everything this version can refuse.

@@ -35,6 +35,8 @@ struct AgentAssembly {
         logger = AgentAssembly.logger(options, settings, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
+        // A confined agent can not make them; why one can not be made is told when its socket is opened.
+        for socket in settings.sockets { try? ListeningSocket.prepareRestricted(socket.path) }
         let files = FileRules(places, settings, slots: opened.store.slots, environment)
         confinement = ProcessHardening.confine(to: files, logger)
         threads = try AgentThreads(runner: runner)
@@ -87,6 +89,7 @@ struct AgentAssembly {
             configuration: configuration,
             ports: ports,
             identity: identity,
+            auditFile: AuditFile(path: opened.store.stateDirectory + "/audit.log"),
             group: threads.group
         )
         do {
@@ -107,6 +110,7 @@ struct AgentAssembly {
             store: control,
             vault: opened.vault,
             commands: threads.commands,
+            processes: threads.commands,
             configuration: inForce,
             diagnostics: Diagnostics(
                 control: control,

@@ -2,6 +2,7 @@
 
 import AgentServer
 import AgentSettings
+import Glibc
 import Logging
 import OAuthClient
 import SealedStore
@@ -18,7 +19,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     private let logger: Logger
     /// Client secrets that are written in the file, where they are sealed now.
     private let secrets = Mutex<[SessionName: SecretID]>([:])
-    private let addresses = Mutex<[String]>([])
+    private let addresses = Mutex<[String: [SessionName]]>([:])
 
     init(
         file: ConfigurationFile,
@@ -36,8 +37,8 @@ final class ConfigurationInForce: ConfigurationProviding {
         self.logger = logger
     }
 
-    /// The addresses sessions depend on, for diagnostics.
-    var serverAddresses: [String] { addresses.withLock { $0 } }
+    /// The addresses sessions depend on, each with its sessions, for diagnostics.
+    var serverAddresses: [String: [SessionName]] { addresses.withLock { $0 } }
 
     func load() throws(RequestFailure) -> AgentConfiguration {
         let settings: Settings
@@ -73,9 +74,12 @@ final class ConfigurationInForce: ConfigurationProviding {
         servers.replaceProfiles(profiles)
         eraseAll(but: sealed)
         hooks.adopt(settings.hooks)
-        addresses.withLock { $0 = Set(settings.sessions.map(\.serverAddress)).sorted() }
-        let sessions = settings.sessions.map { ($0.name, SessionSettings($0)) }
-        return AgentConfiguration(sessions: Dictionary(sessions) { first, _ in first })
+        addresses.withLock { addresses in
+            addresses = Dictionary(grouping: settings.sessions, by: \.serverAddress).mapValues {
+                $0.map(\.name)
+            }
+        }
+        return AgentConfiguration(settings)
     }
 
     /// Client secrets written in the file went with the keys when the agent was locked: reads them again.
@@ -107,6 +111,42 @@ final class ConfigurationInForce: ConfigurationProviding {
     }
 }
 
+extension AgentConfiguration {
+    fileprivate init(_ settings: Settings) {
+        let sessions = settings.sessions.map { ($0.name, SessionSettings($0)) }
+        self.init(
+            sessions: Dictionary(sessions) { first, _ in first },
+            sockets: settings.sockets.map(RestrictedSocket.init),
+            allowsRoot: settings.allowsRoot,
+            keepsAudit: settings.keepsAudit,
+            confirmCommand: settings.hooks.confirm
+        )
+    }
+}
+
+extension RestrictedSocket {
+    fileprivate init(_ socket: SocketSettings) {
+        self.init(
+            path: socket.path,
+            sessions: Set(socket.sessions),
+            mode: socket.mode,
+            group: socket.group,
+            users: Set(socket.users)
+        )
+    }
+}
+
+extension AllowRule {
+    /// The rule with the symbolic links of its path followed, as the kernel names programs.
+    fileprivate var resolved: AllowRule {
+        guard let executable, let path = unsafe realpath(executable, nil) else { return self }
+        defer { unsafe free(path) }
+        var rule = self
+        rule.executable = unsafe String(cString: path)
+        return rule
+    }
+}
+
 extension SessionSettings {
     init(_ session: ConfiguredSession) {
         self.init(
@@ -116,7 +156,8 @@ extension SessionSettings {
             fingerprint: session.fingerprint,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
-            reauthCommand: session.reauthenticationCommand
+            reauthCommand: session.reauthenticationCommand,
+            rules: session.rules.map(\.resolved)
         )
     }
 }

@@ -27,10 +27,16 @@ struct Diagnostics: DiagnosticsProviding {
     let eventLoop: any EventLoop
 
     func checks() async -> [DiagnosticCheck] {
-        var checks = [vault(), durability(), space(), memory(), sandbox(), clock()]
+        var checks = [vault()] + durability() + [space(), memory(), sandbox(), clock()]
         checks += control.problems.map(DiagnosticCheck.init)
         await withTaskGroup { group in
-            for address in configuration.serverAddresses { group.addTask { await server(address) } }
+            for (address, sessions) in configuration.serverAddresses {
+                group.addTask {
+                    var check = await server(address)
+                    check.sessions = sessions
+                    return check
+                }
+            }
             for await check in group { checks.append(check) }
         }
         return checks
@@ -56,18 +62,21 @@ struct Diagnostics: DiagnosticsProviding {
         }
     }
 
-    private func durability() -> DiagnosticCheck {
+    /// One finding for each session, as not everybody may know of each.
+    private func durability() -> [DiagnosticCheck] {
         let pending = control.store.pendingSessions
         guard !pending.isEmpty else {
-            return DiagnosticCheck(name: "store", verdict: .good, detail: control.store.stateDirectory)
+            return [DiagnosticCheck(name: "store", verdict: .good, detail: control.store.stateDirectory)]
         }
-        let names = pending.map(\.description).joined(separator: ", ")
-        return DiagnosticCheck(
-            name: "store",
-            verdict: .bad,
-            detail: "not on the disk yet: \(names)",
-            remedy: "free the disk or correct its permissions; writing is tried again by itself"
-        )
+        return pending.map { name in
+            DiagnosticCheck(
+                name: "store",
+                verdict: .bad,
+                detail: "not on the disk yet: \(name)",
+                remedy: "free the disk or correct its permissions; writing is tried again by itself",
+                sessions: [name]
+            )
+        }
     }
 
     private func space() -> DiagnosticCheck {
@@ -176,7 +185,8 @@ extension DiagnosticCheck {
             name: "record",
             verdict: .warning,
             detail: problem.description,
-            remedy: isLoss ? problem.session.map { "tokenctl login \($0)" } : nil
+            remedy: isLoss ? problem.session.map { "tokenctl login \($0)" } : nil,
+            sessions: problem.session.map { [$0] } ?? []
         )
     }
 }

@@ -25,7 +25,8 @@ extension FileRules {
         ]
         self.init(
             readable: FileRules.system,
-            writable: own.compactMap(\.self) + ["/dev/null"],
+            writable: own.compactMap(\.self) + ["/dev/null"] + settings.sockets.map(\.lockPath),
+            socketDirectories: settings.sockets.map(\.path.directory),
             reachesAbstractSockets: environment["NOTIFY_SOCKET"]?.hasPrefix("@") ?? false
         )
         let personal = PersonalDirectories(places)
@@ -43,6 +44,10 @@ extension FileRules {
         "/var/lib/sss/mc", "/proc", "/sys/fs/cgroup", "/sys/devices/system/cpu", "/dev/random",
         "/dev/urandom",
     ]
+}
+
+extension SocketSettings {
+    fileprivate var lockPath: String { ListeningSocket.lockPath(of: path) }
 }
 
 extension Settings {

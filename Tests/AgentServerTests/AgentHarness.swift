@@ -2,6 +2,7 @@
 
 import Logging
 import SealedStore
+import StrictJSON
 import Synchronization
 import TestSupport
 import TokenCore
@@ -32,7 +33,10 @@ final class AgentHarness: Sendable {
     init(
         policy: SessionPolicy = SessionPolicy(),
         commands: any CommandRunning = NoCommands(),
-        prepare: (MemoryStore, Vault) throws -> Void = { _, _ in }
+        processes: (any ProcessExamining)? = nil,
+        auditLimit: Int? = nil,
+        prepare: (MemoryStore, Vault) throws -> Void = { _, _ in },
+        configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in }
     ) async throws {
         directory = try TemporaryDirectory()
         path = directory.path("run/agent.sock")
@@ -48,7 +52,8 @@ final class AgentHarness: Sendable {
             endCodes: ["token_revoked"],
             reauthCommand: ["print-password"]
         )
-        let initial = AgentConfiguration(sessions: [Self.work: settings, Self.home: settings])
+        var initial = AgentConfiguration(sessions: [Self.work: settings, Self.home: settings])
+        configure(&initial, directory)
         configuration = ScriptedConfiguration(initial)
         runtime = AgentRuntime(
             configuration: initial,
@@ -58,18 +63,40 @@ final class AgentHarness: Sendable {
                 store: store,
                 vault: vault,
                 commands: commands,
+                processes: processes,
                 configuration: configuration,
                 diagnostics: FixedDiagnostics(),
                 observer: observed,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 chance: { 0 }
             ),
-            identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state")
+            identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state"),
+            auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit)
         )
         try await runtime.start(on: try ListeningSocket.bind(to: path))
     }
 
+    /// Starts an agent whose configuration is changed first.
+    static func configured(
+        commands: any CommandRunning = NoCommands(),
+        processes: (any ProcessExamining)? = nil,
+        _ configure: (inout AgentConfiguration, TemporaryDirectory) -> Void
+    ) async throws -> AgentHarness {
+        try await AgentHarness(commands: commands, processes: processes, configure: configure)
+    }
+
     func peer() throws -> SocketPeer { try SocketPeer(path) }
+
+    /// The lines of the audit log on disk, once all that were added are there.
+    func auditLines() async throws -> [JSONObject] {
+        let answer = try await peer().exchange("GET", "/v1/audit")
+        return try answer.body.split(separator: "\n").map { line in
+            guard let object = try JSONValue(parsing: line.utf8).object else {
+                throw SystemFailure("no object: \(line)", code: 0)
+            }
+            return object
+        }
+    }
 
     /// Lets time pass, then wakes what is due.
     func advance(by duration: Duration) async {

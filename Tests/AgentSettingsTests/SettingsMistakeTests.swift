@@ -7,10 +7,7 @@ import TokenCore
 @testable import AgentSettings
 
 private func read(_ text: String) throws(ConfigurationProblems) -> Settings {
-    try SettingsReader(home: "/home/me", refusesUnsupported: false).read(
-        Array(text.utf8),
-        file: "config.toml"
-    )
+    try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
 }
 
 /// The messages for `text`, or none when it is accepted.
@@ -114,6 +111,18 @@ struct SettingsMistakeTests {
         ("allow = [{ exe = \"git\" }]", "allow.exe: must be an absolute path or begin with ~/"),
         ("allow = [{ path = \"/x\", unit = \"u\" }]", "allow.path: unknown key"),
         ("allow = [{}]", "allow: must name an exe or a unit, or confirm = true"),
+        (
+            "allow = [{ confirm = true }]",
+            "allow: can not ask for confirmation: set hooks.confirm, the command that asks"
+        ),
+        (
+            "allow = [{ unit = \"u\", sha256 = \"\(String(repeating: "a", count: 64))\" }]",
+            "allow.sha256: needs an exe it belongs to"
+        ),
+        (
+            "allow = [{ exe = \"/x\", sha256 = \"abc\" }]",
+            "allow.sha256: must be 64 hexadecimal digits, as sha256sum prints them"
+        ),
         ("token_endpoint = \"https://x\"", "token_endpoint: unknown key"),
         ("region = \"x\"", "region: unknown key"),
     ])
@@ -184,15 +193,56 @@ struct SettingsMistakeTests {
     }
 
     @Test(arguments: [
+        ("path = \"s\"\nsessions = [\"work\"]", "6: socket.path: must be an absolute path or begin with ~/"),
+        ("sessions = [\"work\"]", "5: socket.path: is missing: where the socket shall be"),
         (
-            "issuer = \"https://x.example\"\nclient_id = \"c\"\nallow = [{ unit = \"u\" }]",
-            "4: session.w.allow: this version can not enforce it; remove it, or every program would be let in"
-        )
+            "path = \"/\(String(repeating: "x", count: 107))\"\nsessions = [\"work\"]",
+            "6: socket.path: is longer than 107 bytes"
+        ),
+        ("path = \"/s\"", "5: socket.sessions: must name the sessions whose tokens the socket gives out"),
+        (
+            "path = \"/s\"\nsessions = []",
+            "7: socket.sessions: must name the sessions whose tokens the socket gives out"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"wor\"]",
+            "7: socket.sessions: there is no session \"wor\"; did you mean work?"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\nmode = \"0644\"",
+            "8: socket.mode: must be \"0600\", \"0660\", \"0606\" or \"0666\", not \"0644\""
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\nmode = \"0660\"",
+            "8: socket.mode: lets others connect; name them in users, or none of them gets an answer"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\nusers = [\"65534\"]",
+            "8: socket.users: can not connect: mode gives them no access"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\ngroup = \"0\"",
+            "8: socket.group: is never used: mode gives it no access"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\nmode = \"0660\"\nusers = [\"no such user\"]",
+            "9: socket.users: there is no user \"no such user\""
+        ),
+        ("path = \"/s\"\nsessions = [\"work\"]\nport = 1", "8: socket.port: unknown key"),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\n[[socket]]\npath = \"/s\"\nsessions = [\"work\"]",
+            "9: socket.path: is that of another [[socket]]"
+        ),
     ])
-    func `what can be written but not done is refused`(keys: String, message: String) {
-        let problems = #expect(throws: ConfigurationProblems.self) {
-            try SettingsReader(home: nil).read(Array("[session.w]\n\(keys)\n".utf8), file: "f")
-        }
-        #expect(problems?.lines == ["f:\(message)"])
+    func `a bad key of a socket is explained`(keys: String, message: String) {
+        let found = complaints(session("") + "[[socket]]\n" + keys + "\n")
+        #expect(found == ["config.toml:\(message)"])
+    }
+
+    @Test(arguments: ["socket = 1", "socket = [1]"])
+    func `sockets are an array of tables`(text: String) {
+        #expect(
+            complaints(text).first?.contains("tables, each beginning with [[socket]], not an integer") == true
+        )
     }
 }

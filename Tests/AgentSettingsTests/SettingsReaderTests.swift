@@ -7,10 +7,7 @@ import TokenCore
 @testable import AgentSettings
 
 private func read(_ text: String) throws(ConfigurationProblems) -> Settings {
-    try SettingsReader(home: "/home/me", refusesUnsupported: false).read(
-        Array(text.utf8),
-        file: "config.toml"
-    )
+    try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
 }
 
 /// `keys` inside an otherwise complete session, on the lines from 5 on.
@@ -28,6 +25,7 @@ struct SettingsReaderTests {
         [hooks]
         login_required = ["notify-send", "tokenagent"]
         event = []
+        confirm = ["ask"]
         [vault]
         keyfile = "~/keys/tokenagent"
         require_locked_memory = true
@@ -88,7 +86,10 @@ struct SettingsReaderTests {
             Self.completeFile
         )
         #expect(settings.logLevel == .debug)
-        #expect(settings.hooks == HookSettings(loginRequired: ["notify-send", "tokenagent"], event: []))
+        #expect(
+            settings.hooks
+                == HookSettings(loginRequired: ["notify-send", "tokenagent"], event: [], confirm: ["ask"])
+        )
         #expect(
             settings.vault == VaultSettings(keyFile: "/home/me/keys/tokenagent", requiresLockedMemory: true)
         )
@@ -112,9 +113,60 @@ struct SettingsReaderTests {
         #expect(work.reauthentication == [.command, .prompt])
         #expect(work.policy.silentLogins == [.command])
         #expect(work.reauthenticationCommand == ["fprintd-verify"])
-        #expect(work.allowedPeers.map(\.executable) == ["/usr/bin/git", nil])
-        #expect(work.allowedPeers.map(\.unit) == [nil, "backup.service"])
-        #expect(work.allowedPeers.map(\.asksForConfirmation) == [false, true])
+        #expect(
+            work.rules == [
+                AllowRule(executable: "/usr/bin/git"),
+                AllowRule(unit: "backup.service", asksForConfirmation: true),
+            ]
+        )
+    }
+
+    @Test func `a rule can name the digest of its program`() throws {
+        let digest = String(repeating: "0aF9", count: 16)
+        let work = try read(session("allow = [{ exe = \"/usr/bin/git\", sha256 = \"\(digest)\" }]")).sessions
+            .first
+        #expect(work?.rules == [AllowRule(executable: "/usr/bin/git", digest: digest.lowercased())])
+    }
+
+    @Test func `sockets are read with their defaults`() throws {
+        let text =
+            session("") + """
+                [[socket]]
+                path = "~/remote.sock"
+                sessions = ["work"]
+                [[socket]]
+                path = "/run/shared/agent.sock"
+                sessions = ["work"]
+                mode = "0660"
+                group = "4711"
+                users = ["root", "1001"]
+                """
+        let work = try #require(SessionName("work"))
+        #expect(
+            try read(text).sockets == [
+                SocketSettings(
+                    path: "/home/me/remote.sock",
+                    sessions: [work],
+                    mode: 0o600,
+                    group: nil,
+                    users: []
+                ),
+                SocketSettings(
+                    path: "/run/shared/agent.sock",
+                    sessions: [work],
+                    mode: 0o660,
+                    group: 4711,
+                    users: [0, 1001]
+                ),
+            ]
+        )
+    }
+
+    @Test func `root and the audit log are as the file says`() throws {
+        let plain = try read("")
+        #expect(!plain.allowsRoot && plain.keepsAudit)
+        let changed = try read("[agent]\nallow_root = true\naudit = false\n")
+        #expect(changed.allowsRoot && !changed.keepsAudit)
     }
 
     @Test func `a session needs little`() throws {
@@ -123,7 +175,7 @@ struct SettingsReaderTests {
         #expect(work.flow == .browser)
         #expect(work.clientSecret == .none)
         #expect(work.reauthentication == [.prompt])
-        #expect(work.allowedPeers.isEmpty)
+        #expect(work.rules.isEmpty)
     }
 
     @Test func `the other kinds are read`() throws {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The audit log on disk: `audit.log`, and `audit.log.1` with the lines before it.
+///
+/// Used by one thread at a time, which may block.
+package struct AuditFile: Sendable {
+    /// What is begun anew when it has this size: room for about 30,000 lines.
+    static let largestSize = 4 << 20
+
+    let path: String
+    let limit: Int
+
+    package init(path: String, limit: Int? = nil) {
+        self.path = path
+        self.limit = limit ?? AuditFile.largestSize
+    }
+
+    private var olderPath: String { path + ".1" }
+
+    /// Appends whole lines, all or none.
+    ///
+    /// The file is put aside first when the lines would make it too large. Nothing here waits for the disk: the log
+    /// survives a crash of the agent, and a power cut but for the last seconds.
+    /// - Returns: whether they are in the file.
+    func append(_ lines: [UInt8]) -> Bool {
+        guard var file = open() else { return false }
+        defer { close(file.descriptor) }
+        if file.size > 0, file.size + lines.count > limit {
+            // Whoever reads on has the old file still open; no line is in neither file.
+            guard unsafe rename(path, olderPath) == 0 else { return false }
+            close(file.descriptor)
+            guard let new = open() else {
+                file.descriptor = -1
+                return false
+            }
+            file = new
+        }
+        guard write(lines, to: file.descriptor) else {
+            // Half a line would spoil the next one too.
+            _ = ftruncate(file.descriptor, off_t(file.size))
+            return false
+        }
+        return true
+    }
+
+    /// Everything there is, the oldest line first.
+    func read() -> [UInt8] {
+        contents(of: olderPath) + contents(of: path)
+    }
+
+    /// A file of ours that nobody else reads, whatever was at the path before.
+    private func open() -> (descriptor: CInt, size: Int)? {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let descriptor = unsafe Glibc.open(path, flags, 0o600)
+        guard descriptor >= 0 else { return nil }
+        guard let size = ownSize(descriptor), fchmod(descriptor, 0o600) == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return (descriptor, size)
+    }
+
+    /// The size of a regular file of ours with one name; `nil`: it is something else.
+    private func ownSize(_ descriptor: CInt) -> Int? {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_uid == geteuid(), status.st_nlink == 1
+        else { return nil }
+        return Int(status.st_size)
+    }
+
+    private func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(
+                    descriptor,
+                    buffer.baseAddress?.advanced(by: written),
+                    bytes.count - written
+                )
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            written += count
+        }
+        return true
+    }
+
+    private func contents(of path: String) -> [UInt8] {
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        guard ownSize(descriptor) != nil else { return [] }
+        var all: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        // A file somebody has made huge is not read to its end.
+        while all.count <= 4 * limit {
+            let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            all += chunk[..<count]
+        }
+        return all
+    }
+}

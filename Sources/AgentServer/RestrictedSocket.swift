@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TokenCore
+
+/// A further socket that gives out tokens of some sessions and does nothing else: to be forwarded, to be put into a
+/// container, or to be shared with another user on purpose.
+package struct RestrictedSocket: Equatable, Sendable {
+    package var path: String
+    package var sessions: Set<SessionName>
+    /// Permission bits of the socket's file.
+    package var mode: mode_t
+    /// The group of the socket's file; `nil`: the process's own.
+    package var group: gid_t?
+    /// Users beside our own who may connect.
+    package var users: Set<uid_t>
+
+    package init(
+        path: String,
+        sessions: Set<SessionName>,
+        mode: mode_t = 0o600,
+        group: gid_t? = nil,
+        users: Set<uid_t> = []
+    ) {
+        self.path = path
+        self.sessions = sessions
+        self.mode = mode
+        self.group = group
+        self.users = users
+    }
+
+    /// What decides about its file: a change of it means another socket.
+    struct File: Equatable {
+        var path: String
+        var mode: mode_t
+        var group: gid_t?
+    }
+
+    var file: File { File(path: path, mode: mode, group: group) }
+}

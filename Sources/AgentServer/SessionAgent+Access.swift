@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CHardening
+import Glibc
+import NIOCore
+import TokenCore
+
+/// Who may see what: restricted sockets, and the rules of sessions.
+extension SessionAgent {
+    /// What a restricted socket refuses, before anything else about the request is looked at.
+    func checkSocket(_ connection: Connection, _ route: Route?) throws(RequestFailure) {
+        guard let path = connection.restrictedPath else { return }
+        let message = "This socket gives out tokens and nothing else."
+        guard let socket = configuration.sockets.first(where: { $0.path == path }) else {
+            throw RequestFailure(code: .denied, message: message)
+        }
+        switch route {
+        case .agent: return
+        case .token(let name):
+            guard socket.sessions.contains(name) else {
+                audit(.hidden, name, connection)
+                throw unknown(name)
+            }
+        case .sessions, .session, .refresh, .report, .login, .loginAnswer, .logout, .events, .metrics,
+            .doctor,
+            .audit, .lock, .unlock, .reload, .shutdown, .vault, .vaultInit, .vaultSlots, .vaultSlot,
+            .vaultPassphrase, .vaultRekey, nil:
+            throw RequestFailure(code: .denied, message: message)
+        }
+    }
+
+    /// Whether the answer depends on who asks, and that is not known yet.
+    func mustIdentify(_ connection: Connection, for route: Route) -> Bool {
+        guard rules.exist, !connection.isExamined || rules.needDigests && !connection.hasDigests else {
+            return false
+        }
+        guard let name = route.session else { return route.showsSessions }
+        return sessions[name]?.settings.rules.isEmpty == false
+    }
+
+    /// Finds out who is at the other end, then goes on if the peer still waits.
+    func identify(_ connection: Connection, then proceed: @escaping @Sendable (isolated SessionAgent) -> Void)
+    {
+        let process = PeerProcess(of: connection)
+        let digests = rules.needDigests
+        Task {
+            let found = try? await ports.processes?.examine(connection.peer.processID, digests: digests)
+            connection.facts = found.flatMap { process.isStill($0) ? $0 : nil }
+            connection.isExamined = true
+            connection.hasDigests = digests
+            process.close()
+            if connection.state == .answering { proceed(self) }
+        }
+    }
+
+    func admission(of connection: Connection, to name: SessionName) -> PeerAdmission {
+        guard rules.exist, let kept = sessions[name] else { return .allowed }
+        return kept.settings.rules.admission(of: connection.facts)
+    }
+
+    /// The sessions a peer may know of, in the order of their names.
+    func visibleSessions(to connection: Connection) -> [KeptSession] {
+        let shown = sessions.filter { name, _ in isShown(name, to: connection) }
+        return shown.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    func isShown(_ name: SessionName, to connection: Connection) -> Bool {
+        if let path = connection.restrictedPath {
+            let socket = configuration.sockets.first { $0.path == path }
+            guard socket?.sessions.contains(name) == true else { return false }
+        }
+        return admission(of: connection, to: name) != .hidden
+    }
+
+    /// Writes a line of the audit log, if there is one.
+    func audit(
+        _ decision: AuditRecord.Decision,
+        _ name: SessionName,
+        _ connection: Connection,
+        isIDToken: Bool = false
+    ) {
+        guard let trail, configuration.keepsAudit else { return }
+        let record = AuditRecord(
+            time: ports.timekeeper.wallTime,
+            session: name,
+            decision: decision,
+            peer: connection.peer,
+            facts: connection.facts,
+            socket: connection.restrictedPath,
+            isIDToken: isIDToken
+        )
+        trail.add(record)
+    }
+}
+
+/// What of the rules in force matters to every request.
+struct RulesInForce {
+    /// Some session has rules.
+    let exist: Bool
+    /// Some rule names a digest.
+    let needDigests: Bool
+
+    init(_ configuration: AgentConfiguration) {
+        let rules = configuration.sessions.values.lazy.map(\.rules)
+        exist = rules.contains { !$0.isEmpty }
+        needDigests = rules.contains { $0.contains { $0.digest != nil } }
+    }
+}
+
+extension Route {
+    /// The one session it is about.
+    var session: SessionName? {
+        switch self {
+        case .session(let name), .token(let name), .refresh(let name), .report(let name), .login(let name),
+            .loginAnswer(let name, _), .logout(let name):
+            name
+        case .agent, .sessions, .events, .metrics, .doctor, .audit, .lock, .unlock, .reload, .shutdown,
+            .vault,
+            .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
+            nil
+        }
+    }
+
+    /// The answer tells which sessions there are, or how many.
+    fileprivate var showsSessions: Bool {
+        switch self {
+        case .agent, .sessions, .events, .metrics, .doctor, .audit, .reload: true
+        case .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .lock, .unlock, .shutdown,
+            .vault,
+            .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
+            false
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+import TokenCore
+
+extension SessionAgent {
+    /// What is asked for by the query of `GET /v1/audit`.
+    struct AuditQuery: Equatable {
+        var session: SessionName?
+        /// Goes on with new lines as they are written.
+        var follows = false
+    }
+
+    /// Serves `GET /v1/audit`: the lines about sessions the peer may see.
+    func serveAudit(_ query: Substring, on connection: Connection) throws(RequestFailure) {
+        let query = try AuditQuery(query)
+        guard let trail else {
+            throw RequestFailure(code: .misconfigured, message: "There is no audit log.")
+        }
+        if query.follows {
+            connection.awaited = .events
+            connection.beginStream("application/x-ndjson")
+        }
+        let hidden = Set(sessions.keys.filter { !isShown($0, to: connection) }.map(\.description))
+        let wanted = query.session?.description
+        trail.lines(about: wanted, without: hidden).whenComplete { result in
+            self.assumeIsolated { agent in agent.finishAudit((try? result.get()) ?? [], query, on: connection)
+            }
+        }
+    }
+
+    private func finishAudit(_ lines: [UInt8], _ query: AuditQuery, on connection: Connection) {
+        guard query.follows else {
+            var answer = Answer(status: .ok, body: lines)
+            answer.contentType = "application/x-ndjson"
+            return connection.answer(answer)
+        }
+        guard connection.state == .streaming else { return }
+        if !lines.isEmpty { connection.stream(lines) }
+        auditFollowers[ObjectIdentifier(connection)] = Subscriber(
+            connection: connection,
+            session: query.session
+        )
+    }
+
+    /// Passes new lines on to those who follow the log.
+    func auditWritten(_ records: [AuditRecord]) {
+        for follower in auditFollowers.values {
+            let wanted = records.filter { record in
+                (follower.session == nil || follower.session == record.session)
+                    && isShown(record.session, to: follower.connection)
+            }
+            guard !wanted.isEmpty else { continue }
+            var lines: [UInt8] = []
+            for record in wanted { record.write(to: &lines) }
+            follower.connection.stream(lines)
+        }
+    }
+}
+
+extension SessionAgent.AuditQuery {
+    init(_ text: Substring) throws(RequestFailure) {
+        guard !text.isEmpty else { return }
+        let complaint = RequestFailure(
+            code: .badRequest,
+            message: "The parameters are session=NAME and follow=1."
+        )
+        guard let parameters = PercentCoding.parameters(of: text) else { throw complaint }
+        for (name, value) in parameters {
+            switch name {
+            case "session":
+                guard session == nil, let named = SessionName(value) else { throw complaint }
+                session = named
+            case "follow":
+                guard value == "1" || value == "0" else { throw complaint }
+                follows = value == "1"
+            default: throw complaint
+            }
+        }
+    }
+}

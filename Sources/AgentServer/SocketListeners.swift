@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import NIOCore
+
+/// Every socket of the agent: its own, and the restricted ones of the configuration.
+///
+/// Confined to the event loop.
+final class SocketListeners: @unchecked Sendable {
+    // Unchecked: after `init` used on the event loop alone.
+    private let eventLoop: any EventLoop
+    private let agent: any RequestAnswering
+    private let logger: Logger
+    private let register = ConnectionRegister(limits: .ofThisProcess)
+    private let own: SocketListener
+    private var wanted: [RestrictedSocket] = []
+    private var access = PeerAccess()
+    private var restricted: [String: (file: RestrictedSocket.File, listener: SocketListener)] = [:]
+    /// Sockets that could not be opened, so that each is complained about once.
+    private var failed: Set<String> = []
+
+    init(eventLoop: any EventLoop, agent: any RequestAnswering, logger: Logger) {
+        self.eventLoop = eventLoop
+        self.agent = agent
+        self.logger = logger
+        own = SocketListener(
+            eventLoop: eventLoop,
+            agent: agent,
+            limits: RequestLimits(),
+            logger: logger,
+            register: register
+        )
+    }
+
+    /// Begins to accept on the agent's own socket.
+    func start(on socket: ListeningSocket) -> EventLoopFuture<Void> {
+        own.start(on: socket)
+    }
+
+    /// Opens what is new, closes what is gone, and admits whom the configuration admits.
+    func adopt(_ configuration: AgentConfiguration) {
+        access.allowsRoot = configuration.allowsRoot
+        own.access = access
+        wanted = configuration.sockets
+        failed = []
+        for (path, open) in restricted where !wanted.contains(where: { $0.file == open.file }) { close(path) }
+        openWanted()
+    }
+
+    /// What has to be looked after twice a minute.
+    /// - Returns: whether the agent can still be reached.
+    func housekeep() -> Bool {
+        register.closeUnused()
+        for (path, open) in restricted where !open.listener.housekeep() { close(path) }
+        // What could not be opened may be possible by now.
+        openWanted()
+        return own.housekeep()
+    }
+
+    /// Accepts nobody any more; only answers under way go on.
+    func stopAccepting() {
+        wanted = []
+        own.stopAccepting()
+        for open in restricted.values { open.listener.stopAccepting() }
+        register.closeIdle()
+    }
+
+    func closeConnections() {
+        register.closeAll()
+    }
+
+    private func openWanted() {
+        for socket in wanted {
+            if restricted[socket.path] == nil { open(socket) }
+            restricted[socket.path]?.listener.access = PeerAccess(
+                allowsRoot: access.allowsRoot,
+                users: socket.users
+            )
+        }
+    }
+
+    private func open(_ socket: RestrictedSocket) {
+        do throws(ListenFailure) {
+            let listening = try ListeningSocket.bind(to: socket.path, mode: socket.mode, group: socket.group)
+            let listener = SocketListener(
+                eventLoop: eventLoop,
+                agent: agent,
+                limits: RequestLimits(),
+                logger: logger,
+                register: register,
+                restrictedPath: socket.path
+            )
+            restricted[socket.path] = (socket.file, listener)
+            listener.start(on: listening).whenFailure { [logger] error in
+                logger.error(
+                    "a socket is lost",
+                    metadata: ["socket": "\(socket.path)", "reason": "\(error)"]
+                )
+            }
+            failed.remove(socket.path)
+        } catch {
+            guard failed.insert(socket.path).inserted else { return }
+            logger.error(
+                "a socket can not be opened; one in a new directory needs a restart of the agent",
+                metadata: ["reason": "\(error)"]
+            )
+        }
+    }
+
+    private func close(_ path: String) {
+        guard let open = restricted.removeValue(forKey: path) else { return }
+        open.listener.stopAccepting()
+        register.closeAll { $0.restrictedPath == path }
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// Numbers of users and groups, by name or as they are.
+enum AccountDatabase {
+    /// Room for one entry with its members.
+    private static let entrySize = 1 << 16
+
+    static func user(_ text: String) -> UInt32? {
+        if let number = number(text) { return number }
+        var entry = unsafe passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var room = [CChar](repeating: 0, count: entrySize)
+        guard unsafe getpwnam_r(text, &entry, &room, room.count, &found) == 0, unsafe found != nil else {
+            return nil
+        }
+        return unsafe entry.pw_uid
+    }
+
+    static func group(_ text: String) -> UInt32? {
+        if let number = number(text) { return number }
+        var entry = unsafe Glibc.group()
+        var found: UnsafeMutablePointer<Glibc.group>?
+        var room = [CChar](repeating: 0, count: entrySize)
+        guard unsafe getgrnam_r(text, &entry, &room, room.count, &found) == 0, unsafe found != nil else {
+            return nil
+        }
+        return unsafe entry.gr_gid
+    }
+
+    /// A number in decimal digits; the largest means "none" to the kernel.
+    private static func number(_ text: String) -> UInt32? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt32(text), number != .max
+        else {
+            return nil
+        }
+        return number
+    }
+}

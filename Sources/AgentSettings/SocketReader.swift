@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+/// Reads one `[[socket]]`.
+struct SocketReader {
+    var table: TableReader
+    let home: String?
+    /// The sessions of the file, read or not.
+    let sessionNames: [String]
+
+    /// The socket, or `nil` with the reasons in the problem list.
+    mutating func read() -> SocketSettings? {
+        let path = path()
+        let sessions = sessions()
+        let mode = mode()
+        let group = group()
+        let users = users()
+        table.refuseUnknownKeys()
+        guard let path, let mode else { return nil }
+        checkAccess(mode, group, users)
+        guard table.problems.isEmpty else { return nil }
+        return SocketSettings(path: path, sessions: sessions, mode: mode, group: group, users: users)
+    }
+
+    private mutating func path() -> String? {
+        guard table.has("path") else {
+            table.report("path", "is missing: where the socket shall be")
+            return nil
+        }
+        guard let path = table.path("path", home: home) else { return nil }
+        guard path.utf8.count <= AgentPaths.longestSocketPath else {
+            table.report("path", "is longer than \(AgentPaths.longestSocketPath) bytes")
+            return nil
+        }
+        return path
+    }
+
+    private mutating func sessions() -> [SessionName] {
+        let words = table.strings("sessions")
+        if words?.isEmpty ?? !table.has("sessions") {
+            table.report("sessions", "must name the sessions whose tokens the socket gives out")
+        }
+        for word in words ?? [] where !sessionNames.contains(word) {
+            let nearest = NearestWord.to(word, among: sessionNames).map { "; did you mean \($0)?" } ?? ""
+            table.report("sessions", "there is no session \"\(word)\"\(nearest)")
+        }
+        return (words ?? []).compactMap { SessionName($0) }
+    }
+
+    /// Three octal digits, each 0 or 6: whoever may connect must be able to write.
+    private mutating func mode() -> UInt32? {
+        guard table.has("mode") else { return 0o600 }
+        guard let text = table.string("mode") else { return nil }
+        let digits = text.hasPrefix("0") ? text.dropFirst() : text[...]
+        guard digits.count == 3, digits.first == "6", digits.allSatisfy({ $0 == "0" || $0 == "6" }) else {
+            table.report("mode", "must be \"0600\", \"0660\", \"0606\" or \"0666\", not \"\(text)\"")
+            return nil
+        }
+        return UInt32(digits, radix: 8)
+    }
+
+    private mutating func group() -> UInt32? {
+        guard let text = table.string("group") else { return nil }
+        if let number = AccountDatabase.group(text) { return number }
+        table.report("group", "there is no group \"\(text)\"")
+        return nil
+    }
+
+    private mutating func users() -> [UInt32] {
+        (table.strings("users") ?? []).compactMap { text in
+            if let number = AccountDatabase.user(text) { return number }
+            table.report("users", "there is no user \"\(text)\"")
+            return nil
+        }
+    }
+
+    /// Objects to settings of which one makes the other useless.
+    private func checkAccess(_ mode: UInt32, _ group: UInt32?, _ users: [UInt32]) {
+        let isOpen = mode & 0o066 != 0
+        if isOpen, !table.has("users") {
+            table.report("mode", "lets others connect; name them in users, or none of them gets an answer")
+        }
+        // Root needs no permission.
+        if !isOpen, users.contains(where: { $0 != 0 }) {
+            table.report("users", "can not connect: mode gives them no access")
+        }
+        if group != nil, mode & 0o060 == 0 { table.report("group", "is never used: mode gives it no access") }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import StrictJSON
+import Synchronization
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// Sessions whose tokens a person confirms.
+@Suite(.timeLimit(.minutes(1)))
+struct ConfirmationTests {
+    private static let token = "/v1/sessions/work/token"
+
+    private static func agent(_ person: BusyPerson) async throws -> AgentHarness {
+        let agent = try await AgentHarness.configured(commands: person) { configuration, directory in
+            configuration.sessions[AgentHarness.work]?.rules = [AllowRule(asksForConfirmation: true)]
+            configuration.confirmCommand = ["ask", "nicely"]
+            configuration.sockets = [
+                RestrictedSocket(path: directory.path("run/remote.sock"), sessions: [AgentHarness.work])
+            ]
+        }
+        try await agent.logIn()
+        return agent
+    }
+
+    @Test func `a token is given out when the person agrees, and each use is asked for`() async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        let peer = try agent.peer()
+        for _ in 0..<3 {
+            try peer.send(SocketPeer.request("GET", Self.token))
+            let question = await person.nextQuestion()
+            #expect(question.command == ["ask", "nicely"])
+            #expect(question.environment["TOKENAGENT_SESSION"] == "work")
+            #expect(question.environment["TOKENAGENT_PEER_PID"] == "\(getpid())")
+            #expect(question.environment["TOKENAGENT_QUESTION"]?.contains("work") == true)
+            #expect(!question.environment.values.contains { $0.contains("token-1") })
+            question.answer(.success(CommandResult(status: 0, standardOutput: [])))
+            #expect(try await peer.answer().body.contains("token-1"))
+        }
+        #expect(
+            try await agent.auditLines().map { $0["decision"]?.string } == ["served", "served", "served"]
+        )
+        await agent.stop()
+    }
+
+    @Test(arguments: ["deny", "timeout", "no command"])
+    func `without a yes there is no token`(reason: String) async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        if reason == "no command" {
+            agent.configuration.change { $0.confirmCommand = [] }
+            _ = try await agent.peer().exchange("POST", "/v1/reload")
+        }
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("GET", Self.token))
+        if reason == "deny" {
+            await person.nextQuestion().answer(.success(CommandResult(status: 1, standardOutput: [])))
+        } else if reason == "timeout" {
+            await person.nextQuestion().answer(.failure(CommandFailure(message: "ask took too long")))
+        }
+        let answer = try await peer.answer()
+        #expect(answer.status == 403)
+        #expect(answer.body.contains("\"denied\""))
+        #expect(!answer.body.contains("token-1"))
+        #expect(try await agent.auditLines().map { $0["decision"]?.string } == ["denied"])
+        await agent.stop()
+    }
+
+    @Test func `one question serves all requests of a process while it is open`() async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        let peers = try (0..<20).map { _ in
+            let peer = try agent.peer()
+            try peer.send(SocketPeer.request("GET", Self.token))
+            return peer
+        }
+        let question = await person.nextQuestion()
+        #expect(try await Polling.until { await agent.runtime.agent.unconfirmedCount == 20 })
+        question.answer(.success(CommandResult(status: 0, standardOutput: [])))
+        for peer in peers { #expect(try await peer.answer().body.contains("token-1")) }
+        #expect(person.count == 1)
+        await agent.stop()
+    }
+
+    @Test func `other tokens and other sockets are other questions`() async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        let first = try agent.peer()
+        try first.send(SocketPeer.request("GET", Self.token))
+        _ = await person.nextQuestion()
+        let second = try SocketPeer(agent.directory.path("run/remote.sock"))
+        try second.send(SocketPeer.request("GET", Self.token))
+        let question = await person.nextQuestion()
+        #expect(question.environment["TOKENAGENT_PEER_SOCKET"] == agent.directory.path("run/remote.sock"))
+        #expect(question.environment["TOKENAGENT_QUESTION"]?.contains("remote.sock") == true)
+        let third = try agent.peer()
+        try third.send(SocketPeer.request("GET", Self.token + "?scope=narrow"))
+        _ = await person.nextQuestion()
+        #expect(person.count == 3)
+        agent.stopSoon()
+    }
+
+    @Test func `a request that does not wait is refused, and too many questions are not asked`() async throws
+    {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        #expect(try await agent.peer().exchange("GET", Self.token + "?timeout=0").status == 403)
+        #expect(person.count == 0)
+        let waiting = try (0..<4).map { number in
+            let peer = try agent.peer()
+            try peer.send(SocketPeer.request("GET", Self.token + "?scope=s\(number)"))
+            return peer
+        }
+        #expect(try await Polling.until { person.count == 4 })
+        let answer = try await agent.peer().exchange("GET", Self.token)
+        #expect(answer.status == 503)
+        #expect(answer.head.contains("Retry-After"))
+        // A lock ends the wait of all of them.
+        await agent.runtime.agent.lock()
+        for peer in waiting { #expect(try await peer.answer().status == 423) }
+        agent.stopSoon()
+    }
+
+    @Test func `a forced refresh and a report ask as well`() async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/work/refresh", body: "{}"))
+        await person.nextQuestion().answer(.success(CommandResult(status: 1, standardOutput: [])))
+        #expect(try await peer.answer().status == 403)
+        let report = #"{"token":"token-1","status":401}"#
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/work/report", body: report))
+        await person.nextQuestion().answer(.success(CommandResult(status: 1, standardOutput: [])))
+        #expect(try await peer.answer().status == 403)
+        #expect(agent.serving.refreshCount == 0)
+        await agent.stop()
+    }
+
+    @Test func `a peer that leaves while the person thinks gets nothing and harms nothing`() async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("GET", Self.token))
+        let question = await person.nextQuestion()
+        peer.leave()
+        #expect(try await Polling.until { await agent.runtime.agent.unconfirmedCount == 0 })
+        question.answer(.success(CommandResult(status: 0, standardOutput: [])))
+        #expect(try await agent.auditLines().isEmpty)
+        await agent.stop()
+    }
+}
+
+extension SessionAgent {
+    /// Requests that wait for a person.
+    fileprivate var unconfirmedCount: Int { confirmations.values.map(\.count).reduce(0, +) }
+}
+
+/// A person the test plays: every question waits until the test answers it.
+final class BusyPerson: CommandRunning {
+    struct Question: Sendable {
+        let command: [String]
+        let environment: [String: String]
+        fileprivate let continuation: CheckedContinuation<Result<CommandResult, CommandFailure>, Never>
+
+        func answer(_ result: Result<CommandResult, CommandFailure>) {
+            continuation.resume(returning: result)
+        }
+    }
+
+    private let questions: AsyncStream<Question>
+    private let arrival: AsyncStream<Question>.Continuation
+    private let asked = Mutex(0)
+
+    init() {
+        (questions, arrival) = AsyncStream.makeStream()
+    }
+
+    /// Questions so far, taken or not.
+    var count: Int { asked.withLock(\.self) }
+
+    func nextQuestion() async -> Question {
+        for await question in questions { return question }
+        preconditionFailure("nobody asks any more")
+    }
+
+    func run(
+        _ command: [String],
+        environment: [String: String],
+        timeLimit: Duration
+    ) async throws(CommandFailure) -> CommandResult {
+        let result = await withCheckedContinuation { continuation in
+            asked.withLock { $0 += 1 }
+            arrival.yield(Question(command: command, environment: environment, continuation: continuation))
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// The `allow` rules of sessions: to a peer they do not describe there is no such session.
+@Suite(.timeLimit(.minutes(1)))
+struct PeerRulesTests {
+    private static let git = "/usr/bin/git"
+    private static let names = ["anyone", "of-git", "of-backup", "after-asking", "of-git-there"]
+    private static let rules: [[AllowRule]] = [
+        [],
+        [AllowRule(executable: git)],
+        [AllowRule(unit: "backup.service")],
+        [AllowRule(executable: git), AllowRule(asksForConfirmation: true)],
+        [AllowRule(executable: git, unit: "backup.service")],
+    ]
+
+    /// Kinds of peers, each with the sessions it sees, in the order of ``names``.
+    static let kinds: [(facts: PeerFacts?, sees: [Bool])] = [
+        (facts(git, nil), [true, true, false, true, false]),
+        (facts("/usr/bin/curl", "backup.service"), [true, false, true, true, false]),
+        (facts(git, "backup.service"), [true, true, true, true, true]),
+        (nil, [true, false, false, true, false]),
+    ]
+
+    private static func facts(_ program: String, _ unit: String?) -> PeerFacts {
+        PeerFacts(programs: [.init(executable: program)], unit: unit, startedAt: .seconds(1))
+    }
+
+    private static func agent(_ processes: ScriptedProcesses) async throws -> AgentHarness {
+        try await AgentHarness.configured(commands: Person(says: 1), processes: processes) {
+            configuration,
+            _ in
+            let settings = configuration.sessions[AgentHarness.work]
+            configuration.sessions = [:]
+            for (name, rules) in zip(names, rules) {
+                guard let name = SessionName(name) else { continue }
+                configuration.sessions[name] = settings
+                configuration.sessions[name]?.rules = rules
+            }
+            configuration.confirmCommand = ["ask"]
+        }
+    }
+
+    @Test(arguments: kinds.indices)
+    func `what the rules do not show is nowhere to be seen`(index: Int) async throws {
+        let (facts, sees) = Self.kinds[index]
+        let processes = ScriptedProcesses()
+        processes.next(facts)
+        let agent = try await Self.agent(processes)
+        let shown = zip(Self.names, sees).filter(\.1).map(\.0)
+        let peer = try agent.peer()
+        let list = try JSONValue(parsing: try await peer.exchange("GET", "/v1/sessions").body.utf8)
+        let listed = list.object?["sessions"]?.array?.compactMap { $0.object?["session"]?.string }
+        #expect(listed == shown.sorted())
+        let count = try JSONValue(parsing: try await peer.exchange("GET", "/v1").body.utf8).object?[
+            "sessions"
+        ]
+        #expect(count?.integer == Int64(shown.count))
+        let metrics = try await peer.exchange("GET", "/v1/metrics").body
+        for (name, isSeen) in zip(Self.names, sees) {
+            #expect(metrics.contains("\"\(name)\"") == isSeen)
+            #expect(try await peer.exchange("GET", "/v1/sessions/\(name)").status == (isSeen ? 200 : 404))
+            let events = try await agent.peer().exchange("GET", "/v1/events?session=\(name)")
+            #expect(events.status == (isSeen ? 200 : 404))
+        }
+        #expect(processes.count >= 1)
+        await agent.stop()
+    }
+
+    @Test func `a hidden session is answered for like one that does not exist`() async throws {
+        let processes = ScriptedProcesses()
+        processes.next(program: "/usr/bin/curl")
+        let agent = try await Self.agent(processes)
+        let peer = try agent.peer()
+        for (method, rest) in [
+            ("GET", ""), ("GET", "/token"), ("POST", "/refresh"), ("POST", "/logout"), ("POST", "/login"),
+        ] {
+            let hidden = try await peer.exchange(
+                method,
+                "/v1/sessions/of-git\(rest)",
+                body: method == "POST" ? "{}" : nil
+            )
+            let unknown = try await peer.exchange(
+                method,
+                "/v1/sessions/no-such\(rest)",
+                body: method == "POST" ? "{}" : nil
+            )
+            #expect(hidden.status == 404)
+            #expect(hidden.body == unknown.body.replacing("no-such", with: "of-git"))
+            #expect(
+                hidden.head.replacing(/Content-Length: [0-9]+/, with: "")
+                    == unknown.head.replacing(/Content-Length: [0-9]+/, with: "")
+            )
+        }
+        await agent.stop()
+    }
+
+    @Test func `events of a hidden session reach only those who may see it`() async throws {
+        let processes = ScriptedProcesses()
+        let agent = try await Self.agent(processes)
+        processes.next(program: "/usr/bin/curl")
+        let outsider = try agent.peer()
+        try outsider.send(SocketPeer.request("GET", "/v1/events"))
+        _ = try await outsider.streamHead()
+        processes.next(program: Self.git)
+        let insider = try agent.peer()
+        try insider.send(SocketPeer.request("GET", "/v1/events"))
+        _ = try await insider.streamHead()
+        try await agent.logIn(try #require(SessionName("of-git")))
+        try await agent.logIn(try #require(SessionName("anyone")))
+        #expect(try await insider.chunk().contains("\"of-git\""))
+        #expect(try await outsider.chunk().contains("\"anyone\""))
+        await agent.stop()
+    }
+
+    @Test func `a peer is examined once for its connection, and not at all without rules`() async throws {
+        let processes = ScriptedProcesses()
+        processes.next(program: Self.git)
+        let agent = try await Self.agent(processes)
+        let peer = try agent.peer()
+        _ = try await peer.exchange("GET", "/v1/sessions/anyone/token")
+        #expect(processes.count == 0)
+        for _ in 0..<10 { _ = try await peer.exchange("GET", "/v1/sessions/of-git/token") }
+        #expect(processes.count == 1)
+        await agent.stop()
+    }
+
+    @Test func `a peer that has ended is nobody, whoever holds its connection now`() async throws {
+        let processes = ScriptedProcesses()
+        processes.next(program: Self.git)
+        let agent = try await Self.agent(processes)
+        // The process that connects is gone by the time its child asks.
+        let script = """
+            import os, socket, sys
+            for _ in range(100):
+                r, w = os.pipe()
+                s = socket.socket(socket.AF_UNIX)
+                if os.fork() == 0:
+                    s.connect(sys.argv[1])
+                    if os.fork() != 0: os._exit(0)
+                    os.close(w); os.read(r, 1)
+                    s.sendall(b"GET /v1/sessions/of-git/token HTTP/1.1\\r\\nHost: tokenagent\\r\\nConnection: close\\r\\n\\r\\n")
+                    print(s.makefile("rb").readline().split()[1].decode(), flush=True)
+                    os._exit(0)
+                os.wait(); os.close(w); os.close(r); s.close()
+            """
+        let program = try Program(
+            ["python3", "-c", script, agent.path],
+            environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"]
+        )
+        #expect(try await program.finish().status == 0)
+        #expect(try await Polling.until { program.standardOutput.split(separator: "\n").count == 100 })
+        #expect(Set(program.standardOutput.split(separator: "\n")) == ["404"])
+        await agent.stop()
+    }
+
+    @Test func `rules that a reload brings hold at once`() async throws {
+        let processes = ScriptedProcesses()
+        processes.next(program: "/usr/bin/curl")
+        let agent = try await Self.agent(processes)
+        let peer = try agent.peer()
+        #expect(try await peer.exchange("GET", "/v1/sessions/anyone").status == 200)
+        let name = try #require(SessionName("anyone"))
+        agent.configuration.change { $0.sessions[name]?.rules = [AllowRule(executable: "/usr/bin/git")] }
+        let answer = try await peer.exchange("POST", "/v1/reload").body
+        #expect(try JSONValue(parsing: answer.utf8).object?["sessions"]?.integer == 1)
+        #expect(try await peer.exchange("GET", "/v1/sessions/anyone").status == 404)
+        await agent.stop()
+    }
+
+    @Test func `a digest is looked at only when a rule names one`() async throws {
+        let processes = ScriptedProcesses()
+        let digest = String(repeating: "ab", count: 32)
+        processes.next(program: Self.git, digest: digest)
+        let agent = try await Self.agent(processes)
+        let peer = try agent.peer()
+        #expect(try await peer.exchange("GET", "/v1/sessions/of-git").status == 200)
+        let name = try #require(SessionName("of-git"))
+        let rule = AllowRule(executable: Self.git, digest: digest)
+        agent.configuration.change { $0.sessions[name]?.rules = [rule] }
+        _ = try await peer.exchange("POST", "/v1/reload")
+        #expect(try await peer.exchange("GET", "/v1/sessions/of-git").status == 200)
+        processes.next(program: Self.git, digest: String(repeating: "00", count: 32))
+        #expect(try await agent.peer().exchange("GET", "/v1/sessions/of-git").status == 404)
+        await agent.stop()
+    }
+}
+
+/// Somebody who is asked for confirmation and answers at once.
+struct Person: CommandRunning {
+    let status: Int32
+
+    init(says status: Int32) {
+        self.status = status
+    }
+
+    func run(
+        _ command: [String],
+        environment: [String: String],
+        timeLimit: Duration
+    ) async throws(CommandFailure) -> CommandResult {
+        CommandResult(status: status, standardOutput: [])
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import StrictJSON
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// Sockets that give out tokens of some sessions and do nothing else.
+@Suite(.timeLimit(.minutes(1)))
+struct RestrictedSocketTests {
+    /// An agent with a second socket for the session `work`.
+    private static func agent(
+        users: Set<uid_t> = [],
+        mode: mode_t = 0o600,
+        group: gid_t? = nil
+    ) async throws -> AgentHarness {
+        let agent = try await AgentHarness.configured { configuration, directory in
+            configuration.sockets = [
+                RestrictedSocket(
+                    path: directory.path("shared/work.sock"),
+                    sessions: [AgentHarness.work],
+                    mode: mode,
+                    group: group,
+                    users: users
+                )
+            ]
+        }
+        try await agent.logIn(AgentHarness.work)
+        try await agent.logIn(AgentHarness.home, token: "home-1")
+        return agent
+    }
+
+    private static func path(_ agent: AgentHarness) -> String { agent.directory.path("shared/work.sock") }
+
+    @Test func `it gives out tokens of its sessions`() async throws {
+        let agent = try await Self.agent()
+        let peer = try SocketPeer(Self.path(agent))
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        let text = try await peer.exchange("GET", "/v1/sessions/work/token", fields: "Accept: text/plain\r\n")
+        #expect(text.body == "token-1\n")
+        let about = try JSONValue(parsing: try await peer.exchange("GET", "/v1").body.utf8).object
+        #expect(about?.members.map(\.name) == ["version", "api", "uptime", "locked", "sessions"])
+        #expect(about?["sessions"]?.integer == 1)
+        let line = try #require(try await agent.auditLines().last)
+        #expect(line["socket"]?.string == Self.path(agent))
+        await agent.stop()
+    }
+
+    @Test func `a session it is not for is unknown there`() async throws {
+        let agent = try await Self.agent()
+        let peer = try SocketPeer(Self.path(agent))
+        let other = try await peer.exchange("GET", "/v1/sessions/home/token")
+        let unknown = try await peer.exchange("GET", "/v1/sessions/nope/token")
+        #expect(other.status == 404)
+        #expect(other.body == unknown.body.replacing("nope", with: "home"))
+        #expect(try await agent.auditLines().map { $0["decision"]?.string } == ["hidden", "hidden"])
+        await agent.stop()
+    }
+
+    @Test(arguments: [
+        ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("POST", "/v1/sessions/work/refresh"),
+        ("POST", "/v1/sessions/work/report"), ("POST", "/v1/sessions/work/login"),
+        ("POST", "/v1/sessions/work/login/1"), ("POST", "/v1/sessions/work/logout"), ("GET", "/v1/events"),
+        ("GET", "/v1/metrics"), ("GET", "/v1/doctor"), ("GET", "/v1/audit"), ("POST", "/v1/lock"),
+        ("POST", "/v1/unlock"), ("POST", "/v1/reload"), ("POST", "/v1/shutdown"), ("GET", "/v1/vault"),
+        ("POST", "/v1/vault/init"), ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"),
+        ("POST", "/v1/vault/passwd"), ("POST", "/v1/vault/rekey"), ("GET", "/v1/nonsense"), ("GET", "/"),
+    ])
+    func `everything else is denied`(method: String, target: String) async throws {
+        let agent = try await Self.agent()
+        let body = method == "POST" ? "{}" : nil
+        let answer = try await SocketPeer(Self.path(agent)).exchange(method, target, body: body)
+        #expect(answer.status == 403)
+        #expect(answer.body.contains("\"denied\""))
+        await agent.stop()
+    }
+
+    @Test func `its file is as configured and gone when the agent stops`() async throws {
+        let agent = try await Self.agent(users: [12], mode: 0o660, group: getgid())
+        let path = Self.path(agent)
+        #expect(File.mode(path) == 0o660)
+        #expect(File.mode(agent.directory.path("shared")) == 0o700)
+        #expect(File.mode(agent.path) == 0o600)
+        await agent.stop()
+        #expect(!File.exists(path))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"), arguments: [false, true])
+    func `another user is let in only where it is named`(isNamed: Bool) async throws {
+        let agent = try await Self.agent(users: isNamed ? [65_534] : [65_533], mode: 0o666)
+        chmod(agent.directory.path, 0o755)
+        chmod(agent.directory.path("shared"), 0o755)
+        chmod(agent.directory.path("run"), 0o755)
+        chmod(agent.path, 0o666)
+        func ask(_ path: String) async throws -> ProgramResult {
+            let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            let curl = ["curl", "-s", "--unix-socket", path, "http://tokenagent/v1/sessions/work/token"]
+            return try await Program.run(nobody + curl, environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
+        }
+        let shared = try await ask(Self.path(agent))
+        #expect(shared.standardOutput.contains("token-1") == isNamed)
+        #expect((shared.status == 0) == isNamed)
+        // The agent's own socket is for its own user, whoever is named elsewhere.
+        let own = try await ask(agent.path)
+        #expect(own.status != 0 && own.standardOutput.isEmpty)
+        if isNamed { #expect(try await agent.auditLines().last?["uid"]?.integer == 65_534) }
+        await agent.stop()
+    }
+
+    @Test func `a reload opens, changes and closes them`() async throws {
+        let agent = try await Self.agent()
+        let (first, second) = (Self.path(agent), agent.directory.path("shared/home.sock"))
+        let peer = try SocketPeer(first)
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 200)
+        agent.configuration.change { configuration in
+            configuration.sockets[0].sessions = [AgentHarness.home]
+            configuration.sockets.append(RestrictedSocket(path: second, sessions: [AgentHarness.home]))
+        }
+        _ = try await agent.peer().exchange("POST", "/v1/reload")
+        // What is open follows the new configuration too.
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 404)
+        #expect(try await peer.exchange("GET", "/v1/sessions/home/token").status == 200)
+        #expect(try await SocketPeer(second).exchange("GET", "/v1/sessions/home/token").status == 200)
+        agent.configuration.change { $0.sockets.removeFirst() }
+        _ = try await agent.peer().exchange("POST", "/v1/reload")
+        #expect(!File.exists(first))
+        #expect(try await peer.rest() == "")
+        #expect(try await SocketPeer(second).exchange("GET", "/v1").status == 200)
+        await agent.stop()
+    }
+
+    @Test func `a file that was removed is made again, with its mode`() async throws {
+        let agent = try await Self.agent(users: [12], mode: 0o606)
+        unlink(Self.path(agent))
+        await agent.runtime.housekeep()
+        #expect(try await Polling.until { (try? SocketPeer(Self.path(agent))) != nil })
+        #expect(File.mode(Self.path(agent)) == 0o606)
+        #expect(try await SocketPeer(Self.path(agent)).exchange("GET", "/v1").status == 200)
+        await agent.stop()
+    }
+
+    @Test func `a socket that can not be opened keeps nobody else waiting and is tried again`() async throws {
+        let agent = try await AgentHarness.configured { configuration, directory in
+            _ = try? directory.makeDirectory("open")
+            chmod(directory.path("open"), 0o777)
+            configuration.sockets = [
+                RestrictedSocket(path: directory.path("open/work.sock"), sessions: [AgentHarness.work])
+            ]
+        }
+        #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
+        #expect(!File.exists(agent.directory.path("open/work.sock")))
+        chmod(agent.directory.path("open"), 0o755)
+        await agent.runtime.housekeep()
+        #expect(try await Polling.until { (try? SocketPeer(agent.directory.path("open/work.sock"))) != nil })
+        await agent.stop()
+    }
+
+    @Test func `a locked agent gives nothing there either`() async throws {
+        let agent = try await Self.agent()
+        await agent.runtime.agent.lock()
+        let peer = try SocketPeer(Self.path(agent))
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 423)
+        #expect(try await peer.exchange("GET", "/v1/sessions/home/token").status == 404)
+        await agent.stop()
+    }
+}

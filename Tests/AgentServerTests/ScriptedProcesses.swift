@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TokenCore
+
+/// Peers that are whatever the test says: all of them are the test's own process in truth.
+final class ScriptedProcesses: ProcessExamining {
+    private let answers = Mutex<(next: PeerFacts?, count: Int)>((nil, 0))
+
+    /// What the next peers that are examined are; `nil`: nothing can be found out.
+    func next(_ facts: PeerFacts?) {
+        answers.withLock { $0.next = facts }
+    }
+
+    func next(program: String, digest: String? = nil, unit: String? = nil) {
+        let program = PeerFacts.Program(executable: program, digest: digest)
+        next(PeerFacts(programs: [program], unit: unit, startedAt: .seconds(1), hasDigests: digest != nil))
+    }
+
+    /// How many peers were examined.
+    var count: Int { answers.withLock(\.count) }
+
+    func examine(_ process: Int32, digests: Bool) async throws(CommandFailure) -> PeerFacts {
+        let facts = answers.withLock { answers in
+            answers.count += 1
+            return answers.next
+        }
+        guard let facts else { throw CommandFailure(message: "there is no process \(process)") }
+        return facts
+    }
+}
