@@ -24,7 +24,7 @@ struct CommandTree: ParsableCommand {
                 name: "Sessions",
                 subcommands: [
                     LoginCommand.self, LogoutCommand.self, StatusCommand.self, ListCommand.self,
-                    WatchCommand.self,
+                    WatchCommand.self, AuditCommand.self,
                 ]
             ),
             CommandGroup(

@@ -16,10 +16,13 @@ enum ExampleConfiguration {
         #min_validity   = "30s"    # a get never returns a token with less left, at most half of its lifetime
         #get_timeout    = "30s"    # longest a get waits for a refresh
         #log_level      = "notice"
+        #allow_root     = false    # the administrator may connect to an agent that is not its own
+        #audit          = true     # each token given out is a line, see tokenctl audit
 
         [hooks]                    # program and arguments; event and session arrive in the environment
         #login_required = ["notify-send", "tokenagent", "a login is needed"]
         #event          = ["logger", "-t", "tokenagent"]
+        #confirm        = ["ssh-askpass", "Give out a token?"]   # exit status 0 is a yes, for rules with confirm
 
         # Any OpenID Connect server. Redirect: http://127.0.0.1/callback
         #[session.work]
@@ -33,6 +36,7 @@ enum ExampleConfiguration {
         #ca_file         = "/etc/ssl/private-ca.pem"
         #max_session_age = "30d"               # force a new login after this
         #warn_before     = "3d"                # event "expiring" this long before the end
+        #allow           = [{ exe = "/usr/bin/git" }, { unit = "backup.service" }, { confirm = true }]   # who may see it
 
         # Google. Create an OAuth client of type "Desktop app"; its secret is not secret. No offline_access scope:
         # desktop clients always get a refresh token.
@@ -126,6 +130,12 @@ enum ExampleConfiguration {
         #fields      = { access_token = "accessToken", refresh_token = "refreshToken", expires_in = "expiresIn" }
         #refresh_on  = ["access_token_expired"]
         #logout_on   = ["refresh_token_expired", "token_revoked"]
+
+        # A further socket that gives out tokens of some sessions and does nothing else: for ssh -R, a container, another user.
+        #[[socket]]
+        #path     = "~/.ssh/tokens.sock"
+        #sessions = ["work"]
+        #mode     = "0600"                      # with users, "0660" and a group, or "0666": who else may connect
 
         """#
 }

@@ -70,6 +70,29 @@ import Testing
         #expect(try await tokenctl("list").standardOutput == "a\nb\n")
     }
 
+    @Test func `audit prints a line for each token`() async throws {
+        let served =
+            #"{"time":1700000000,"session":"work","decision":"served","kind":"access","pid":7,"uid":1000}"#
+        let denied =
+            #"{"time":1700000001,"session":"work","decision":"denied","kind":"id","pid":8,"uid":0,"exe":"/usr/bin/git","unit":"a.scope","socket":"/run/x\u001b"}"#
+        let lost = #"{"time":1700000002,"dropped":3}"#
+        let tokenctl = try TokenctlRun(.read, .lines(served, denied, lost))
+        let text = try await tokenctl("audit", "work")
+        #expect(
+            text.standardOutput == """
+                2023-11-14T22:13:20Z  served  work  process 7  user 1000
+                2023-11-14T22:13:21Z  denied  work  ID token  process 8  user 0  /usr/bin/git  a.scope  through /run/x\\u{1b}
+                2023-11-14T22:13:22Z  3 lines could not be written
+
+                """
+        )
+        #expect(text.status == 0)
+        #expect(tokenctl.agent.requests.first?.hasPrefix("GET /v1/audit?session=work ") == true)
+        let json = try await TokenctlRun(.read, .lines(served))("audit", "--json", "--follow")
+        #expect(json.standardOutput.hasPrefix(served + "\n"))
+        #expect(json.status == 3)
+    }
+
     @Test func `watch prints the events of one session`() async throws {
         let events = ["work", "other"].map { #"{"event":"refreshed","session":"\#($0)","time":1}"# }
         let tokenctl = try TokenctlRun(.read, .lines(events[0], events[1], #"{"event":"locked","time":2}"#))

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Shows who was given tokens.
+struct AuditCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit",
+        abstract: "Show who was given tokens, and who was not.",
+        discussion: "With --follow it goes on with new lines until Ctrl-C."
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
+
+    @Flag(help: "Go on with new lines as they come.")
+    var follow = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var query: [(name: String, value: String)] = []
+        if let session { query.append(("session", session.name)) }
+        if follow { query.append(("follow", "1")) }
+        var lines = try agent.endpoint.connect().lines(of: AgentRequest(.get, "audit", query: query))
+        while let line = try lines.next() {
+            guard let entry = try? JSONValue(parsing: line), let object = entry.object else {
+                throw AgentError(.internal, "the agent sent a line that is not JSON")
+            }
+            if agent.wantsJSON {
+                try StandardOutput.json(entry)
+            } else {
+                try StandardOutput.line(AuditCommand.text(object))
+            }
+        }
+        if follow { throw AgentError(.noAgent, "the agent has ended") }
+    }
+
+    /// One line for a person.
+    static func text(_ entry: JSONObject) -> String {
+        let time = entry["time"]?.integer.map { DurationPhrase.rfc3339($0) } ?? ""
+        if let lost = entry["dropped"]?.integer { return "\(time)  \(lost) lines could not be written" }
+        let kind = entry["kind"]?.string == "id" ? "ID token" : nil
+        let words = [
+            time, entry["decision"]?.string, entry["session"]?.string, kind,
+            entry["pid"]?.integer.map { "process \($0)" }, entry["uid"]?.integer.map { "user \($0)" },
+            entry["exe"]?.string, entry["unit"]?.string, entry["socket"]?.string.map { "through \($0)" },
+        ]
+        return words.compactMap { $0.map { TerminalText.escaped($0) } }.joined(separator: "  ")
+    }
+}
