@@ -61,7 +61,7 @@ struct PeersTests {
         try await agent.logIn()
         let request = SocketPeer.request("GET", "/v1/sessions/work/token")
         let before = File.names(in: "/proc/self/fd").count
-        for length in 0..<1_000 {
+        for length in 0..<5_000 {
             let peer = try agent.peer()
             try peer.send(String(request.prefix(length % (request.count + 1))))
             if length % 3 == 0 { peer.leave() }
@@ -140,6 +140,17 @@ struct PeersTests {
         #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
         await agent.stop()
         #expect(!File.exists(agent.path))
+    }
+
+    @Test func `an agent whose place another has taken stops instead of competing`() async throws {
+        let agent = try await AgentHarness()
+        unlink(agent.path)
+        let other = try ListeningSocket.bind(to: agent.path)
+        defer { close(other.descriptor) }
+        await agent.runtime.housekeep()
+        await agent.runtime.untilStopRequested()
+        await agent.stop()
+        #expect(other.isInPlace)
     }
 
     /// What this process has used of the processors.
