@@ -13,16 +13,15 @@ struct ProcessExamination: Sendable {
     private static let generations = 4
 
     private let digests = DigestCache()
-    private let client: String
+    private let clients: [String]
 
-    /// Knows `tokenctl` as the program of that name beside this one.
+    /// Knows `tokenctl` as the program of that name beside this one, or in `../../bin` of where this one is installed.
     init() {
         var own = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/exe", &own, own.count)
         let path = own.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
-        client =
-            String(decoding: path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
-            + "/tokenctl"
+        let directory = String(decoding: path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
+        clients = ["\(directory)/tokenctl", "\(directory)/../../bin/tokenctl"]
     }
 
     /// The facts about `process`; `nil` when there is none of that number.
@@ -42,7 +41,9 @@ struct ProcessExamination: Sendable {
 
     private func isClient(_ directory: borrowing ProcessDirectory, _ status: ProcessDirectory.Status) -> Bool
     {
-        if let executable = directory.executable { return executable.file == FileIdentity(at: client) }
+        if let executable = directory.executable {
+            return clients.contains { FileIdentity(at: $0) == executable.file }
+        }
         return directory.hidesExecutable && status.name == "tokenctl"
     }
 
