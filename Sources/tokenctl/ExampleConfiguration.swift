@@ -133,7 +133,7 @@ enum ExampleConfiguration {
 
         # A further socket that gives out tokens of some sessions and does nothing else: for ssh -R, a container, another user.
         #[[socket]]
-        #path     = "~/.ssh/tokens.sock"
+        #path     = "~/tokens/host.sock"
         #sessions = ["work"]
         #mode     = "0600"                      # with users, "0660" and a group, or "0666": who else may connect
 

@@ -172,7 +172,8 @@ extension EndToEnd {
 
         @Test func `a further socket gives out its session and follows a reload`() async throws {
             let scene = try await Scene.loggedIn()
-            let path = scene.agent.home.path("shared/work.sock")
+            // A directory that the running agent may use; others need a restart.
+            let path = scene.agent.home.path("run/tokenagent/work.sock")
             let plain = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(plain + "\n[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n")
             scene.agent.agent?.signal(.hangUp)
@@ -189,6 +190,25 @@ extension EndToEnd {
             scene.agent.agent?.signal(.hangUp)
             #expect(try await Polling.until { !File.exists(path) })
             #expect(try await scene.token() == token)
+        }
+
+        @Test func `a further socket may be anywhere from the start`() async throws {
+            let directory = try TemporaryDirectory()
+            let path = directory.path("shared/deep/work.sock")
+            let socket = "[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n"
+            let scene = try await Scene.loggedIn(more: socket)
+            let token = try await scene.token()
+            #expect(try await scene.agent.tokenctl("get", "work", "--socket", path).line == token)
+            #expect(File.mode(directory.path("shared/deep")) == 0o700)
+            #expect(try await scene.agent.end() == 0)
+            #expect(!File.exists(path))
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("get", "work", "--socket", path).line == token)
+            // Killed, it leaves a file behind, which the next one replaces.
+            try await scene.agent.kill()
+            #expect(File.exists(path))
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("get", "work", "--socket", path).line == token)
         }
 
         @Test func `the audit log survives the agent and grows in one place`() async throws {
