@@ -33,10 +33,8 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     let acceptedAt: Instant
     /// What was found out about the peer's process; only where rules ask for it.
     var facts: PeerFacts?
-    /// ``facts`` are all there is to know, but for digests.
-    var isExamined = false
-    /// Digests have been asked for as well.
-    var hasDigests = false
+    /// The programs whose digests were asked for with ``facts``; `nil`: nothing has been asked.
+    var digested: Set<String>?
     var state = State.reading
     /// How often housekeeping found the connection without a request since its last one.
     var idleRounds = 0

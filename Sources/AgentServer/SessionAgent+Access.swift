@@ -32,9 +32,7 @@ extension SessionAgent {
 
     /// Whether the answer depends on who asks, and that is not known yet.
     func mustIdentify(_ connection: Connection, for route: Route) -> Bool {
-        guard rules.exist, !connection.isExamined || rules.needDigests && !connection.hasDigests else {
-            return false
-        }
+        guard rules.exist, connection.digested != rules.digested else { return false }
         guard let name = route.session else { return route.showsSessions }
         return sessions[name]?.settings.rules.isEmpty == false
     }
@@ -43,12 +41,11 @@ extension SessionAgent {
     func identify(_ connection: Connection, then proceed: @escaping @Sendable (isolated SessionAgent) -> Void)
     {
         let process = PeerProcess(of: connection)
-        let digests = rules.needDigests
+        let digested = rules.digested
         Task {
-            let found = try? await ports.processes?.examine(connection.peer.processID, digests: digests)
+            let found = try? await ports.processes?.examine(connection.peer.processID, digesting: digested)
             connection.facts = found.flatMap { process.isStill($0) ? $0 : nil }
-            connection.isExamined = true
-            connection.hasDigests = digests
+            connection.digested = digested
             process.close()
             if connection.state == .answering { proceed(self) }
         }
@@ -78,11 +75,12 @@ extension SessionAgent {
         _ decision: AuditRecord.Decision,
         _ name: SessionName,
         _ connection: Connection,
-        isIDToken: Bool = false
+        isIDToken: Bool = false,
+        at time: WallTime? = nil
     ) {
         guard let trail, configuration.keepsAudit else { return }
         let record = AuditRecord(
-            time: ports.timekeeper.wallTime,
+            time: time ?? ports.timekeeper.wallTime,
             session: name,
             decision: decision,
             peer: connection.peer,
@@ -98,13 +96,13 @@ extension SessionAgent {
 struct RulesInForce {
     /// Some session has rules.
     let exist: Bool
-    /// Some rule names a digest.
-    let needDigests: Bool
+    /// Programs whose digests rules name.
+    let digested: Set<String>
 
     init(_ configuration: AgentConfiguration) {
         let rules = configuration.sessions.values.lazy.map(\.rules)
         exist = rules.contains { !$0.isEmpty }
-        needDigests = rules.contains { $0.contains { $0.digest != nil } }
+        digested = Set(rules.joined().filter { $0.digest != nil }.compactMap(\.executable))
     }
 }
 

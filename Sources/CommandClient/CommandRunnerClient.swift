@@ -55,9 +55,12 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         return try await exchange(number, frame)
     }
 
-    package func examine(_ process: Int32, digests: Bool) async throws(CommandFailure) -> PeerFacts {
+    package func examine(
+        _ process: Int32,
+        digesting digested: Set<String>
+    ) async throws(CommandFailure) -> PeerFacts {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
-        let query = ProcessQuery(number: number, process: process, wantsDigests: digests)
+        let query = ProcessQuery(number: number, process: process, digested: digested)
         let result = try await exchange(number, query.frame)
         guard let facts = PeerFacts(encoded: result.standardOutput) else { throw .runnerEnded }
         return facts

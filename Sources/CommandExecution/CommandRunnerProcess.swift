@@ -58,13 +58,13 @@ package final class CommandRunnerProcess: Sendable {
 
     /// Answers at once what takes microseconds; a question must not wait until eight slow programs have ended.
     private func answer(_ query: ProcessQuery) {
-        guard query.wantsDigests else { return examine(query) }
+        guard !query.digested.isEmpty else { return examine(query) }
         startThread { [self] in examine(query) }
     }
 
     private func examine(_ query: ProcessQuery) {
         let outcome: Result<CommandResult, CommandFailure>
-        if let facts = examination.facts(of: query.process, digests: query.wantsDigests) {
+        if let facts = examination.facts(of: query.process, digesting: query.digested) {
             outcome = .success(CommandResult(status: 0, standardOutput: facts.encoded))
         } else {
             outcome = .failure(CommandFailure(message: "there is no process \(query.process)"))

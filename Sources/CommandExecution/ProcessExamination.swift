@@ -25,17 +25,16 @@ struct ProcessExamination: Sendable {
     }
 
     /// The facts about `process`; `nil` when there is none of that number.
-    func facts(of process: pid_t, digests wantsDigests: Bool) -> PeerFacts? {
+    func facts(of process: pid_t, digesting digested: Set<String> = []) -> PeerFacts? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
-        var programs = program(directory, wantsDigests).map { [$0] } ?? []
-        if isClient(directory, status) { programs += ancestors(of: process, wantsDigests) }
+        var programs = program(directory, digested).map { [$0] } ?? []
+        if isClient(directory, status) { programs += ancestors(of: process, digested) }
         return PeerFacts(
             programs: programs,
             unit: directory.unit,
             startedAt: Instant(
                 nanoseconds: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK))))
-            ),
-            hasDigests: wantsDigests
+            )
         )
     }
 
@@ -48,14 +47,14 @@ struct ProcessExamination: Sendable {
     }
 
     /// The programs above `process`, the nearest first.
-    private func ancestors(of process: pid_t, _ wantsDigests: Bool) -> [PeerFacts.Program] {
+    private func ancestors(of process: pid_t, _ digested: Set<String>) -> [PeerFacts.Program] {
         var found: [PeerFacts.Program] = []
         var child = process
         for _ in 0..<Self.generations {
             guard let parent = ProcessDirectory(child)?.status?.parent, parent > 1,
                 let directory = ProcessDirectory(parent)
             else { break }
-            let program = program(directory, wantsDigests)
+            let program = program(directory, digested)
             // A parent that ends leaves its children to another: still the parent, it is the one looked at.
             guard ProcessDirectory(child)?.status?.parent == parent else { break }
             if let program { found.append(program) }
@@ -64,10 +63,15 @@ struct ProcessExamination: Sendable {
         return found
     }
 
-    private func program(_ directory: borrowing ProcessDirectory, _ wantsDigest: Bool) -> PeerFacts.Program? {
+    private func program(
+        _ directory: borrowing ProcessDirectory,
+        _ digested: Set<String>
+    ) -> PeerFacts.Program? {
         guard let executable = directory.executable else { return nil }
-        let digest =
-            wantsDigest ? digests.digest(of: executable.file, opening: directory.openExecutable()) : nil
+        guard digested.contains(executable.path) else {
+            return PeerFacts.Program(executable: executable.path)
+        }
+        let digest = digests.digest(of: executable.file, opening: directory.openExecutable())
         return PeerFacts.Program(executable: executable.path, digest: digest)
     }
 }

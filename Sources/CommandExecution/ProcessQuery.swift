@@ -4,17 +4,17 @@ import TokenCore
 
 /// A question about a process, as it travels to the runner process, which is not shut in as the agent is.
 ///
-/// On the wire: like a ``CommandRequest`` without arguments and environment, then the process identifier (4) and 1
-/// if digests are wanted, else 0 (1).
+/// On the wire: like a ``CommandRequest`` without arguments and environment, then the process identifier (4) and
+/// the paths of executables whose digests are wanted, each after its length (4).
 package struct ProcessQuery: Equatable, Sendable {
     package var number: UInt64
     package var process: Int32
-    package var wantsDigests: Bool
+    package var digested: Set<String>
 
-    package init(number: UInt64, process: Int32, wantsDigests: Bool) {
+    package init(number: UInt64, process: Int32, digested: Set<String> = []) {
         self.number = number
         self.process = process
-        self.wantsDigests = wantsDigests
+        self.digested = digested
     }
 
     package var frame: [UInt8] {
@@ -24,7 +24,7 @@ package struct ProcessQuery: Equatable, Sendable {
         payload.append(UInt16(0))
         payload.append(UInt16(0))
         payload.append(UInt32(bitPattern: process))
-        payload.append(UInt8(wantsDigests ? 1 : 0))
+        for path in digested.sorted() { payload.append(path) }
         return payload.framed
     }
 
@@ -34,19 +34,22 @@ package struct ProcessQuery: Equatable, Sendable {
         guard let number: UInt64 = reader.integer(), let limit: UInt32 = reader.integer(), limit == 0,
             let argumentCount: UInt16 = reader.integer(), argumentCount == 0,
             let entryCount: UInt16 = reader.integer(), entryCount == 0,
-            let process: UInt32 = reader.integer(), let digests: UInt8 = reader.integer(), reader.isAtEnd
+            let process: UInt32 = reader.integer()
         else { return nil }
-        self.init(number: number, process: Int32(bitPattern: process), wantsDigests: digests != 0)
+        self.init(number: number, process: Int32(bitPattern: process))
+        while !reader.isAtEnd {
+            guard let path = reader.string() else { return nil }
+            digested.insert(path)
+        }
     }
 }
 
 extension PeerFacts {
-    /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), whether there are digests (1), unit,
+    /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit,
     /// then path and digest of each program, every string after its length; what is not known is empty.
     package var encoded: [UInt8] {
         var writer = ByteWriter()
         writer.append(startedAt.nanoseconds)
-        writer.append(UInt8(hasDigests ? 1 : 0))
         writer.append(unit ?? "")
         for program in programs {
             writer.append(program.executable)
@@ -57,14 +60,11 @@ extension PeerFacts {
 
     package init?(encoded bytes: [UInt8]) {
         var reader = ByteReader(bytes)
-        guard let start: Int64 = reader.integer(), let digests: UInt8 = reader.integer(),
-            let unit = reader.string()
-        else { return nil }
+        guard let start: Int64 = reader.integer(), let unit = reader.string() else { return nil }
         self.init(
             programs: [],
             unit: unit.isEmpty ? nil : unit,
-            startedAt: Instant(nanoseconds: start),
-            hasDigests: digests != 0
+            startedAt: Instant(nanoseconds: start)
         )
         while !reader.isAtEnd {
             guard let executable = reader.string(), let digest = reader.string() else { return nil }

@@ -21,14 +21,11 @@ package struct PeerFacts: Equatable, Sendable {
     package var unit: String?
     /// When the process began, to 10 ms: what tells it from a later one with the same number.
     package var startedAt: Instant
-    /// Digests were asked for.
-    package var hasDigests: Bool
 
-    package init(programs: [Program], unit: String?, startedAt: Instant, hasDigests: Bool = false) {
+    package init(programs: [Program], unit: String?, startedAt: Instant) {
         self.programs = programs
         self.unit = unit
         self.startedAt = startedAt
-        self.hasDigests = hasDigests
     }
 }
 
@@ -39,8 +36,8 @@ package protocol ProcessExamining: Sendable {
     ///
     /// - Parameters:
     ///   - process: a process identifier.
-    ///   - digests: read the executables too.
+    ///   - digested: paths of executables whose digests are wanted; no others are read.
     /// - Returns: what there is to know.
     /// - Throws: ``CommandFailure`` when there is no such process, or nobody to look.
-    func examine(_ process: Int32, digests: Bool) async throws(CommandFailure) -> PeerFacts
+    func examine(_ process: Int32, digesting digested: Set<String>) async throws(CommandFailure) -> PeerFacts
 }

@@ -14,13 +14,16 @@ final class ScriptedProcesses: ProcessExamining {
 
     func next(program: String, digest: String? = nil, unit: String? = nil) {
         let program = PeerFacts.Program(executable: program, digest: digest)
-        next(PeerFacts(programs: [program], unit: unit, startedAt: .seconds(1), hasDigests: digest != nil))
+        next(PeerFacts(programs: [program], unit: unit, startedAt: .seconds(1)))
     }
 
     /// How many peers were examined.
     var count: Int { answers.withLock(\.count) }
 
-    func examine(_ process: Int32, digests: Bool) async throws(CommandFailure) -> PeerFacts {
+    func examine(
+        _ process: Int32,
+        digesting digested: Set<String>
+    ) async throws(CommandFailure) -> PeerFacts {
         let facts = answers.withLock { answers in
             answers.count += 1
             return answers.next

@@ -11,7 +11,7 @@ struct ProcessExaminationTests {
     private let examination = ProcessExamination()
 
     @Test func `a process is known by its program and its start`() throws {
-        let facts = try #require(examination.facts(of: getpid(), digests: false))
+        let facts = try #require(examination.facts(of: getpid()))
         var own = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/self/exe", &own, own.count)
         let path = String(decoding: own.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -24,8 +24,12 @@ struct ProcessExaminationTests {
     @Test func `a program has the digest of its file`() async throws {
         let sleeping = try Program(["sleep", "600"], environment: ["PATH": "/usr/bin:/bin"])
         let facts = try await Polling.value {
-            let facts = examination.facts(of: sleeping.pid, digests: true)
-            return facts?.programs.first?.executable.hasSuffix("/sleep") == true ? facts : nil
+            guard let path = examination.facts(of: sleeping.pid)?.programs.first?.executable,
+                path.hasSuffix("/sleep")
+            else { return nil as PeerFacts? }
+            // What is not asked for is not read.
+            #expect(examination.facts(of: sleeping.pid, digesting: ["/x"])?.programs.first?.digest == nil)
+            return examination.facts(of: sleeping.pid, digesting: ["/x", path])
         }
         let program = try #require(facts?.programs.first)
         let told = try await Program.run(
@@ -47,14 +51,14 @@ struct ProcessExaminationTests {
         let number = try await Polling.value { pid_t(shell.standardOutput.filter(\.isNumber)) }
         let client = try #require(number)
         let facts = try await Polling.value {
-            let facts = examination.facts(of: client, digests: false)
+            let facts = examination.facts(of: client)
             return facts?.programs.contains { $0.executable == BuiltPrograms.client } == true ? facts : nil
         }
         let found = try #require(facts)
-        let shells = try #require(examination.facts(of: shell.pid, digests: false)?.programs.first)
+        let shells = try #require(examination.facts(of: shell.pid)?.programs.first)
         #expect(found.programs.dropFirst().first == shells)
         // A shell does not ask for anybody.
-        #expect(examination.facts(of: shell.pid, digests: false)?.programs.count == 1)
+        #expect(examination.facts(of: shell.pid)?.programs.count == 1)
         kill(client, SIGKILL)
         shell.signal(.kill)
     }
@@ -70,18 +74,18 @@ struct ProcessExaminationTests {
         let program = try Program([path, "600"], environment: [:])
         #expect(
             try await Polling.until {
-                examination.facts(of: program.pid, digests: false)?.programs.first?.executable == path
+                examination.facts(of: program.pid)?.programs.first?.executable == path
             }
         )
         unlink(path)
-        #expect(examination.facts(of: program.pid, digests: false)?.programs.isEmpty == true)
+        #expect(examination.facts(of: program.pid)?.programs.isEmpty == true)
         try directory.write("another", to: "snooze")
-        #expect(examination.facts(of: program.pid, digests: false)?.programs.isEmpty == true)
+        #expect(examination.facts(of: program.pid)?.programs.isEmpty == true)
         program.signal(.kill)
     }
 
     @Test func `there is nothing to know about nobody`() {
-        #expect(examination.facts(of: 4_194_304 + 1, digests: false) == nil)
+        #expect(examination.facts(of: 4_194_304 + 1) == nil)
     }
 
     @Test(arguments: [
@@ -107,7 +111,7 @@ struct ProcessExaminationTests {
     }
 
     @Test func `questions and facts travel unchanged`() throws {
-        let query = ProcessQuery(number: 7, process: 4711, wantsDigests: true)
+        let query = ProcessQuery(number: 7, process: 4711, digested: ["/a", "/b"])
         #expect(ProcessQuery(payload: Array(query.frame.dropFirst(4))) == query)
         #expect(CommandRequest(payload: Array(query.frame.dropFirst(4))) == nil)
         let command = CommandRequest(number: 1, command: ["x"], environment: [:], timeLimit: .seconds(1))
@@ -115,8 +119,7 @@ struct ProcessExaminationTests {
         let facts = PeerFacts(
             programs: [.init(executable: "/a", digest: "00"), .init(executable: "/b")],
             unit: "u.service",
-            startedAt: .seconds(3),
-            hasDigests: true
+            startedAt: .seconds(3)
         )
         #expect(PeerFacts(encoded: facts.encoded) == facts)
         #expect(PeerFacts(encoded: Array(facts.encoded.dropLast())) == nil)
