@@ -84,6 +84,19 @@ final class ConnectionRegister {
             connection.idleRounds += 1
             if connection.idleRounds >= limits.idleRounds { connection.closeUnlessAsked() }
         }
+        // What a burst left behind: its connections were new when they came.
+        for (process, ids) in byProcess where ids.count > limits.perProcess { trim(process, ids) }
+    }
+
+    /// Closes what a process keeps idle beyond its share, the longest unused first.
+    private func trim(_ process: pid_t, _ ids: Set<ObjectIdentifier>) {
+        let start = now() - limits.newness
+        let unused = ids.compactMap { connections[$0] }.filter { isChoice($0, .unused, newSince: start) }
+        let surplus = ids.count - limits.perProcess
+        for connection in unused.sorted(by: { $0.lastUse < $1.lastUse }).prefix(surplus)
+        where connection.closeUnlessAsked() {
+            remove(connection)
+        }
     }
 
     func closeAll(where isMeant: (Connection) -> Bool = { _ in true }) {

@@ -126,7 +126,8 @@ extension SessionAgent {
             }
             count(.served, of: call)
             if !call.connection.writer.isHead {
-                audit(.served, call.session, call.connection, isIDToken: call.wantsIDToken)
+                let isIDToken = call.wantsIDToken
+                audit(.served, call.session, call.connection, isIDToken: isIDToken, at: moment.wallTime)
             }
         } catch {
             log(.error, "a token can not be opened", call.session)

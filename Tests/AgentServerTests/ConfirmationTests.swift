@@ -83,6 +83,7 @@ struct ConfirmationTests {
         question.answer(.success(CommandResult(status: 0, standardOutput: [])))
         for peer in peers { #expect(try await peer.answer().body.contains("token-1")) }
         #expect(person.count == 1)
+        Attachment.record("20 requests, \(person.count) question", named: "figure")
         await agent.stop()
     }
 

@@ -140,6 +140,23 @@ struct ConnectionRegisterTests {
         for peer in [modestPeer, anotherPeer] + flood { close(peer) }
     }
 
+    @Test func `what a burst left idle is brought down to a process's share`() async throws {
+        let bench = Bench(perProcess: 2, overall: 100)
+        var peers: [CInt] = []
+        for _ in 0..<6 {
+            let (connection, peer) = try await bench.connect(7)
+            #expect(try await bench.admit(connection))
+            peers.append(peer)
+        }
+        try await bench.loop.submit { bench.register.closeUnused() }.get()
+        for peer in peers { #expect(try await !bench.isClosed(peer)) }
+        bench.clock.advance(by: .seconds(6))
+        try await bench.loop.submit { bench.register.closeUnused() }.get()
+        for peer in peers.dropLast(2) { #expect(try await bench.isClosed(peer)) }
+        for peer in peers.suffix(2) { #expect(try await !bench.isClosed(peer)) }
+        for peer in peers { close(peer) }
+    }
+
     @Test func `half a request holds no place against others for long`() async throws {
         let bench = Bench(perProcess: 100, overall: 2)
         var flood: [(Connection, CInt)] = []

@@ -72,6 +72,7 @@ struct HostileRequestTests {
             #expect(!answer.contains("\"internal\""), "\(String(decoding: bytes.prefix(200), as: UTF8.self))")
         }
         #expect(try await honest.exchange("GET", "/v1").status == 200)
+        Attachment.record("\(Self.corpus.count) requests refused or closed", named: "figure")
         await agent.stop()
     }
 
@@ -87,8 +88,10 @@ struct HostileRequestTests {
         let neighbour = try agent.peer()
         #expect(try await neighbour.exchange("GET", "/v1/sessions/work/token").status == 200)
         let peer = try agent.peer()
+        let start = ContinuousClock.now
         try? peer.send(text)
         let answer = try await peer.rest()
+        Attachment.record("closed after \(ContinuousClock.now - start)", named: "figure")
         #expect(["413", "414", "431"].contains(String(answer.dropFirst(9).prefix(3))), "\(answer)")
         #expect(answer.contains("\r\nConnection: close\r\n"))
         #expect(try await neighbour.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))

@@ -57,7 +57,7 @@ struct ListeningSocketTests {
 
     @Test func `of many agents that start at once one listens`() async throws {
         let path = directory.path("run/agent.sock")
-        for _ in 0..<20 {
+        for _ in 0..<200 {
             close(try ListeningSocket.bind(to: path).descriptor)
             let winners = await withTaskGroup(of: CInt?.self) { group in
                 for _ in 0..<8 { group.addTask { try? ListeningSocket.bind(to: path).descriptor } }

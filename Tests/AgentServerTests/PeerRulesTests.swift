@@ -70,6 +70,7 @@ struct PeerRulesTests {
             #expect(events.status == (isSeen ? 200 : 404))
         }
         #expect(processes.count >= 1)
+        Attachment.record("\(sees.count) of \(sees.count) sessions as declared", named: "figure")
         await agent.stop()
     }
 

@@ -55,6 +55,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("lock").status == 0)
             for command in [
                 ["get", "work"], ["refresh", "work"], ["login", "work", "--password-stdin"], ["list"],
+                ["audit"],
             ] {
                 let result = try await scene.agent.tokenctl(command, input: "alice-password\n")
                 #expect(result.status == 6, "\(command)")

@@ -144,6 +144,7 @@ extension EndToEnd {
             // Not logged in, which is told to the program the session is for.
             #expect(lines.first == "own 401")
             #expect(Set(lines.dropFirst()) == ["taken 404"])
+            Attachment.record("200 connections handed on, 0 taken for the allowed program", named: "figure")
         }
 
         @Test func `a person is asked by the configured command`() async throws {

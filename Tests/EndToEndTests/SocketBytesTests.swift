@@ -70,6 +70,10 @@ extension EndToEnd {
             #expect(bytes.contains("access_token"))
             #expect(secrets.count >= 4)
             for secret in secrets { #expect(!bytes.contains(secret)) }
+            Attachment.record(
+                "0 hits of \(secrets.count) secrets in \(bytes.utf8.count) bytes",
+                named: "figure"
+            )
             #expect(!bytes.contains("refresh_token\""))
         }
 
