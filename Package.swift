@@ -31,6 +31,8 @@ let staticStandardLibrary: [LinkerSetting] = [
     .unsafeFlags(["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], release),
     // Nothing is loaded into the agent that would look for its symbols.
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], release),
+    // With this, what the loader fills in is read-only before the first line runs.
+    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], release),
     // What the static Foundation, which libraries of ours bring, does not pull in by itself.
     .linkedLibrary("CoreFoundation", release),
     .linkedLibrary("_FoundationICU", release),
