@@ -64,6 +64,12 @@ private final class SmallDisk: Sendable {
         )
     }
 
+    /// Whether the bytes of the device itself hold `text` anywhere, files or not.
+    func holds(_ text: String) async throws -> Bool {
+        let search = "sync -f '\(directory.path)'; grep -qaF -- '\(text)' '\(image.path)/disk'"
+        return try await SmallDisk.shell(search).status == 0
+    }
+
     /// Takes the filler away; btrfs gives its place back with the next flush.
     func makeRoom() async throws {
         File.remove(directory.path("filler"))
@@ -162,6 +168,17 @@ extension EndToEnd {
                     try await scene.agent.socket.request("POST", "/v1/sessions/work/refresh").status == 200
                 )
                 #expect(try await scene.agent.status("work")["state"] == "ready")
+            }
+        }
+
+        @Test(.enabled(if: SmallDisk.possible.contains(.ext4), "there is no loop device"))
+        func `the raw disk holds no token and no account, in no file and between them`() async throws {
+            try await withScene(.ext4) { scene, disk in
+                let secrets = try await scene.wholeRun()
+                for secret in secrets.union(["alice"]) { #expect(try await !disk.holds(secret), "\(secret)") }
+                // What is there is found.
+                #expect(try await disk.holds("get_timeout"))
+                Attachment.record("0 of \(secrets.count) secrets", named: "figure")
             }
         }
     }
