@@ -2,23 +2,13 @@
 
 import AgentSettings
 import Glibc
+import TestSupport
 import Testing
 
 /// A file with `text` and `mode` in a directory of its own.
 private func withFile(_ text: String, mode: mode_t, _ body: (String) throws -> Void) throws {
-    var template = Array("/tmp/tokenagent-test-XXXXXX".utf8CString)
-    let directory = String(cString: try #require(mkdtemp(&template)))
-    let path = directory + "/config.toml"
-    let file = open(path, O_CREAT | O_WRONLY | O_EXCL, 0o600)
-    try #require(file >= 0)
-    #expect(write(file, text, text.utf8.count) == text.utf8.count)
-    #expect(fchmod(file, mode) == 0)
-    close(file)
-    defer {
-        unlink(path)
-        rmdir(directory)
-    }
-    try body(path)
+    let directory = try TemporaryDirectory()
+    try body(try directory.write(text, to: "config.toml", mode: mode))
 }
 
 private func complaint(_ path: String, mustExist: Bool = true) -> String? {

@@ -55,6 +55,7 @@ import Testing
         let outcomes = try await outcomes(calls.map { "call=\($0)" }, in: home)
         #expect(calls.count > 40)
         for call in calls { #expect(outcomes["call=\(call)"] == EPERM, "\(call)") }
+        Attachment.record("\(calls.count) calls refused", named: "figure")
     }
 
     @Test(arguments: [

@@ -2,6 +2,7 @@
 
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 import TokenCore
 
@@ -14,7 +15,7 @@ struct FullDiskTests {
     let disk: SmallDisk
 
     init() throws {
-        let directory = TemporaryDirectory()
+        let directory = TemporaryDirectory.fresh
         let statePath = "\(directory.path)/state"
         disk = try #require(SmallDisk(at: statePath, kibibytes: 512))
         fixture = StoreFixture(directory)
@@ -93,7 +94,7 @@ final class SmallDisk: Sendable {
     /// Whether this process may mount at all.
     static let isPossible: Bool = {
         guard geteuid() == 0 else { return false }
-        let directory = TemporaryDirectory()
+        let directory = TemporaryDirectory.fresh
         return SmallDisk(at: "\(directory.path)/probe", kibibytes: 64) != nil
     }()
 

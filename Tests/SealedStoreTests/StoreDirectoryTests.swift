@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import TestSupport
 import Testing
 import TokenCore
 
 @testable import SealedStore
 
 struct StoreDirectoryTests {
-    let temporary = TemporaryDirectory()
+    let temporary = TemporaryDirectory.fresh
     var path: String { "\(temporary.path)/state" }
 
     func mode(_ path: String) -> mode_t {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Synchronization
+import TestSupport
 import Testing
 import TokenCore
 
@@ -28,7 +29,7 @@ final class StoreFixture {
     let clocks = FixedClocks()
     var boot = RandomID(high: 1, low: 2)
 
-    init(_ directory: TemporaryDirectory = TemporaryDirectory()) {
+    init(_ directory: TemporaryDirectory = TemporaryDirectory.fresh) {
         self.directory = directory
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
+
 @testable import SealedStore
 
 /// One golden file: what it is, the secret it is opened with, the class of answer a reader must give, the bytes.
@@ -75,7 +77,7 @@ struct Vector {
     }
 
     private func vaultOutcome() throws -> String {
-        let directory = TemporaryDirectory()
+        let directory = TemporaryDirectory.fresh
         let state = try StoreDirectory("\(directory.path)/state")
         Disk.write(bytes, to: "\(state.path)/vault")
         Disk.write(Vector.bytes(Array((fields["secret"] ?? "").utf8)), to: "\(state.path)/keyfile")

@@ -40,6 +40,8 @@ package final class AgentUnderTest: Sendable {
     }
 
     deinit {
+        // Ended before its home goes: it would make directories anew.
+        defer { running.withLock { $0 = nil } }
         // A background agent is no child of ours; it is found by its socket.
         if let pid = SocketOwner.pid(socketPath), pid != agent?.pid { systemKill(pid, SIGKILL) }
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Synchronization
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -8,7 +10,8 @@ import Musl
 import Darwin
 #endif
 
-/// A private directory (0700) that is removed with everything in it when the last reference goes.
+/// A private directory (0700) that is removed with everything in it when the last reference goes, or when the
+/// process ends with one left.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
@@ -21,10 +24,12 @@ package final class TemporaryDirectory: Sendable {
         }
         guard made else { throw SystemFailure("mkdtemp in \(base)") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        Remaining.note(path)
     }
 
     deinit {
         File.removeTree(path)
+        Remaining.drop(path)
     }
 
     /// The path of `name` in here.
@@ -46,4 +51,24 @@ package final class TemporaryDirectory: Sendable {
 
     /// The names in the directory `name`, sorted.
     package func names(in name: String = ".") -> [String] { File.names(in: path(name)) }
+}
+
+/// Directories whose last reference has not gone: a thread that waits for ever may hold it.
+private enum Remaining {
+    private static let paths: Mutex<Set<String>> = {
+        atexit { Remaining.removeAll() }
+        return Mutex([])
+    }()
+
+    static func note(_ path: String) {
+        paths.withLock { _ = $0.insert(path) }
+    }
+
+    static func drop(_ path: String) {
+        paths.withLock { _ = $0.remove(path) }
+    }
+
+    private static func removeAll() {
+        for path in paths.withLock(\.self) { File.removeTree(path) }
+    }
 }

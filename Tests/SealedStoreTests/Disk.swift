@@ -1,30 +1,16 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import TestSupport
 
-/// A private directory that disappears with its last reference.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init(in parent: String = "/tmp") {
-        var template = Array("\(parent)/store-tests-XXXXXX".utf8CString)
-        guard let name = mkdtemp(&template) else { fatalError("mkdtemp: \(errno)") }
-        path = String(cString: name)
-    }
-
-    deinit {
-        TemporaryDirectory.remove(path)
-    }
-
-    static func remove(_ path: String) {
-        let directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard directory >= 0 else {
-            unlink(path)
-            return
+extension TemporaryDirectory {
+    /// A new one, for fixtures that are made where nothing may fail.
+    static var fresh: TemporaryDirectory {
+        do {
+            return try TemporaryDirectory()
+        } catch {
+            fatalError("\(error)")
         }
-        for name in Disk.names(path) { remove("\(path)/\(name)") }
-        close(directory)
-        rmdir(path)
     }
 }
 
