@@ -50,6 +50,8 @@ extension EndToEnd {
         @Test func `an ordinary program of the same user can be looked into`() async throws {
             let scene = try await ForeignScene.ready()
             let victim = try scene.start(["tail", "-f", "/dev/null"])
+            // Until then it is the program that changes the user, which can not be looked into either.
+            #expect(try await Polling.until { File.text("/proc/\(victim.pid)/comm") == "tail\n" })
             let refused = try await looks(into: victim.pid, scene).filter {
                 Self.permissionDenied.contains($0.value)
             }
