@@ -20,7 +20,7 @@ final class ConnectionGate: Sendable {
 
     /// Fails, and closes the connection, when it leads to the wrong place.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
-        let verdict = checkAddress(channel).flatMap { self.checkPins(channel) }
+        let verdict = checkAddress(channel).flatMap { self.checkCertificate(channel) }
         // Closed one turn later: the pool must have heard of the refusal first.
         verdict.whenFailure { _ in channel.eventLoop.execute { channel.close(promise: nil) } }
         return verdict
@@ -35,10 +35,14 @@ final class ConnectionGate: Sendable {
         )
     }
 
-    private func checkPins(_ channel: any Channel) -> EventLoopFuture<Void> {
-        guard !pins.isEmpty else { return channel.eventLoop.makeSucceededVoidFuture() }
-        return channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }.flatMapThrowing {
+    /// The chain is verified by now; plain connections have no certificate, and match no pin.
+    private func checkCertificate(_ channel: any Channel) -> EventLoopFuture<Void> {
+        channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }.flatMapThrowing {
             [pins] certificate in
+            if let certificate, let weakness = try CertificateStrength.weakness(of: certificate) {
+                throw TransportFailure.insecure(weakness)
+            }
+            guard !pins.isEmpty else { return }
             guard let certificate, pins.contains(try CertificatePin(of: certificate)) else {
                 throw TransportFailure.insecure("the server's key matches no pin")
             }

@@ -26,6 +26,8 @@ struct TransportSecurityTests {
         case expired
         case notYetValid
         case forAnotherHost
+        case signedWithSHA1
+        case shortKey
 
         var certificate: String {
             switch self {
@@ -34,6 +36,8 @@ struct TransportSecurityTests {
             case .expired: Certificates.expired
             case .notYetValid: Certificates.future
             case .forAnotherHost: Certificates.other
+            case .signedWithSHA1: WeakCertificates.sha1
+            case .shortKey: WeakCertificates.short
             }
         }
 
@@ -43,13 +47,23 @@ struct TransportSecurityTests {
             case .selfSigned: Certificates.selfSignedKey
             case .expired: Certificates.expiredKey
             case .forAnotherHost: Certificates.otherKey
+            case .signedWithSHA1: WeakCertificates.sha1Key
+            case .shortKey: WeakCertificates.shortKey
+            }
+        }
+
+        var authority: String {
+            switch self {
+            case .unknownAuthority, .selfSigned, .expired, .notYetValid, .forAnotherHost:
+                Certificates.authority
+            case .signedWithSHA1, .shortKey: WeakCertificates.authority
             }
         }
     }
 
     @Test(arguments: BadCertificate.allCases)
     func `a bad certificate is refused before any byte of the request`(bad: BadCertificate) async throws {
-        let file = try TemporaryFile(Certificates.authority)
+        let file = try TemporaryFile(bad.authority)
         let server = try await TinyServer.start(certificate: bad.certificate, key: bad.key) { _ in
             [.send(Wire.ok)]
         }

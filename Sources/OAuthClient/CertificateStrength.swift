@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import NIOSSL
+
+/// What makes a certificate too weak to believe, although its signature is right.
+///
+/// The TLS library takes any chain it can compute. Browsers refuse these since 2014 and 2017 (CA/Browser Forum,
+/// Baseline Requirements §6.1.5 and §7.1.3.2). Only the server's own certificate is looked at.
+enum CertificateStrength {
+    /// Bits of an RSA key.
+    static let leastModulus = 2048
+
+    /// A sentence, or `nil` for a certificate that is strong enough.
+    static func weakness(of certificate: NIOSSLCertificate) throws -> String? {
+        guard let signature = signatureAlgorithm(try certificate.toDERBytes()) else {
+            return "the server's certificate can not be read"
+        }
+        if outdatedSignatures.contains(signature) {
+            return "the server's certificate is signed with SHA-1 or something older"
+        }
+        let key = try certificate.extractPublicKey().toSPKIBytes()
+        guard let bits = modulusBits(key), bits < leastModulus else { return nil }
+        return "the server's RSA key has only \(bits) bits"
+    }
+
+    /// RSA with MD2, MD5 and SHA-1 (RFC 8017 §A.2.4), DSA and ECDSA with SHA-1 (RFC 3279 §2.2).
+    private static let outdatedSignatures: [[UInt8]] =
+        [2, 4, 5].map { [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, $0] } + [
+            [0x2A, 0x86, 0x48, 0xCE, 0x38, 0x04, 0x03], [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x04, 0x01],
+        ]
+    private static let rsaEncryption: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
+
+    /// The identifier in `signatureAlgorithm` of a certificate (RFC 5280 §4.1).
+    static func signatureAlgorithm(_ certificate: [UInt8]) -> [UInt8]? {
+        var outer = DERReader(certificate[...])
+        guard var fields = outer.sequence(), fields.next() != nil, var algorithm = fields.sequence(),
+            let identifier = algorithm.next(), identifier.tag == DERReader.objectIdentifier
+        else { return nil }
+        return Array(identifier.content)
+    }
+
+    /// The length of an RSA modulus in a SubjectPublicKeyInfo; `nil` for other keys.
+    static func modulusBits(_ key: [UInt8]) -> Int? {
+        var outer = DERReader(key[...])
+        guard var fields = outer.sequence(), var algorithm = fields.sequence(),
+            let identifier = algorithm.next(), Array(identifier.content) == rsaEncryption,
+            let bits = fields.next(), bits.tag == DERReader.bitString
+        else { return nil }
+        // A bit string tells first how many bits its last byte lacks.
+        var numbers = DERReader(bits.content.dropFirst())
+        guard var pair = numbers.sequence(), let modulus = pair.next(), modulus.tag == DERReader.integer
+        else {
+            return nil
+        }
+        let significant = modulus.content.drop { $0 == 0 }
+        guard let first = significant.first else { return 0 }
+        return significant.count * 8 - first.leadingZeroBitCount
+    }
+}
+
+/// Reads one value of DER after the other (X.690 §8.1).
+private struct DERReader {
+    static let integer: UInt8 = 0x02
+    static let bitString: UInt8 = 0x03
+    static let objectIdentifier: UInt8 = 0x06
+    private static let sequenceTag: UInt8 = 0x30
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        rest = bytes
+    }
+
+    mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
+        guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
+        var count = Int(first)
+        if first >= 0x80 {
+            let digits = Int(first & 0x7F)
+            guard (1...4).contains(digits), rest.count >= digits else { return nil }
+            count = rest.prefix(digits).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(digits)
+        }
+        guard rest.count >= count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return (tag, rest.prefix(count))
+    }
+
+    /// The values inside the next one, if that is a sequence.
+    mutating func sequence() -> DERReader? {
+        guard let value = next(), value.tag == DERReader.sequenceTag else { return nil }
+        return DERReader(value.content)
+    }
+}
