@@ -62,7 +62,7 @@ extension EndToEnd {
         private func type(_ keys: String, _ scene: Scene) async throws -> Outcome {
             let command = ["tokenctl", "login", "work", "--flow", "password", "--username", "alice"]
             let result = try await Program.run(
-                ["python3", "-c", Self.script, keys] + command,
+                ["/usr/bin/env", "python3", "-c", Self.script, keys] + command,
                 environment: scene.agent.environment
             )
             let text = result.standardOutput
