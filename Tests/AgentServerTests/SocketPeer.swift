@@ -36,11 +36,8 @@ final class SocketPeer: Sendable {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        guard connected == 0 else {
-            let failure = SystemFailure("connect \(path)")
-            Glibc.close(descriptor)
-            throw failure
-        }
+        // Everything is set by now, so that even a failure ends in `deinit`, which closes.
+        guard connected == 0 else { throw SystemFailure("connect \(path)") }
     }
 
     deinit {
