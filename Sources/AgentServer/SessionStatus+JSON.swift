@@ -27,6 +27,9 @@ extension SessionStatus {
         return .object(object)
     }
 
+    /// Seconds by which a server's clock may differ before it is worth a word.
+    private static let noticeableSkew: Int64 = 60
+
     private func addTimes(to object: inout JSONObject, at moment: Moment) {
         func epoch(_ instant: Instant) -> JSONValue {
             .integer(moment.wallTime(at: instant).secondsSince1970)
@@ -43,6 +46,9 @@ extension SessionStatus {
 
     private func addHistory(to object: inout JSONObject) {
         object["last_refresh_at"] = history.lastRefreshAt.map { .integer($0.secondsSince1970) }
+        if let ahead = history.serverClockAhead?.wholeSeconds, abs(ahead) >= Self.noticeableSkew {
+            object["server_clock_ahead"] = .integer(ahead)
+        }
         object["refreshes"] = .integer(history.refreshes)
         let failures = history.failures.sorted { $0.key.rawValue < $1.key.rawValue }
         object["failures"] = .object(JSONObject(failures.map { ($0.key.rawValue, .integer($0.value)) }))

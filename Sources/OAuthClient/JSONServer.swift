@@ -135,9 +135,10 @@ struct JSONServer: AuthorizationServer {
         else {
             throw rules.classify(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
         }
-        let answer: TokenAnswer
+        var answer: TokenAnswer
         do throws(TokenAnswer.Problem) {
             answer = try TokenAnswer(object, rules.fields)
+            answer.serverTime = reply.serverTime
         } catch {
             let message = ServerText.cleaned("\(url.hostAndPort): \(error.message)")
             throw RefreshFailure(kind: .misbehaved, message: message)

@@ -14,6 +14,8 @@ struct TokenAnswer: Equatable, Sendable {
     /// `nil`: the answer does not say.
     var expiresIn: Duration?
     var refreshExpiresIn: Duration?
+    /// The `Date` of the answer, where somebody took it over.
+    var serverTime: WallTime?
 
     /// Why a body is no token answer; never quotes the body.
     struct Problem: Error, Equatable {

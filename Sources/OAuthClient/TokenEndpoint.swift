@@ -58,7 +58,9 @@ struct TokenEndpoint: Sendable {
         let object = reply.jsonObject
         if reply.status == 200 || reply.status == 201, let object, OAuthError(object) == nil {
             do throws(TokenAnswer.Problem) {
-                return try TokenAnswer(object)
+                var answer = try TokenAnswer(object)
+                answer.serverTime = reply.serverTime
+                return answer
             } catch {
                 let message = ServerText.cleaned("\(url.hostAndPort): \(error.message)")
                 throw RefreshFailure(kind: .misbehaved, message: message)
@@ -90,6 +92,9 @@ extension HTTPReply {
     var jsonObject: JSONObject? {
         try? JSONValue(parsing: body).object
     }
+
+    /// What the server's clock says (RFC 9110 §6.6.1).
+    var serverTime: WallTime? { header("date").flatMap { HTTPDate.read($0) } }
 
     /// The reply as input for ``FailureClassification``.
     func refused(object: JSONObject?, at now: WallTime) -> RefusedAnswer {

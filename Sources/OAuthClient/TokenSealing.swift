@@ -28,6 +28,7 @@ extension ServerTools {
             lifetime: TokenLifetime.of(answer, at: timekeeper.wallTime),
             refreshLifetime: answer.refreshExpiresIn,
             requestedAt: requestedAt,
+            serverClockAhead: answer.serverTime.map { $0 - timekeeper.wallTime },
             keptMembers: kept
         )
         if let idToken = answer.idToken { granted.idToken = try vault.sealing(idToken, as: .idToken) }

@@ -17,6 +17,8 @@ package struct GrantedTokens: Equatable, Sendable {
     package var refreshLifetime: Duration?
     /// Read before the request was sent.
     package var requestedAt: Instant
+    /// How far the server's clock was ahead of ours, by the `Date` of the answer; only for showing.
+    package var serverClockAhead: Duration?
     /// Extra members of the answer the configuration asks to keep; no secrets.
     package var keptMembers: [String: String]
 
@@ -30,6 +32,7 @@ package struct GrantedTokens: Equatable, Sendable {
         lifetime: Duration,
         refreshLifetime: Duration? = nil,
         requestedAt: Instant,
+        serverClockAhead: Duration? = nil,
         keptMembers: [String: String] = [:]
     ) {
         self.accessToken = accessToken
@@ -41,6 +44,7 @@ package struct GrantedTokens: Equatable, Sendable {
         self.lifetime = lifetime
         self.refreshLifetime = refreshLifetime
         self.requestedAt = requestedAt
+        self.serverClockAhead = serverClockAhead
         self.keptMembers = keptMembers
     }
 }

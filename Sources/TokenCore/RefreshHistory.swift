@@ -7,6 +7,8 @@ package struct RefreshHistory: Equatable, Sendable {
     package private(set) var lastRefreshAt: WallTime?
     package private(set) var lastFailure: RefreshFailure?
     package private(set) var lastFailureAt: WallTime?
+    /// How far the server's clock is ahead of ours; nothing is decided by it.
+    package private(set) var serverClockAhead: Duration?
     /// When the latest failed attempt ended.
     private(set) var lastAttemptEnded: Instant?
 
@@ -16,6 +18,11 @@ package struct RefreshHistory: Equatable, Sendable {
         lastFailure = nil
         lastFailureAt = nil
         lastAttemptEnded = nil
+    }
+
+    /// The server told its time, or did not.
+    mutating func heard(serverClockAhead: Duration?) {
+        self.serverClockAhead = serverClockAhead ?? self.serverClockAhead
     }
 
     mutating func failed(_ failure: RefreshFailure, at moment: Moment) {

@@ -18,7 +18,9 @@ extension Session {
         guard progress == .conversing(number) else { return discard(outcome) }
         progress = nil
         switch outcome {
-        case .granted(let grant): return accept(grant, number, jitter: jitter, at: moment)
+        case .granted(let grant):
+            history.heard(serverClockAhead: grant.tokens.serverClockAhead)
+            return accept(grant, number, jitter: jitter, at: moment)
         case .failed(let failure):
             return [.finishLogin(number, .failed(failure))]
         case .cancelled:
@@ -48,7 +50,9 @@ extension Session {
         let obsolete = heldSecrets.subtracting(adopted.secrets)
         progress = nil
         state = .ready(adopted)
+        let serverClockAhead = history.serverClockAhead
         history = RefreshHistory()
+        history.heard(serverClockAhead: serverClockAhead)
         warnedFor = nil
         var effects = settleSatisfied(fresh: .primary, at: moment.now)
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)

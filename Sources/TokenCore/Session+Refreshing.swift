@@ -70,6 +70,7 @@ extension Session {
         else { return discardLate(outcome) }
         switch outcome {
         case .granted(let granted):
+            history.heard(serverClockAhead: granted.serverClockAhead)
             let (renewed, obsolete) = login.refreshed(granted, for: attempt.variant, jitter: jitter)
             let commit = nextCommit()
             currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)

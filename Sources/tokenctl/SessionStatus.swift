@@ -34,7 +34,7 @@ struct SessionStatus {
             ("logged in", instant("logged_in_at", nil)), ("session age", seconds("session_age")),
             ("scopes", scopes), ("rotation", text("rotation")), ("storage", text("storage")),
             ("last refresh", instant("last_refresh_at", nil)), ("refreshes", number("refreshes")),
-            ("waiters", number("waiters")),
+            ("waiters", number("waiters")), ("server clock", clockDifference),
             ("failures", failures), ("last error", lastError), ("to do", text("remedy")),
         ]
         let kept =
@@ -78,6 +78,12 @@ struct SessionStatus {
     }
 
     private func text(_ name: String) -> String? { object[name]?.string }
+
+    private var clockDifference: String? {
+        object["server_clock_ahead"]?.integer.map { ahead in
+            "\(DurationPhrase.short(abs(ahead))) \(ahead > 0 ? "ahead of" : "behind") this computer"
+        }
+    }
 
     private func number(_ name: String) -> String? { object[name]?.integer.map { String($0) } }
 

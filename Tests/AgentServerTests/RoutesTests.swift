@@ -210,19 +210,6 @@ struct RoutesTests {
         #expect(refusal.verdict(for: settings) == verdict)
     }
 
-    @Test func `status shows what is known and no more`() async throws {
-        let agent = try await AgentHarness()
-        try await agent.logIn()
-        let list = try json(await agent.peer().exchange("GET", "/v1/sessions"))
-        let sessions = (list["sessions"]?.array ?? []).compactMap(\.object)
-        #expect(sessions.map { $0["session"]?.string } == ["home", "work"])
-        #expect(sessions[0]["state"]?.string == "logged_out" && sessions[0]["expires_at"] == nil)
-        #expect(sessions[1]["state"]?.string == "ready" && sessions[1]["expires_in"]?.integer == 3600)
-        #expect(sessions[1]["next_refresh_in"]?.integer ?? 0 > 3000)
-        #expect(sessions[1]["issuer"]?.string == "https://id.example")
-        await agent.stop()
-    }
-
     @Test func `metrics keep to the exposition format`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()

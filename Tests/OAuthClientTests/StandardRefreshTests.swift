@@ -23,6 +23,25 @@ struct StandardRefreshTests {
         #expect(sent.headers["accept"] == "application/json")
     }
 
+    /// `Date` of the answer, and how far that is ahead.
+    @Test(
+        arguments: [
+            ("Fri, 15 Jan 2027 08:10:00 GMT", Duration.seconds(600)),
+            ("Fri, 15 Jan 2027 07:50:00 GMT", .seconds(-600)), ("yesterday", nil),
+        ] as [(String, Duration?)]
+    )
+    func `a server whose clock is off is told, and its tokens live as long as it says`(
+        date: String,
+        ahead: Duration?
+    ) async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect(endpoint, answer, headers: ["date": date])
+        let granted = try #require(try await bench.refresh().granted)
+        #expect(granted.serverClockAhead == ahead)
+        #expect(granted.lifetime == .seconds(60))
+        #expect(granted.requestedAt == bench.clock.now)
+    }
+
     @Test func `Basic credentials are form-encoded first, and nothing of them is in the body`() async throws {
         var profile = ServerProfile.fixed(secret: .command(["secret"]))
         profile.clientID = "my client:1"
