@@ -93,13 +93,22 @@ final class ConfigurationInForce: ConfigurationProviding {
     }
 
     /// The sealed secret; the one from before if it is the same, so that its server keeps what it has learned.
+    ///
+    /// Sealed where it lies, in the configuration's own copy, which is wiped with it: guarded memory for a moment
+    /// would cost a dozen system calls for each session.
     private func seal(_ text: String, for name: SessionName) throws(VaultError) -> SecretID {
-        let bytes = try GuardedBytes(holding: text.utf8)
         let old = secrets.withLock { $0[name] }
-        if let old, unsafe bytes.read({ unsafe (try? vault.holds($0, in: old)) ?? false }) { return old }
-        return try unsafe bytes.read { bytes throws(VaultError) in
-            try unsafe vault.seal(bytes, as: .clientSecret)
+        var text = text
+        let sealed: Result<SecretID, VaultError> = text.withUTF8 { bytes in
+            let bytes = UnsafeRawBufferPointer(bytes)
+            if let old, unsafe (try? vault.holds(bytes, in: old)) ?? false { return .success(old) }
+            do throws(VaultError) {
+                return .success(try unsafe vault.seal(bytes, as: .clientSecret))
+            } catch {
+                return .failure(error)
+            }
         }
+        return try sealed.get()
     }
 
     private func eraseAll(but sealed: [SessionName: SecretID]) {
