@@ -48,6 +48,9 @@ package actor SessionAgent {
     var calls: [WaiterID: TokenCall] = [:]
     var logins: [LoginNumber: LoginConversation] = [:]
     var subscribers: [ObjectIdentifier: Subscriber] = [:]
+    var auditFollowers: [ObjectIdentifier: Subscriber] = [:]
+    /// Requests that wait for a person's yes.
+    var confirmations: [ConfirmationKey: [UnconfirmedRequest]] = [:]
     /// Sessions taken out of the configuration while a refresh of theirs was under way.
     var departing: [SessionName: Session] = [:]
     /// Attempts that wait until their issuer can bear them, and those that have been let in.
