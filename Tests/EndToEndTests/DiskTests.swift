@@ -100,6 +100,7 @@ extension EndToEnd {
     struct DiskTests {
         private func withScene(
             _ kind: SmallDisk.Kind,
+            timeout: String = "2s",
             _ body: (Scene, SmallDisk) async throws -> Void
         ) async throws {
             try SmallDisk.require(kind)
@@ -107,7 +108,7 @@ extension EndToEnd {
             do {
                 let scene = try await Scene.loggedIn(
                     { $0.rotation = .strict },
-                    more: "[agent]\nget_timeout = \"2s\"",
+                    more: "[agent]\nget_timeout = \"\(timeout)\"",
                     in: disk.directory.path
                 )
                 try await body(scene, disk)
@@ -152,7 +153,8 @@ extension EndToEnd {
         fileprivate func `a disk that fills up during the request costs nothing`(
             kind: SmallDisk.Kind
         ) async throws {
-            try await withScene(kind) { scene, disk in
+            // Filling a disk takes its time, and the refresh waits for it.
+            try await withScene(kind, timeout: "60s") { scene, disk in
                 scene.issuer.queue(Disturbance(isHeld: true))
                 let refresh = Task {
                     try await scene.agent.socket.request("POST", "/v1/sessions/work/refresh")
