@@ -57,14 +57,19 @@ struct ListeningSocketTests {
 
     @Test func `of many agents that start at once one listens`() async throws {
         let path = directory.path("run/agent.sock")
+        close(try ListeningSocket.bind(to: path).descriptor)
         for _ in 0..<200 {
-            close(try ListeningSocket.bind(to: path).descriptor)
-            let winners = await withTaskGroup(of: CInt?.self) { group in
-                for _ in 0..<8 { group.addTask { try? ListeningSocket.bind(to: path).descriptor } }
-                return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
+            // A program that another test is just starting has the last winner's socket open for a moment, and then
+            // nobody wins.
+            _ = try await Polling.until {
+                let winners = await withTaskGroup(of: CInt?.self) { group in
+                    for _ in 0..<8 { group.addTask { try? ListeningSocket.bind(to: path).descriptor } }
+                    return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
+                }
+                #expect(winners.count <= 1)
+                for descriptor in winners { close(descriptor) }
+                return winners.count == 1
             }
-            #expect(winners.count == 1)
-            for descriptor in winners { close(descriptor) }
         }
     }
 
