@@ -22,6 +22,7 @@ final class SocketListener: @unchecked Sendable {
     var access = PeerAccess()
     private var socket: ListeningSocket?
     private var channel: (any Channel)?
+    private var hasStopped = false
 
     init(
         eventLoop: any EventLoop,
@@ -57,6 +58,7 @@ final class SocketListener: @unchecked Sendable {
             .map { channel in
                 self.socket = socket
                 self.channel = channel
+                if self.hasStopped { self.stopAccepting() }
             }
     }
 
@@ -114,6 +116,7 @@ final class SocketListener: @unchecked Sendable {
 
     /// Accepts nobody any more and removes the socket's file; open connections go on.
     func stopAccepting() {
+        hasStopped = true
         socket?.removeFile()
         channel?.close(promise: nil)
         channel = nil

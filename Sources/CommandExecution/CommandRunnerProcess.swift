@@ -17,6 +17,8 @@ package final class CommandRunnerProcess: Sendable {
     private let running = Mutex<Set<pid_t>>([])
     /// Serialises whole frames.
     private let writing = Mutex(())
+    /// The agent is gone: what waits for its turn is not begun.
+    private let hasEnded = Atomic(false)
     private let places = CountingGate(CommandLimits.concurrentCommands)
     private let examination = ProcessExamination()
 
@@ -42,21 +44,23 @@ package final class CommandRunnerProcess: Sendable {
             if let query = ProcessQuery(payload: payload) {
                 answer(query)
             } else if let request = CommandRequest(payload: payload) {
-                places.enter()
+                // Not here: questions about processes must not wait behind programs.
                 startThread { [self] in
-                    run(request)
+                    places.enter()
+                    if !hasEnded.load(ordering: .acquiring) { run(request) }
                     places.leave()
                 }
             } else {
                 break
             }
         }
+        hasEnded.store(true, ordering: .releasing)
         running.withLock { groups in
             for group in groups { kill(-group, SIGTERM) }
         }
     }
 
-    /// Answers at once what takes microseconds; a question must not wait until eight slow programs have ended.
+    /// Answers at once what takes microseconds.
     private func answer(_ query: ProcessQuery) {
         guard !query.digested.isEmpty else { return examine(query) }
         startThread { [self] in examine(query) }

@@ -42,6 +42,20 @@ extension CommandRunnerClient {
 }
 
 struct CommandRunnerTests {
+    @Test func `a question about a process waits for no program`() async throws {
+        try await withRunner { (runner) async throws in
+            // One more than run at the same time.
+            let programs = (0...CommandLimits.concurrentCommands).map { _ in
+                Task { try await runner.run(["sleep", "600"], environment: [:], timeLimit: .seconds(600)) }
+            }
+            let facts = try await runner.examine(getpid(), digesting: [])
+            #expect(facts.programs.count == 1)
+            await #expect(throws: CommandFailure.self) { try await runner.examine(.max, digesting: []) }
+            runner.close()
+            for program in programs { _ = await program.result }
+        }
+    }
+
     @Test func `output and exit status come back`() async throws {
         try await withRunner { (runner) async throws in
             let result = try await runner.run(
