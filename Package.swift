@@ -15,6 +15,12 @@ let testing: [SwiftSetting] = [.treatAllWarnings(as: .error), .enableUpcomingFea
 
 let release: BuildSettingCondition = .when(platforms: [.linux], configuration: .release)
 
+/// Every symbol is resolved at the start.
+///
+/// The loader's table is read-only from then on. And whoever resolves symbols later saves the processor's registers on
+/// the stack, where a piece of a secret was found that had just been copied.
+let eagerBinding: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]
+
 /// `tokenctl` starts in under a millisecond only as a static executable, and `tokenagent-runner` is smallest so.
 let staticExecutable: [LinkerSetting] = [
     .unsafeFlags(["-static-executable"], release),
@@ -31,8 +37,6 @@ let staticStandardLibrary: [LinkerSetting] = [
     .unsafeFlags(["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], release),
     // Nothing is loaded into the agent that would look for its symbols.
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], release),
-    // With this, what the loader fills in is read-only before the first line runs.
-    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], release),
     // What the static Foundation, which libraries of ours bring, does not pull in by itself.
     .linkedLibrary("CoreFoundation", release),
     .linkedLibrary("_FoundationICU", release),
@@ -142,13 +146,13 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict,
-            linkerSettings: staticStandardLibrary
+            linkerSettings: staticStandardLibrary + eagerBinding
         ),
         .executableTarget(
             name: "tokenagent-runner",
             dependencies: ["CHardening", "CommandExecution"],
             swiftSettings: strict,
-            linkerSettings: staticExecutable
+            linkerSettings: staticExecutable + eagerBinding
         ),
         .executableTarget(
             name: "tokenctl",
