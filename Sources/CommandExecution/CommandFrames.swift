@@ -87,20 +87,25 @@ extension CommandRequest {
 }
 
 extension CommandReply {
+    /// Number, kind and status.
+    private static let headerCount = 8 + 1 + 4
+
+    /// Written into one piece of memory, which the sender can wipe.
     package var frame: [UInt8] {
-        var payload = ByteWriter()
-        payload.append(number)
-        switch outcome {
-        case .success(let result):
-            payload.append(UInt8(0))
-            payload.append(UInt32(bitPattern: result.status))
-            payload.bytes += result.standardOutput
-        case .failure(let failure):
-            payload.append(UInt8(1))
-            payload.append(UInt32(0))
-            payload.bytes += Array(failure.message.utf8)
-        }
-        return payload.framed
+        let (kind, status, rest): (UInt8, Int32, [UInt8]) =
+            switch outcome {
+            case .success(let result): (0, result.status, result.standardOutput)
+            case .failure(let failure): (1, 0, Array(failure.message.utf8))
+            }
+        let count = CommandReply.headerCount + rest.count
+        var frame = ByteWriter()
+        frame.bytes.reserveCapacity(4 + count)
+        frame.append(UInt32(clamping: count))
+        frame.append(number)
+        frame.append(kind)
+        frame.append(UInt32(bitPattern: status))
+        frame.bytes += rest
+        return frame.bytes
     }
 
     /// Reads the payload of a frame; `nil` when it is not one of ours.

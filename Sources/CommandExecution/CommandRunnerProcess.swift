@@ -78,17 +78,31 @@ package final class CommandRunnerProcess: Sendable {
     }
 
     private func run(_ request: CommandRequest) {
-        let outcome: Result<CommandResult, CommandFailure>
+        // It may be a secret, and this process lives as long as the agent: no copy of it stays.
+        var output: [UInt8] = []
+        defer { output.wipe() }
+        let status: Result<Int32, CommandFailure>
         do {
             let program = try RunningProgram.start(request, inheriting: environment)
             _ = running.withLock { $0.insert(program.process) }
             defer { _ = running.withLock { $0.remove(program.process) } }
-            outcome = .success(try program.finish(within: request.timeLimit))
+            status = .success(try program.finish(within: request.timeLimit, into: &output))
         } catch {
-            outcome = .failure(error)
+            status = .failure(error)
         }
-        let reply = CommandReply(number: request.number, outcome: outcome).frame
+        var reply = CommandRunnerProcess.frame(request.number, status, output)
+        defer { reply.wipe() }
         writing.withLock { _ in writeAll(reply) }
+    }
+
+    /// Holds no copy of `output` when it returns, so that wiping it wipes the only one.
+    private static func frame(
+        _ number: UInt64,
+        _ status: Result<Int32, CommandFailure>,
+        _ output: [UInt8]
+    ) -> [UInt8] {
+        let outcome = status.map { CommandResult(status: $0, standardOutput: output) }
+        return CommandReply(number: number, outcome: outcome).frame
     }
 
     private func readFrame() -> [UInt8]? {

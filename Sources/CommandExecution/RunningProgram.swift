@@ -39,18 +39,22 @@ struct RunningProgram {
         }
     }
 
-    /// Collects the output and the exit status; afterwards the program is gone and the descriptor closed.
+    /// Collects the output and answers the exit status; afterwards the program is gone and the descriptor closed.
+    ///
+    /// What was collected may be a secret: the caller wipes it, also after a failure.
     ///
     /// What the program leaves running in the background may keep its standard output open: the end of the
     /// program itself is what counts.
-    func finish(within timeLimit: Duration) throws(CommandFailure) -> CommandResult {
+    func finish(
+        within timeLimit: Duration,
+        into collected: inout [UInt8]
+    ) throws(CommandFailure) -> Int32 {
         let deadline = ContinuousClock.now + timeLimit
         let ended = hardening_open_process(process)
         defer {
             close(output)
             if ended >= 0 { close(ended) }
         }
-        var collected: [UInt8] = []
         do {
             try collect(into: &collected, until: deadline, ended: ended)
         } catch {
@@ -58,7 +62,7 @@ struct RunningProgram {
             _ = reap()
             throw error
         }
-        return CommandResult(status: reap(), standardOutput: collected)
+        return reap()
     }
 
     private func collect(
@@ -88,16 +92,19 @@ struct RunningProgram {
     /// Reads what is there.
     /// - Returns: whether there may be more.
     private func readSome(into collected: inout [UInt8]) throws(CommandFailure) -> Bool {
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        defer { chunk.wipe() }
-        let count = unsafe read(output, &chunk, chunk.count)
+        // Room for all of it at once, so that growing leaves no copies behind.
+        let step = 4096
+        if collected.isEmpty { collected.reserveCapacity(CommandLimits.output + step) }
+        let count = unsafe withUnsafeTemporaryAllocation(byteCount: step, alignment: 16) { chunk in
+            let count = unsafe read(output, chunk.baseAddress, chunk.count)
+            if count > 0 { unsafe collected.append(contentsOf: chunk[..<count]) }
+            if let base = chunk.baseAddress { unsafe explicit_bzero(base, chunk.count) }
+            return count
+        }
         if count < 0 { return errno == EINTR }
-        guard collected.count + count <= CommandLimits.output else {
+        guard collected.count <= CommandLimits.output else {
             throw CommandFailure(message: "\(name) wrote more than \(CommandLimits.output / 1024) KiB")
         }
-        // Room for all of it at once, so that growing leaves no copies behind.
-        if collected.isEmpty { collected.reserveCapacity(CommandLimits.output) }
-        collected += chunk[..<count]
         return count > 0
     }
 
@@ -112,7 +119,7 @@ struct RunningProgram {
 
 extension [UInt8] {
     /// Overwrites the bytes with zeros, unless another copy shares them.
-    fileprivate mutating func wipe() {
+    mutating func wipe() {
         unsafe withUnsafeMutableBytes { bytes in
             guard let base = bytes.baseAddress else { return }
             unsafe explicit_bzero(base, bytes.count)

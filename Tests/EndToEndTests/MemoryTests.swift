@@ -121,9 +121,14 @@ extension EndToEnd {
             let history = try await use(scene, refreshes: 2)
             let found = try hits(scene, history.all + [secret])
             #expect(found.isEmpty, "\(found)")
+            let agent = try #require(scene.agent.agent?.pid)
+            let children = try #require(File.text("/proc/\(agent)/task/\(agent)/children"))
+            let runner = try #require(children.split(separator: " ").compactMap { Int32($0) }.first)
+            let left = try ProcessMemory(of: runner).hits(of: history.all + [secret])
+            #expect(left.isEmpty, "\(left)")
             let key = try #require(File.bytes(scene.agent.statePath + "/keyfile"))
             #expect(
-                try ProcessMemory(of: #require(scene.agent.agent?.pid)).hits(ofBytes: [key]).isEmpty
+                try ProcessMemory(of: agent).hits(ofBytes: [key]).isEmpty
             )
         }
 
