@@ -37,8 +37,11 @@ package struct ListeningSocket: Sendable {
     }
 
     /// Makes what a process that may no longer make files needs for a socket at `path`, but for the socket.
-    package static func prepareRestricted(_ path: String) throws(ListenFailure) {
-        try prepareDirectory(of: path, isOpenToOthers: true)
+    package static func prepareRestricted(
+        _ path: String,
+        isOpenToOthers: Bool = true
+    ) throws(ListenFailure) {
+        try prepareDirectory(of: path, isOpenToOthers: isOpenToOthers)
         close(try lockFile(lockPath(of: path)))
     }
 

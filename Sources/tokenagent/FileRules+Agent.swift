@@ -20,13 +20,12 @@ extension FileRules {
         slots: [SlotDescription],
         _ environment: [String: String]
     ) {
-        let own = [
-            places.stateDirectory, places.runtimeDirectory, ListeningSocket.directory(of: places.socket),
-        ]
+        let own = [places.stateDirectory, places.runtimeDirectory].compactMap(\.self)
+        let sockets = [places.socket] + settings.sockets.map(\.path)
         self.init(
             readable: FileRules.system,
-            writable: own.compactMap(\.self) + ["/dev/null"] + settings.sockets.map(\.lockPath),
-            socketDirectories: settings.sockets.map(\.path.directory),
+            writable: own + ["/dev/null"] + sockets.map(ListeningSocket.lockPath(of:)),
+            socketDirectories: sockets.map(\.directory),
             reachesAbstractSockets: environment["NOTIFY_SOCKET"]?.hasPrefix("@") ?? false
         )
         let personal = PersonalDirectories(places)
@@ -44,10 +43,6 @@ extension FileRules {
         "/var/lib/sss/mc", "/proc", "/sys/fs/cgroup", "/sys/devices/system/cpu", "/dev/random",
         "/dev/urandom",
     ]
-}
-
-extension SocketSettings {
-    fileprivate var lockPath: String { ListeningSocket.lockPath(of: path) }
 }
 
 extension Settings {

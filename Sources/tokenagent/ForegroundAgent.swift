@@ -63,7 +63,7 @@ enum ForegroundAgent {
     /// Before the agent confines itself to directories that exist.
     private static func prepareDirectory(of socket: String) throws(StartFailure) {
         do throws(ListenFailure) {
-            try ListeningSocket.prepareDirectory(of: socket)
+            try ListeningSocket.prepareRestricted(socket, isOpenToOthers: false)
         } catch {
             throw StartFailure(error)
         }

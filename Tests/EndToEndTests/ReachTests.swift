@@ -42,6 +42,34 @@ extension EndToEnd {
             try await scene.logIn()
         }
 
+        @Test func `a socket in the home directory opens nothing else there`() async throws {
+            let authority = try CertificateAuthority()
+            let scene = try await Scene(options: { $0.tls = try authority.issue() })
+            let path = scene.agent.home.path("agent.sock")
+            let agent = try Program(
+                [BuiltPrograms.agent, "--foreground", "-a", path],
+                environment: scene.agent.environment
+            )
+            let socket = AgentSocket(path: path)
+            let answers = try await Polling.until {
+                try #require(agent.exitStatus == nil, "\(agent.standardError)")
+                return (try? await socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
+            }
+            #expect(answers)
+            let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + "\nca_file = \"\(file)\"\n")
+            try #require(try await socket.request("POST", "/v1/reload").status == 200)
+            let refused = try await scene.agent.tokenctl(
+                ["login", "work", "--socket", path, "--username", "alice", "--password-stdin"],
+                input: "alice-password\n"
+            )
+            #expect(refused.standardError.contains("restart"), "\(refused)")
+            agent.signal(.terminate)
+            #expect(try await agent.finish().status == 0)
+            #expect(!File.exists(path))
+        }
+
         @Test func `a certificate beside the configuration is read at once, and may be replaced`()
             async throws
         {
