@@ -60,7 +60,6 @@ test-full: build
 	@Scripts/install-dependencies build curl strace python3 ext4 xfs btrfs
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
 	Scripts/check-docs $(DEBUG)
-	Scripts/check-linkage $(RELEASE)
 	SWIFT='$(SWIFT)' SWIFT_FLAGS='$(SWIFT_FLAGS)' TEST_WIDTH=$(TEST_WIDTH) \
 	    Scripts/promises $(if $(ROWS),--rows $(ROWS))
 
