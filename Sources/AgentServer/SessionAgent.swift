@@ -177,10 +177,13 @@ extension SessionAgent {
     package func networkReturned(spread: Duration = .seconds(1)) {
         guard phase == .working else { return }
         ports.logger.debug("the network may be back")
+        ports.authorization.networkReturned()
+        for issuer in pacing.keys { pacing[issuer]?.networkReturned() }
         for name in sessions.keys.sorted() {
             let delay = spread * ports.chance()
             apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
         }
+        for issuer in pacing.keys { admit(at: issuer) }
     }
 
     private func setAlarm() {

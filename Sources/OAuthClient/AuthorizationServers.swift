@@ -73,6 +73,10 @@ package final class AuthorizationServers: AuthorizationServing {
         await transport?.shutDown()
     }
 
+    package func networkReturned() {
+        transport?.networkReturned()
+    }
+
     package func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome {
         guard let server = server(for: session) else { return .failed(.unknown(session)) }
         return await server.refresh(request)

@@ -9,8 +9,11 @@ final class ConnectionGate: Sendable {
     private let pins: [CertificatePin]
     private let publicAddressOnly: Bool
     private let internalAddressSeen = Atomic(false)
+    private let stage: ConnectionStage?
 
-    init(pins: [String], publicAddressOnly: Bool) {
+    /// With `stage` it is for the one connection of one try, and a try that was given up does not pass.
+    init(pins: [String], publicAddressOnly: Bool, stage: ConnectionStage? = nil) {
+        self.stage = stage
         self.pins = pins.compactMap { CertificatePin($0) }
         self.publicAddressOnly = publicAddressOnly
     }
@@ -20,7 +23,10 @@ final class ConnectionGate: Sendable {
 
     /// Fails, and closes the connection, when it leads to the wrong place.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
-        let verdict = checkAddress(channel).flatMap { self.checkCertificate(channel) }
+        let verdict = checkAddress(channel).flatMap { self.checkCertificate(channel) }.flatMapThrowing {
+            [stage] in
+            guard stage?.proceed() ?? true else { throw CancellationError() }
+        }
         // Closed one turn later: the pool must have heard of the refusal first.
         verdict.whenFailure { _ in channel.eventLoop.execute { channel.close(promise: nil) } }
         return verdict

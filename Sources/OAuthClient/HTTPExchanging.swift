@@ -54,6 +54,9 @@ enum HTTPLimits {
     static let headerCount = 128
     /// Name resolution, TCP and TLS together.
     static let connect: Duration = .seconds(5)
+    /// A connection that is not there after this is begun anew when the network returns: by then a second TCP
+    /// handshake packet has gone out (RFC 6298 §2.1), the next one would take twice as long and more.
+    static let hanging: Duration = .seconds(1)
     /// From the call to the last byte of the answer.
     static let total: Duration = .seconds(30)
 }

@@ -5,77 +5,118 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import Synchronization
 
 /// The network: HTTP/1.1 over a fresh connection per request, nothing followed, nothing unpacked.
 ///
 /// A pooled connection that died during suspend would make every refresh after it ambiguous, so none is kept.
 /// Proxy variables of the environment are not read.
 final class HTTPTransport: HTTPExchanging {
-    /// Connections with the same settings share a client, hence one TLS context.
-    private struct ClientKey: Hashable {
-        var credentials: TLSCredentials
-        var publicAddressOnly: Bool
-    }
-
     private let eventLoop: any EventLoop
     private let totalLimit: Duration
     private let connectLimit: Duration
-    private let clients: Mutex<[ClientKey: HTTPClient]> = Mutex([:])
+    private let hangingAfter: Duration
+    private let clients = ClientCache<HTTPClient> { try? await $0.shutdown() }
+    private let exchanges = ExchangeRegister()
 
     init(
         eventLoop: any EventLoop,
         totalLimit: Duration = HTTPLimits.total,
-        connectLimit: Duration = HTTPLimits.connect
+        connectLimit: Duration = HTTPLimits.connect,
+        hangingAfter: Duration = HTTPLimits.hanging
     ) {
         self.eventLoop = eventLoop
         self.totalLimit = totalLimit
         self.connectLimit = connectLimit
-    }
-
-    deinit {
-        for client in clients.withLock({ $0.values }) { client.shutdown { _ in } }
+        self.hangingAfter = hangingAfter
     }
 
     func shutDown() async {
-        let open = clients.withLock { clients in
-            defer { clients = [:] }
-            return Array(clients.values)
-        }
-        for client in open { try? await client.shutdown() }
+        await clients.shutDown()
+    }
+
+    /// The network may be back: requests that hang without a connection get a new one at once.
+    ///
+    /// What may have been sent is left alone, as its answer may still come; so a new connection is no new request.
+    func networkReturned() {
+        exchanges.giveUp(hangingSince: hangingAfter) { clients.retireAll() }
     }
 
     func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
         let credentials = try TLSCredentials(request.trust)
-        let gate = ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
-        guard request.form == nil, request.json == nil else {
-            let key = ClientKey(credentials: credentials, publicAddressOnly: request.publicAddressOnly)
-            return try await exchange(request, over: client(key, gate: gate)).get()
+        let end = ContinuousClock.now + totalLimit
+        while true {
+            let stage = ConnectionStage()
+            let result =
+                request.form == nil && request.json == nil
+                ? await fetch(request, credentials, stage, until: end)
+                : await post(request, credentials, stage, until: end)
+            if !stage.isGivenUp || Task.isCancelled { return try result.get() }
         }
-        // A plain fetch is rare and wants to know where the server was reached: a client of its own.
+    }
+
+    private func post(
+        _ request: HTTPRequest,
+        _ credentials: TLSCredentials,
+        _ stage: ConnectionStage,
+        until end: ContinuousClock.Instant
+    ) async -> Result<HTTPReply, TransportFailure> {
+        let key = ClientCache<HTTPClient>.Key(
+            credentials: credentials,
+            publicAddressOnly: request.publicAddressOnly
+        )
+        let client = clients.borrow(key) {
+            makeClient(
+                credentials,
+                gate: ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
+            )
+        }
+        let result = await exchange(request, stage, over: client, until: end)
+        clients.giveBack(client)
+        return result
+    }
+
+    /// A plain fetch is rare and wants to know where the server was reached: it has a client of its own.
+    private func fetch(
+        _ request: HTTPRequest,
+        _ credentials: TLSCredentials,
+        _ stage: ConnectionStage,
+        until end: ContinuousClock.Instant
+    ) async -> Result<HTTPReply, TransportFailure> {
+        let gate = ConnectionGate(
+            pins: credentials.pins,
+            publicAddressOnly: request.publicAddressOnly,
+            stage: stage
+        )
         let client = makeClient(credentials, gate: gate)
-        var result = await exchange(request, over: client)
-        try? await client.shutdown()
-        if case .success(var reply) = result {
+        let result = await exchange(request, stage, over: client, until: end)
+        // One whose connection hangs ends only with it; nobody waits for that.
+        let ending = Task { try? await client.shutdown() }
+        if !stage.isGivenUp { await ending.value }
+        return result.map { reply in
+            var reply = reply
             reply.isInternal = gate.sawInternalAddress
-            result = .success(reply)
+            return reply
         }
-        return try result.get()
     }
 
     private func exchange(
         _ request: HTTPRequest,
-        over client: HTTPClient
+        _ stage: ConnectionStage,
+        over client: HTTPClient,
+        until end: ContinuousClock.Instant
     ) async -> Result<HTTPReply, TransportFailure> {
-        let body = OutgoingBody(of: request)
+        let body = OutgoingBody(of: request, stage: stage)
         let work = Task { try await HTTPTransport.perform(request, body: body, over: client) }
-        let alarm = eventLoop.scheduleTask(in: .nanoseconds(totalLimit.nanoseconds)) { work.cancel() }
+        exchanges.add(stage, work)
+        let left = max(.zero, end - ContinuousClock.now)
+        let alarm = eventLoop.scheduleTask(in: .nanoseconds(left.nanoseconds)) { work.cancel() }
         let result = await withTaskCancellationHandler {
             await work.result
         } onCancel: {
             work.cancel()
         }
         alarm.cancel()
+        exchanges.remove(stage)
         if let body { try? await eventLoop.submit { body.wipe() }.get() }
         return result.mapError { TransportFailure(explaining: $0, wasSent: body?.wasSent ?? false) }
     }
@@ -113,15 +154,6 @@ final class HTTPTransport: HTTPExchanging {
             reply.body.append(contentsOf: chunk.readableBytesView)
         }
         return reply
-    }
-
-    private func client(_ key: ClientKey, gate: ConnectionGate) -> HTTPClient {
-        clients.withLock { clients in
-            if let client = clients[key] { return client }
-            let client = makeClient(key.credentials, gate: gate)
-            clients[key] = client
-            return client
-        }
     }
 
     private func makeClient(_ credentials: TLSCredentials, gate: ConnectionGate) -> HTTPClient {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
-import Synchronization
 
 /// A request body on its way: one buffer, handed over once, wiped afterwards.
 final class OutgoingBody: AsyncSequence, Sendable {
@@ -9,10 +8,11 @@ final class OutgoingBody: AsyncSequence, Sendable {
 
     let contentType: String
     private let buffer: ByteBuffer
-    private let handedOver = Atomic(false)
+    private let stage: ConnectionStage
 
-    /// The body of `request`, if it has one.
-    init?(of request: HTTPRequest) {
+    /// The body of `request`, if it has one; nobody gets it once `stage` is given up.
+    init?(of request: HTTPRequest, stage: ConnectionStage = ConnectionStage()) {
+        self.stage = stage
         if let form = request.form {
             contentType = "application/x-www-form-urlencoded"
             buffer = unsafe form.withBytes { unsafe ByteBuffer(bytes: $0) }
@@ -27,7 +27,7 @@ final class OutgoingBody: AsyncSequence, Sendable {
     var count: Int { buffer.readableBytes }
 
     /// Whether the library has taken the bytes; before that no secret can have left.
-    var wasSent: Bool { handedOver.load(ordering: .acquiring) }
+    var wasSent: Bool { stage.isConnected }
 
     /// Zeroes the bytes in place, for all holders; on the event loop that sent them.
     func wipe() {
@@ -41,9 +41,10 @@ final class OutgoingBody: AsyncSequence, Sendable {
     struct Iterator: AsyncIteratorProtocol {
         fileprivate let body: OutgoingBody
 
-        mutating func next() async -> ByteBuffer? {
-            let isFirst = !body.handedOver.exchange(true, ordering: .acquiringAndReleasing)
-            return isFirst ? body.buffer : nil
+        mutating func next() async throws -> ByteBuffer? {
+            if body.stage.proceed() { return body.buffer }
+            guard !body.stage.isGivenUp else { throw CancellationError() }
+            return nil
         }
     }
 }

@@ -16,6 +16,11 @@ package protocol AuthorizationServing: Sendable {
 
     /// Tells the server to forget the tokens, refresh token first (RFC 7009).
     func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome
+
+    /// The network may be back: requests that hang before a byte of them was sent get a new connection at once.
+    ///
+    /// What may have been sent is left alone.
+    func networkReturned()
 }
 
 /// One renewal to send.

@@ -35,12 +35,13 @@ final class TinyServer: Sendable {
         self.respond = respond
     }
 
-    /// Starts one, with TLS when a certificate and its key are given.
+    /// Starts one, with TLS when a certificate and its key are given; the first `silent` connections get none.
     static func start(
         certificate: String? = nil,
         key: String? = nil,
         maximumTLSVersion: TLSVersion? = nil,
         closesAtOnce: Bool = false,
+        silent: Int = 0,
         respond: @escaping @Sendable (String) -> [Action]
     ) async throws -> TinyServer {
         let server = TinyServer(respond: respond)
@@ -49,7 +50,7 @@ final class TinyServer: Sendable {
             .serverChannelOption(.backlog, value: 64)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    if let context {
+                    if let context, server.connections + 1 > silent {
                         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
                     }
                     try channel.pipeline.syncOperations.addHandler(

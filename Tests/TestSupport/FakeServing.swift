@@ -28,7 +28,16 @@ package final class FakeServing: AuthorizationServing {
     private let logIns = CallQueue<LogIn>()
     private let revocations = CallQueue<Revocation>()
 
+    private let returns = Atomic(0)
+
     package init() {}
+
+    /// How often the network came back.
+    package var networkReturns: Int { returns.load(ordering: .relaxed) }
+
+    package func networkReturned() {
+        returns.add(1, ordering: .relaxed)
+    }
 
     /// Waits for the next refresh.
     package func nextRefresh() async -> Refresh { await refreshes.next() }
