@@ -4,24 +4,42 @@ import SealedStore
 import TokenCore
 
 extension SessionAgent {
-    /// Longest a `reauth_command` may take; a fingerprint reader waits for a finger.
-    private static let commandLimit = Duration.seconds(60)
+    /// Longest a `reauth_command` may take: a fingerprint reader waits for a finger.
+    private static let commandLimit = Duration.seconds(30)
 
     /// Logs in again without a person, trying `ways` in their order until one works.
     func reauthenticate(_ number: LoginNumber, _ ways: [SilentLogin], account: String?, for name: SessionName)
     {
         inFlight += 1
         Task {
-            var outcome = LoginOutcome.cancelled
-            for way in ways {
-                guard phase == .working else { break }
-                outcome = await logIn(way, account: account, name)
-                if case .granted = outcome { break }
-            }
+            let outcome = await logIn(ways, account: account, name)
             inFlight -= 1
             silentLoginFinished(number, outcome, for: name)
             noteProgress()
         }
+    }
+
+    /// The first way that works, else why none did.
+    private func logIn(
+        _ ways: [SilentLogin],
+        account: String?,
+        _ name: SessionName
+    ) async -> LoginOutcome {
+        var reasons: [String] = []
+        var kind = FailureClass.interactionRequired
+        for way in ways {
+            guard phase == .working else { return .cancelled }
+            switch await logIn(way, account: account, name) {
+            case .granted(let grant): return .granted(grant)
+            case .failed(let failure):
+                reasons.append("\(way.rawValue): \(failure.message)")
+                kind = failure.kind
+            case .cancelled: reasons.append("\(way.rawValue): the server asks for a person")
+            }
+        }
+        guard phase == .working else { return .cancelled }
+        let message = ServerText.cleaned(reasons.joined(separator: "; "))
+        return .failed(RefreshFailure(kind: kind, message: message))
     }
 
     private func silentLoginFinished(_ number: LoginNumber, _ outcome: LoginOutcome, for name: SessionName) {
@@ -37,39 +55,85 @@ extension SessionAgent {
             let request = LoginRequest(flow: .clientCredentials)
             return await ports.authorization.logIn(name, request, conversation: NobodyThere())
         case .command:
-            do {
-                let secret = try await commandOutput(name)
-                defer { erase(secret) }
-                let request = LoginRequest(flow: .password, username: account, secret: secret)
-                return await ports.authorization.logIn(name, request, conversation: NobodyThere())
-            } catch let failure as RefreshFailure {
-                return .failed(failure)
+            do throws(RefreshFailure) {
+                return try await logInWithCommand(account, name)
             } catch {
-                return .cancelled
+                return .failed(error)
             }
         }
     }
 
-    /// What the session's `reauth_command` prints, without its line end, sealed.
-    private func commandOutput(_ name: SessionName) async throws -> SecretID {
+    private func logInWithCommand(
+        _ account: String?,
+        _ name: SessionName
+    ) async throws(RefreshFailure) -> LoginOutcome {
+        let (secret, isAssertion) = try await commandOutput(name)
+        defer { erase(secret) }
+        guard isAssertion || account != nil else {
+            let message = "no user name is known; log in once with flow password"
+            throw RefreshFailure(kind: .interactionRequired, message: message)
+        }
+        let request = LoginRequest(
+            flow: .password,
+            username: account,
+            secret: secret,
+            isAssertion: isAssertion
+        )
+        return await ports.authorization.logIn(name, request, conversation: NobodyThere())
+    }
+
+    /// What the session's `reauth_command` prints, without its line end, sealed; and whether it is a signed token.
+    private func commandOutput(_ name: SessionName) async throws(RefreshFailure) -> (SecretID, Bool) {
+        var output = try await runCommand(name)
+        defer { for index in output.indices { output[index] = 0 } }
+        while output.last == .lineFeed || output.last == .carriageReturn { output.removeLast() }
+        guard !output.isEmpty else {
+            throw RefreshFailure(kind: .interactionRequired, message: "reauth_command printed nothing")
+        }
+        let vault = ports.vault
+        do {
+            let secret = try unsafe output.withUnsafeBytes { try unsafe vault.seal($0, as: .password) }
+            return (secret, SignedToken.looksLike(output))
+        } catch {
+            let message = "what reauth_command printed can not be sealed"
+            throw RefreshFailure(kind: .interactionRequired, message: message)
+        }
+    }
+
+    private func runCommand(_ name: SessionName) async throws(RefreshFailure) -> [UInt8] {
         guard let command = sessions[name]?.settings.reauthCommand, !command.isEmpty else {
             throw RefreshFailure(kind: .misconfigured, message: "no reauth_command is configured")
         }
-        var output: [UInt8]
+        let result: CommandResult
         do throws(CommandFailure) {
-            let result = try await ports.commands.run(command, environment: [:], timeLimit: Self.commandLimit)
-            guard result.status == 0 else {
-                let message = "reauth_command ended with status \(result.status)"
-                throw CommandFailure(message: message)
-            }
-            output = result.standardOutput
+            result = try await ports.commands.run(command, environment: [:], timeLimit: Self.commandLimit)
         } catch {
             throw RefreshFailure(kind: .interactionRequired, message: error.message)
         }
-        while output.last == .lineFeed || output.last == .carriageReturn { output.removeLast() }
-        defer { for index in output.indices { output[index] = 0 } }
-        let vault = ports.vault
-        return try unsafe output.withUnsafeBytes { try unsafe vault.seal($0, as: .password) }
+        guard result.status == 0 else {
+            let message = "reauth_command ended with status \(result.status)"
+            throw RefreshFailure(kind: .interactionRequired, message: message)
+        }
+        return result.standardOutput
+    }
+}
+
+/// Tells a signed token from a password.
+enum SignedToken {
+    /// Three parts of base64url with dots between, the first a JSON object (RFC 7515 §7.1).
+    static func looksLike(_ text: [UInt8]) -> Bool {
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 3 && text.starts(with: "eyJ".utf8)
+            && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(isBase64URL) }
+    }
+
+    private static func isBase64URL(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
     }
 }
 

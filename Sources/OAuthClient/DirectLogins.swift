@@ -7,6 +7,9 @@ import TokenCore
 extension StandardLogin {
     /// RFC 6749 §4.3, for servers that offer nothing better; the password is kept nowhere.
     func logInByPassword() async throws(LoginStop) -> LoginGrant {
+        if request.isAssertion, let assertion = request.secret {
+            return try await logInByAssertion(assertion)
+        }
         let username = try await username()
         let asked = request.secret == nil
         let password: SecretID
@@ -19,6 +22,16 @@ extension StandardLogin {
         defer { if asked { tools.vault.erase(password) } }
         let form = FormBody([("grant_type", "password"), ("username", username)])
         try add("password", password, to: form)
+        addScope(to: form)
+        var grant = try await exchange(form)
+        grant.account = ServerText.cleaned(username, limit: 255)
+        return grant
+    }
+
+    /// RFC 7523 §2.1: a token that somebody else has signed stands for the person.
+    private func logInByAssertion(_ assertion: SecretID) async throws(LoginStop) -> LoginGrant {
+        let form = FormBody([("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")])
+        try add("assertion", assertion, to: form)
         addScope(to: form)
         return try await exchange(form)
     }

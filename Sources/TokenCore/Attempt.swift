@@ -46,6 +46,16 @@ struct Ended: Equatable, Sendable {
         guard case .quarantined(let login, _, _) = afterlife, reason.leavesTokensGood else { return nil }
         return login
     }
+
+    /// The same without anything to serve, and the secrets it no longer needs; the refresh token stays.
+    var withoutTokens: (Ended, Set<SecretID>) {
+        guard case .quarantined(var login, let erasedAt, let probeAt) = afterlife else { return (self, []) }
+        let held = login.secrets
+        login.tokens = [:]
+        var ended = self
+        ended.afterlife = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
+        return (ended, held.subtracting(login.secrets))
+    }
 }
 
 /// Why automatic refreshes stopped while the login is kept.

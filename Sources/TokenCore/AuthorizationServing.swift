@@ -76,17 +76,21 @@ package struct LoginRequest: Equatable, Sendable {
     package var username: String?
     /// For `password` and `import`, when given up front: the password or refresh token; erased by the caller.
     package var secret: SecretID?
+    /// ``secret`` is a signed token in place of a password (RFC 7523); it needs no user name.
+    package var isAssertion: Bool
 
     package init(
         flow: LoginFlow? = nil,
         pastesRedirect: Bool = false,
         username: String? = nil,
-        secret: SecretID? = nil
+        secret: SecretID? = nil,
+        isAssertion: Bool = false
     ) {
         self.flow = flow
         self.pastesRedirect = pastesRedirect
         self.username = username
         self.secret = secret
+        self.isAssertion = isAssertion
     }
 }
 

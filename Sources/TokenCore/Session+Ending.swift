@@ -16,11 +16,11 @@ extension Session {
         )
         guard reason.allowsSilentLogin, !policy.silentLogins.isEmpty, progress == nil else {
             state = .loggedOut(ended)
-            return recordEnd(ended, login, at: moment) + announce(ended, at: moment)
+            return recordEnd(ended, at: moment) + announce(ended, at: moment)
         }
         let number = nextSilentLogin()
         state = .reauthenticating(ended, number)
-        return recordEnd(ended, login, at: moment)
+        return recordEnd(ended, at: moment)
             + [.reauthenticate(number, policy.silentLogins, account: login.account)]
     }
 
@@ -44,8 +44,9 @@ extension Session {
         case .failed(let failure):
             history.failed(failure, at: moment)
             ended.message += "; logging in again failed: \(failure.message)"
-            state = .loggedOut(ended)
-            return announce(ended, at: moment)
+            let (wiped, secrets) = ended.withoutTokens
+            state = .loggedOut(wiped)
+            return recordEnd(wiped, at: moment) + announce(wiped, at: moment) + erase(secrets)
         case .cancelled:
             state = .loggedOut(ended)
             return announce(ended, at: moment)
@@ -68,8 +69,8 @@ extension Session {
         return []
     }
 
-    private mutating func recordEnd(_ ended: Ended, _ login: Login, at moment: Moment) -> [Effect] {
-        guard case .quarantined(_, let erasedAt, _) = ended.afterlife else { return [] }
+    private mutating func recordEnd(_ ended: Ended, at moment: Moment) -> [Effect] {
+        guard case .quarantined(let login, let erasedAt, _) = ended.afterlife else { return [] }
         let standing = SessionSnapshot.Standing.ended(
             ended.reason,
             quarantinedUntil: moment.wallTime(at: erasedAt)
@@ -107,7 +108,7 @@ extension Session {
             }
         ended.afterlife = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
         state = .loggedOut(ended)
-        return recordEnd(ended, login, at: moment)
+        return recordEnd(ended, at: moment)
     }
 
     /// The settings that say who the issuer is have changed: the old login must not be used with the new ones.
@@ -117,10 +118,13 @@ extension Session {
         return end(.configurationChanged, message, login, probeAt: nil, at: moment)
     }
 
-    /// A resource server said that the whole session is over, not only its present token.
+    /// A resource server said that the whole session is over: its tokens are not served to their end.
     package mutating func endReported(_ message: String, at moment: Moment) -> [Effect] {
-        guard let login else { return [] }
+        guard var login else { return [] }
+        let held = login.secrets
+        login.tokens = [:]
         return end(.grantDead, message, login, probeAt: nil, at: moment)
+            + erase(held.subtracting(login.secrets))
     }
 
     /// The timing settings have changed.

@@ -108,7 +108,8 @@ final class AgentHarness: Sendable {
     func logIn(
         _ name: SessionName = work,
         token: String = "token-1",
-        lifetime: Duration = .seconds(3600)
+        lifetime: Duration = .seconds(3600),
+        account: String? = nil
     ) async throws {
         let peer = try peer()
         try peer.send(SocketPeer.request("POST", "/v1/sessions/\(name)/login", body: "{}"))
@@ -116,7 +117,8 @@ final class AgentHarness: Sendable {
         let grant = LoginGrant(
             tokens: try granted(token, lifetime: lifetime),
             renewal: .refreshToken(try seal("refresh-\(token)", as: .refreshToken)),
-            tokenEndpoint: "https://id.example/token"
+            tokenEndpoint: "https://id.example/token",
+            account: account
         )
         call.answer(.granted(grant))
         _ = try await peer.streamHead()

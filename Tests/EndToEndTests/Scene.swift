@@ -19,6 +19,7 @@ struct Scene {
         options change: (inout DemoIssuer.Options) throws -> Void = { _ in },
         session: String = "",
         flow: String = "password",
+        client: String = "demo-public",
         more: String = "",
         in parent: String? = nil
     ) async throws {
@@ -28,7 +29,8 @@ struct Scene {
         try change(&options)
         issuer = try await DemoIssuer.start(options)
         agent = try AgentUnderTest(
-            configuration: more + "\n" + Scene.session("work", issuer, flow: flow, more: session),
+            configuration: more + "\n"
+                + Scene.session("work", issuer, flow: flow, client: client, more: session),
             in: parent
         )
     }
@@ -38,13 +40,14 @@ struct Scene {
         _ name: String,
         _ issuer: DemoIssuer,
         flow: String = "password",
+        client: String = "demo-public",
         more: String = ""
     ) -> String {
         """
         [session.\(name)]
         kind = "oidc"
         issuer = "\(issuer.issuer)"
-        client_id = "demo-public"
+        client_id = "\(client)"
         scopes = ["openid", "offline_access", "api"]
         flow = "\(flow)"
         \(more)

@@ -28,6 +28,25 @@ struct DirectLoginTests {
         #expect(passwords.isEmpty)
         #expect(try bench.text(grant.tokens.refreshToken) == "rt")
         #expect(grant.renewal == grant.tokens.refreshToken.map(Renewal.refreshToken))
+        // A later login without a person needs to know who it was.
+        #expect(grant.account == "alice")
+    }
+
+    @Test func `a signed token stands for the person`() async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect(token, #"{"access_token":"at"}"#)
+        let person = ScriptedPerson(vault: bench.vault)
+        let assertion = try bench.secret("eyJ.e30.c2ln", .password)
+        let request = LoginRequest(flow: .password, secret: assertion, isAssertion: true)
+        #expect(await bench.server.logIn(request, conversation: person).granted != nil)
+        #expect(person.questions.isEmpty)
+        let form = try #require(bench.exchange.sent.first?.form)
+        #expect(
+            form == [
+                "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": "eyJ.e30.c2ln",
+                "scope": "api", "client_id": "cli",
+            ]
+        )
     }
 
     @Test func `what the caller brought is not asked for`() async throws {
