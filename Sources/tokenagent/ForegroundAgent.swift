@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import AgentServer
 import AgentSettings
 import CHardening
@@ -39,6 +40,9 @@ enum ForegroundAgent {
 
         let assembly = try AgentAssembly(options, places, environment, runner: runner)
         let socket = if let inherited { inherited } else { try listen(at: places.socket) }
+        if let parent = TokenDirectories.parent(besideSocket: places.socket) {
+            TokenDirectories.removeLeftovers(in: parent)
+        }
         let agent = try assembly.start(on: socket)
         if let readiness = options.readiness {
             Descriptor.leaveTerminal()

@@ -5,38 +5,35 @@ import Glibc
 
 /// A token in a file for one program, in a directory of its own beside the agent's socket.
 ///
-/// The directory is locked as long as this process lives; one that is not locked was left behind by a process that
-/// was killed, and the next start removes it.
+/// The directory is locked as long as this process lives, see ``TokenDirectories``.
 struct TokenFile: ~Copyable {
     private let directory: String
     private let lock: Int32
 
     /// What the program is told.
-    var path: String { directory + "/token" }
+    var path: String { directory + "/" + TokenDirectories.token }
 
     /// Removes what killed processes left, then makes a directory for this one.
     ///
     /// - Throws: ``AgentError`` if the directory of the socket is open to others or can not be written.
     init(besideSocket socket: String) throws(AgentError) {
-        guard let slash = socket.lastIndex(of: "/") else {
-            throw AgentError(.misconfigured, "the socket path is not absolute")
-        }
-        let runtime = String(socket[..<slash])
-        try PrivateDirectory.check(runtime)
-        let parent = runtime + "/exec"
+        guard let slash = socket.lastIndex(of: "/"),
+            let parent = TokenDirectories.parent(besideSocket: socket)
+        else { throw AgentError(.misconfigured, "the socket path is not absolute") }
+        try PrivateDirectory.check(String(socket[..<slash]))
         try PrivateDirectory.prepare(parent)
-        TokenFile.removeLeftovers(in: parent)
+        TokenDirectories.removeLeftovers(in: parent)
         (directory, lock) = try TokenFile.makeDirectory(in: parent)
     }
 
     deinit {
-        TokenFile.remove(directory)
+        TokenDirectories.remove(directory)
         close(lock)
     }
 
     /// Puts `token` there; a reader sees the old one or the new one, whole.
     borrowing func write(_ token: String) throws(AgentError) {
-        let draft = directory + "/new"
+        let draft = directory + "/" + TokenDirectories.draft
         unsafe unlink(draft)
         let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TokenFile.failure(draft) }
@@ -60,28 +57,6 @@ struct TokenFile: ~Copyable {
             }
             if lock >= 0 { close(lock) }
         }
-    }
-
-    private static func removeLeftovers(in parent: String) {
-        guard let listing = unsafe opendir(parent) else { return }
-        defer { unsafe closedir(listing) }
-        while let entry = unsafe readdir(listing) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard name.hasPrefix(".") == false else { continue }
-            let path = parent + "/" + name
-            let lock = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            guard lock >= 0 else { continue }
-            if flock(lock, LOCK_EX | LOCK_NB) == 0 { remove(path) }
-            close(lock)
-        }
-    }
-
-    private static func remove(_ directory: String) {
-        _ = unsafe unlink(directory + "/token")
-        _ = unsafe unlink(directory + "/new")
-        _ = unsafe rmdir(directory)
     }
 
     private static func failure(_ path: String) -> AgentError {

@@ -89,5 +89,26 @@ extension EndToEnd {
             let orphan = killed.standardOutput.split(separator: "\n").last.map(String.init) ?? "0"
             #expect(Program.succeeds("kill \(orphan)"))
         }
+
+        @Test func `what a killed one left is gone when the agent starts again`() async throws {
+            let scene = try await Scene.loggedIn()
+            let script = #"echo "$BEARER_TOKEN_FILE"; echo "pid $$"; exec tail -f /dev/null"#
+            let killed = try scene.agent.startTokenctl(["exec", "work", "--", "sh", "-c", script])
+            let living = try scene.agent.startTokenctl(["exec", "work", "--", "sh", "-c", script])
+            let orphan = try await killed.outputLine(containing: "pid ").dropFirst(4)
+            let left = try await killed.outputLine(containing: "/token")
+            let kept = try await living.outputLine(containing: "/token")
+            killed.signal(.kill)
+            try await killed.finish()
+            try await scene.agent.kill()
+            #expect(File.text(left) != nil)
+            try await scene.agent.start()
+            #expect(File.text(left) == nil)
+            #expect(File.text(kept) != nil)
+            #expect(scene.agent.home.names(in: "run/tokenagent/exec").count == 1)
+            living.signal(.terminate)
+            try await living.finish()
+            #expect(Program.succeeds("kill \(orphan)"))
+        }
     }
 }
