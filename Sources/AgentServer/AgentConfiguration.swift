@@ -41,6 +41,10 @@ package struct SessionSettings: Equatable, Sendable {
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
     package var endCodes: Set<String>
+    /// With `true` in it, this member of a resource server's answer means that the session is over.
+    package var loginDemandMember: String
+    /// Whether a resource server that refuses a refreshed token too has ended the session.
+    package var endsWithSecondRefusal: Bool
     /// Prints the password for ``SilentLogin/command``; empty when there is none.
     package var reauthCommand: [String]
     /// Peers that may see the session; empty: all that may connect.
@@ -53,6 +57,8 @@ package struct SessionSettings: Equatable, Sendable {
         fingerprint: String,
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
+        loginDemandMember: String = "requiresReauth",
+        endsWithSecondRefusal: Bool = false,
         reauthCommand: [String] = [],
         rules: [AllowRule] = []
     ) {
@@ -62,6 +68,8 @@ package struct SessionSettings: Equatable, Sendable {
         self.fingerprint = fingerprint
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
+        self.loginDemandMember = loginDemandMember
+        self.endsWithSecondRefusal = endsWithSecondRefusal
         self.reauthCommand = reauthCommand
         self.rules = rules
     }

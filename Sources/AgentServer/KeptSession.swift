@@ -9,11 +9,8 @@ struct KeptSession {
     var counts = SessionCounts()
     /// Who asked for the logout that is under way.
     var logouts: [Connection] = []
-    /// The refresh under way was asked for by a report.
-    var refreshedByReport = false
-    /// The token a reported refusal brought: refused again at once, another refresh would not help.
-    var reportedToken: SecretID?
-    var reportedTokenCame: Instant?
+    /// What reports of refused tokens have led to.
+    var replacements: [TokenVariant: ReportedReplacement] = [:]
     /// The session's files are to be removed, which has failed so far.
     var owesForget = false
 }

@@ -7,18 +7,24 @@ import TokenCore
 extension SessionAgent {
     /// Serves `POST …/report`: a resource server refused a token; says what helps.
     func serveReport(_ request: HTTPRequest, _ call: TokenCall) throws(RequestFailure) {
-        let body = try RequestBody(request.body, members: ["token", "status", "www_authenticate", "body"])
+        let members: Set = ["token", "status", "www_authenticate", "body", "scope", "audience"]
+        let body = try RequestBody(request.body, members: members)
         guard let kept = sessions[call.session] else { throw unknown(call.session) }
         let refusal = ResourceRefusal(
             status: try body.integer("status") ?? 0,
             challenge: try body.string("www_authenticate") ?? "",
             body: try body.string("body") ?? ""
         )
-        let reported = secret(matching: try body.requiredString("token"), in: kept)
+        let token = try rejectedToken(try body.requiredString("token"), try TokenVariant(body), in: kept)
         switch refusal.verdict(for: kept.settings) {
         case .unrelated: call.connection.answer(.json(["action": "none"]))
-        case .sessionOver: endSession(reported, refusal, call)
-        case .tokenRefused: replaceToken(reported, call)
+        case .sessionOver:
+            guard token.isHeld else { return replace(token, call) }
+            endSession(
+                "the resource server says that the session is over: \(refusal.code ?? "no code")",
+                call
+            )
+        case .tokenRefused: replace(token, call)
         }
     }
 
@@ -28,37 +34,53 @@ extension SessionAgent {
     private static let shortestReplacement = Duration.seconds(60)
 
     /// Refreshes unless the token is already another one; twice in a row does not help.
-    private func replaceToken(_ reported: SecretID, _ call: TokenCall) {
-        let kept = sessions[call.session]
-        if kept?.session.primaryToken?.secret == reported {
-            let age = kept?.reportedTokenCame.map { ports.timekeeper.moment.now - $0 }
-            guard kept?.reportedToken != reported || (age ?? .zero) >= SessionAgent.shortestReplacement else {
-                return call.connection.answer(.json(["action": "none"]))
-            }
-            sessions[call.session]?.refreshedByReport = true
+    private func replace(_ token: RejectedToken, _ call: TokenCall) {
+        if token.isHeld, let kept = sessions[call.session] {
+            let replacement = kept.replacements[token.variant]
+            let isFresh =
+                replacement?.came.map { moment.now - $0 < SessionAgent.shortestReplacement } ?? false
+            if isFresh, replacement?.brought == token.secret { return refusedAgain(kept, call) }
+            sessions[call.session]?.replacements[token.variant] = ReportedReplacement(refused: token.secret)
         }
         var call = call
         call.format = .retry
-        forceRefresh(rejecting: reported, call)
+        forceRefresh(token.variant, rejecting: token.secret, call)
     }
 
-    /// Remembers which token a reported refusal brought.
-    func noteRefreshed(_ name: SessionName) {
-        guard let kept = sessions[name], kept.refreshedByReport else { return }
-        sessions[name]?.refreshedByReport = false
-        sessions[name]?.reportedToken = kept.session.primaryToken?.secret
-        sessions[name]?.reportedTokenCame = ports.timekeeper.moment.now
-    }
-
-    /// The server says that the whole session is over; only the holder of its present token can say so.
-    private func endSession(_ reported: SecretID, _ refusal: ResourceRefusal, _ call: TokenCall) {
-        guard sessions[call.session]?.session.primaryToken?.secret == reported else {
-            return replaceToken(reported, call)
+    /// The token that a report has brought is refused too.
+    private func refusedAgain(_ kept: KeptSession, _ call: TokenCall) {
+        guard kept.settings.endsWithSecondRefusal else {
+            return call.connection.answer(.json(["action": "none"]))
         }
-        let message = "the resource server says that the session is over: \(refusal.code ?? "no code")"
+        endSession("the resource server refused a fresh token too", call)
+    }
+
+    /// Remembers which tokens the reported refusals have brought.
+    func noteRefreshed(_ name: SessionName) {
+        guard let kept = sessions[name], !kept.replacements.isEmpty else { return }
+        for (variant, replacement) in kept.replacements where replacement.brought == nil {
+            guard let token = kept.session.heldTokens[variant], token.secret != replacement.refused else {
+                continue
+            }
+            sessions[name]?.replacements[variant]?.brought = token.secret
+            sessions[name]?.replacements[variant]?.came = moment.now
+        }
+    }
+
+    private func endSession(_ message: String, _ call: TokenCall) {
         apply(call.session) { session, moment in session.endReported(message, at: moment) }
         answer(RequestFailure(.loginRequired(.grantDead, message: message), of: call.session), to: call)
     }
+
+    private var moment: Moment { ports.timekeeper.moment }
+}
+
+/// What a report of a refused token led to.
+struct ReportedReplacement: Equatable {
+    var refused: SecretID
+    /// The token that came in its place: refused again at once, another refresh would not help.
+    var brought: SecretID?
+    var came: Instant?
 }
 
 /// What a resource server answered instead of serving.
@@ -78,7 +100,7 @@ struct ResourceRefusal: Equatable {
     var body: String
 
     func verdict(for settings: SessionSettings) -> Verdict {
-        if requiresReauthentication { return .sessionOver }
+        if demandsLogin(settings.loginDemandMember) { return .sessionOver }
         let known = (codes + [challengeError].compactMap(\.self)).first { code in
             settings.endCodes.contains(code) || settings.refreshCodes.contains(code)
         }
@@ -101,8 +123,8 @@ struct ResourceRefusal: Equatable {
 
     private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
 
-    private var requiresReauthentication: Bool {
-        object?["requiresReauth"]?.bool == true || object?["error"]?.object?["requiresReauth"]?.bool == true
+    private func demandsLogin(_ member: String) -> Bool {
+        [object, object?["error"]?.object].contains { $0?[member]?.bool == true }
     }
 
     /// `error="…"` of a Bearer challenge (RFC 6750 §3).

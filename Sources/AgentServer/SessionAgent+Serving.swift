@@ -34,13 +34,18 @@ extension SessionAgent {
 
     /// Serves `POST …/refresh`.
     func serveRefresh(_ request: HTTPRequest, _ call: TokenCall) throws(RequestFailure) {
-        let rejected = try RequestBody(request.body, members: ["rejected_token"]).string("rejected_token")
+        let body = try RequestBody(request.body, members: ["rejected_token", "scope", "audience"])
         guard let kept = sessions[call.session] else { throw unknown(call.session) }
-        forceRefresh(rejecting: rejected.map { secret(matching: $0, in: kept) }, call)
+        let variant = try TokenVariant(body)
+        guard let text = try body.string("rejected_token") else {
+            return forceRefresh(variant ?? .primary, rejecting: nil, call)
+        }
+        let rejected = try rejectedToken(text, variant, in: kept)
+        forceRefresh(rejected.variant, rejecting: rejected.secret, call)
     }
 
     /// Refreshes even though the token may look good.
-    func forceRefresh(rejecting rejected: SecretID?, _ call: TokenCall) {
+    func forceRefresh(_ variant: TokenVariant, rejecting rejected: SecretID?, _ call: TokenCall) {
         guard let kept = sessions[call.session] else { return answer(unknown(call.session), to: call) }
         let waiter = WaiterID(rawValue: freshNumber())
         let timeout = kept.session.policy.getTimeout
@@ -48,23 +53,12 @@ extension SessionAgent {
         apply(call.session) { session, moment in
             session.refreshRequested(
                 by: waiter,
+                variant,
                 rejecting: rejected,
                 deadline: moment.now + timeout,
                 at: moment
             )
         }
-    }
-
-    /// The session's present token if that is `candidate`, else a name no secret has.
-    func secret(matching candidate: String, in kept: KeptSession) -> SecretID {
-        var candidate = candidate
-        let nothing = SecretID(rawValue: 0)
-        guard let current = kept.session.primaryToken?.secret else { return nothing }
-        let vault = ports.vault
-        let isSame = candidate.withUTF8 { bytes in
-            unsafe (try? vault.holds(UnsafeRawBufferPointer(bytes), in: current)) ?? false
-        }
-        return isSame ? current : nothing
     }
 
     private func wait(_ waiter: WaiterID, _ call: TokenCall) {

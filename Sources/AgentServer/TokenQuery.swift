@@ -49,7 +49,7 @@ struct TokenQuery: Equatable {
     }
 
     /// Scope tokens of printable ASCII without quotes and backslashes (RFC 6749 §3.3).
-    private static func scopes(_ text: String) throws(RequestFailure) -> [String] {
+    static func scopes(_ text: String) throws(RequestFailure) -> [String] {
         let scopes = text.split(separator: " ").map(String.init)
         let isValid = scopes.allSatisfy { scope in
             scope.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
@@ -63,7 +63,7 @@ struct TokenQuery: Equatable {
         return scopes
     }
 
-    private static func audience(_ text: String) throws(RequestFailure) -> String? {
+    static func audience(_ text: String) throws(RequestFailure) -> String? {
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw RequestFailure(code: .badRequest, message: "The audience is not printable ASCII.")
         }

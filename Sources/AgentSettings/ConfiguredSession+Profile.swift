@@ -68,6 +68,16 @@ extension ConfiguredSession {
         if case .json(let json) = server { json.rules.refreshCodes } else { [] }
     }
 
+    /// The member of a resource server's answer that demands a new login.
+    package var loginDemandMember: String {
+        if case .json(let json) = server { json.rules.fields.requiresReauth } else { "requiresReauth" }
+    }
+
+    /// Whether a resource server that refuses a refreshed token too has ended the session.
+    package var endsWithSecondRefusal: Bool {
+        if case .json(let json) = server { json.rules.endsWithSecondRefusal } else { false }
+    }
+
     /// Error codes of a resource server that end the session.
     package var logoutCodes: [String] {
         if case .json(let json) = server { json.rules.logoutCodes } else { [] }

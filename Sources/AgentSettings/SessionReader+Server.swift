@@ -50,6 +50,7 @@ extension SessionReader {
         if let codes = table.strings("refresh_on") { rules.refreshCodes = codes }
         if let codes = table.strings("logout_on") { rules.logoutCodes = codes }
         if let sends = table.boolean("logout_refresh_token") { rules.logoutSendsRefreshToken = sends }
+        if let ends = table.boolean("logout_on_second_refusal") { rules.endsWithSecondRefusal = ends }
         return refresh.map {
             JSONBackEnd(
                 loginURL: login?.description,

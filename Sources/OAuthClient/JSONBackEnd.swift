@@ -50,17 +50,21 @@ package struct JSONRules: Equatable, Sendable {
     package var logoutCodes: [String]
     /// Whether a logout sends the refresh token along.
     package var logoutSendsRefreshToken: Bool
+    /// Whether the session is over when a token is refused right after a refresh.
+    package var endsWithSecondRefusal: Bool
 
     package init(
         keptMembers: [String],
         refreshCodes: [String],
         logoutCodes: [String],
-        logoutSendsRefreshToken: Bool
+        logoutSendsRefreshToken: Bool,
+        endsWithSecondRefusal: Bool
     ) {
         self.keptMembers = keptMembers
         self.refreshCodes = refreshCodes
         self.logoutCodes = logoutCodes
         self.logoutSendsRefreshToken = logoutSendsRefreshToken
+        self.endsWithSecondRefusal = endsWithSecondRefusal
     }
 
     /// A signaling server's accounts: 15 min of access, 30 days of refresh, rolling.
@@ -70,7 +74,8 @@ package struct JSONRules: Equatable, Sendable {
         logoutCodes: [
             "refresh_token_expired", "token_revoked", "invalid_refresh_token", "invalid_credentials",
         ],
-        logoutSendsRefreshToken: false
+        logoutSendsRefreshToken: false,
+        endsWithSecondRefusal: false
     )
 
     /// An emergency-call app's registered devices.
@@ -78,7 +83,8 @@ package struct JSONRules: Equatable, Sendable {
         keptMembers: ["userId", "deviceId"],
         refreshCodes: ["ErrAccessTokenExpired"],
         logoutCodes: ["ErrRefreshTokenExpired", "ErrDeviceNotRegistered", "unauthorized"],
-        logoutSendsRefreshToken: true
+        logoutSendsRefreshToken: true,
+        endsWithSecondRefusal: true
     )
 
     /// Without a preset: the codes of both.
@@ -86,7 +92,8 @@ package struct JSONRules: Equatable, Sendable {
         keptMembers: signaling.keptMembers,
         refreshCodes: signaling.refreshCodes + ecall.refreshCodes,
         logoutCodes: signaling.logoutCodes + ecall.logoutCodes,
-        logoutSendsRefreshToken: true
+        logoutSendsRefreshToken: true,
+        endsWithSecondRefusal: false
     )
 
     fileprivate func validate() throws(ProfileProblem) {

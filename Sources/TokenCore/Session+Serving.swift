@@ -32,6 +32,7 @@ extension Session {
     ///
     /// - Parameters:
     ///   - waiter: who asks.
+    ///   - variant: which of the session's tokens is meant.
     ///   - rejected: a token some server just refused; when the session already has another one, that is
     ///     the answer. `nil`: refresh in any case.
     ///   - deadline: when the requester gives up.
@@ -39,21 +40,25 @@ extension Session {
     /// - Returns: what to do.
     package mutating func refreshRequested(
         by waiter: WaiterID,
+        _ variant: TokenVariant = .primary,
         rejecting rejected: SecretID?,
         deadline: Instant,
         at moment: Moment
     ) -> [Effect] {
         guard let login else { return [.reply(waiter, .failure(loginRequired))] }
-        if let rejected, let primary = login.primary, primary.secret != rejected {
-            return [.reply(waiter, .token(primary))]
+        if let rejected, let held = login.tokens[variant], held.secret != rejected {
+            return [.reply(waiter, .token(held))]
         }
-        let need = TokenNeed(deadline: deadline)
+        if let refusal = login.refusals[variant], refusal.until > moment.now {
+            return [.reply(waiter, .failure(.misconfigured(message: refusal.message)))]
+        }
+        let need = TokenNeed(variant: variant, deadline: deadline)
         let newerThan = currentAttempt?.startedAt ?? moment.now
         waiters.add(waiter, Waiters.Waiter(need: need, newerThan: newerThan))
         switch state {
-        case .ready(let login): return start(.primary, login, setback: nil, at: moment)
-        case .retrying(let login, let setback): return start(.primary, login, setback: setback, at: moment)
-        case .suspended(let login, _): return start(.primary, login, setback: nil, at: moment)
+        case .ready(let login): return start(variant, login, setback: nil, at: moment)
+        case .retrying(let login, let setback): return start(variant, login, setback: setback, at: moment)
+        case .suspended(let login, _): return start(variant, login, setback: nil, at: moment)
         case .refreshing, .probing, .loggedOut, .reauthenticating: return []
         }
     }

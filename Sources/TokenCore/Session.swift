@@ -86,6 +86,9 @@ package struct Session: Sendable {
     /// The token of the login itself, good or not.
     package var primaryToken: AccessToken? { servable?.primary }
 
+    /// Every token that may be served, good or not.
+    package var heldTokens: [TokenVariant: AccessToken] { servable?.tokens ?? [:] }
+
     /// The attempt under way, whichever step it is at.
     package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
     /// The refresh request is out, or about to be, and its answer is not here.

@@ -165,6 +165,8 @@ extension SessionSettings {
             fingerprint: session.fingerprint,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
+            loginDemandMember: session.loginDemandMember,
+            endsWithSecondRefusal: session.endsWithSecondRefusal,
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved)
         )

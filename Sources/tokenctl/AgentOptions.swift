@@ -17,6 +17,21 @@ struct AgentOptions: ParsableArguments {
     var endpoint: AgentEndpoint { AgentEndpoint(socket: socket, mayStartAgent: refusesAutostart == false) }
 }
 
+/// Which of a session's tokens is meant.
+struct VariantOptions: ParsableArguments {
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp(
+            "A scope the token shall have instead of the session's; repeatable.",
+            valueName: "scope"
+        )
+    )
+    var scopes: [String] = []
+
+    @Option(help: ArgumentHelp("The audience the token shall be for.", valueName: "audience"))
+    var audience: String?
+}
+
 /// The name of a session on the command line: not empty; the agent knows which exist.
 struct SessionArgument: ExpressibleByArgument {
     let name: String

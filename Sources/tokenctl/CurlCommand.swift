@@ -20,6 +20,8 @@ struct CurlCommand: ParsableCommand {
     @Argument(help: .sessionName)
     var session: SessionArgument
 
+    @OptionGroup var variant: VariantOptions
+
     @OptionGroup var agent: AgentOptions
 
     @Argument(
@@ -42,10 +44,14 @@ struct CurlCommand: ParsableCommand {
         if status != 0 { throw ExitCode(status) }
     }
 
+    private var demand: TokenDemand {
+        TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
+    }
+
     private func send() throws(AgentError) -> Int32 {
         let arguments = CurlArguments(arguments)
         var connection = try agent.endpoint.connect()
-        let first = try connection.token(TokenDemand(session: session.name))
+        let first = try connection.token(demand)
         let signals = try RelayedSignals()
         let spool = try RequestSpool(isNeeded: arguments.readsStandardInput)
         var attempt = try CurlAttempt.prepared(arguments)
@@ -72,7 +78,7 @@ struct CurlCommand: ParsableCommand {
     ) throws(AgentError) -> TokenAnswer? {
         let report = RefusalReport(token: token, challenge: attempt.challenge, body: attempt.refusedBody())
         do {
-            return try report.send(to: agent.endpoint, about: session.name)
+            return try report.send(to: agent.endpoint, about: demand)
         } catch {
             guard error.code != .loginRequired else { throw error }
             attempt.pass()

@@ -25,17 +25,7 @@ struct ExecCommand: ParsableCommand {
     )
     var variable: String?
 
-    @Option(
-        name: .customLong("scope"),
-        help: ArgumentHelp(
-            "A scope the token shall have instead of the session's; repeatable.",
-            valueName: "scope"
-        )
-    )
-    var scopes: [String] = []
-
-    @Option(help: ArgumentHelp("The audience the token shall be for.", valueName: "audience"))
-    var audience: String?
+    @OptionGroup var variant: VariantOptions
 
     @OptionGroup var agent: AgentOptions
 
@@ -65,7 +55,7 @@ struct ExecCommand: ParsableCommand {
     }
 
     private func runProgram() throws -> Int32 {
-        let demand = TokenDemand(session: session.name, scopes: scopes, audience: audience)
+        let demand = TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
         do {
             var upkeep = try TokenUpkeep.begun(demand, agent.endpoint)
             let signals = try RelayedSignals()

@@ -33,17 +33,7 @@ struct GetCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The mail user, for the sasl formats.", valueName: "user"))
     var user: String?
 
-    @Option(
-        name: .customLong("scope"),
-        help: ArgumentHelp(
-            "A scope the token shall have instead of the session's; repeatable.",
-            valueName: "scope"
-        )
-    )
-    var scopes: [String] = []
-
-    @Option(help: ArgumentHelp("The audience the token shall be for.", valueName: "audience"))
-    var audience: String?
+    @OptionGroup var variant: VariantOptions
 
     @Flag(name: .customLong("id-token"), help: "Print the ID token instead.")
     var wantsIDToken = false
@@ -64,8 +54,8 @@ struct GetCommand: ParsableCommand {
             session: session.name,
             minimumValidity: minimumValidity?.duration,
             timeout: doesNotWait ? .zero : timeout?.duration,
-            scopes: scopes,
-            audience: audience,
+            scopes: variant.scopes,
+            audience: variant.audience,
             wantsIDToken: wantsIDToken
         )
         let chosen = agent.wantsJSON ? .json : format ?? .token

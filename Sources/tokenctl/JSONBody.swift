@@ -24,6 +24,12 @@ struct JSONBody: ~Copyable {
         secret.write(to: &bytes)
     }
 
+    /// Adds which of a session's tokens is meant, unless it is the ordinary one.
+    mutating func add(_ scopes: [String], _ audience: String?) {
+        if scopes.isEmpty == false { add("scope", .string(scopes.joined(separator: " "))) }
+        if let audience { add("audience", .string(audience)) }
+    }
+
     private mutating func add(_ name: String) {
         if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
         JSONString.write(name.utf8, to: &bytes)

@@ -21,11 +21,14 @@ struct RefreshCommand: ParsableCommand {
     @Flag(name: .customLong("rejected-stdin"), help: "Read the refused token from standard input.")
     var readsRejectedToken = false
 
+    @OptionGroup var variant: VariantOptions
+
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
         var body = JSONBody()
         if readsRejectedToken { body.add("rejected_token", secret: try StandardInput.secret("token")) }
+        body.add(variant.scopes, variant.audience)
         var request = AgentRequest(.post, "sessions", session.name, "refresh", body: body.finished())
         defer { request.wipeBody() }
         let answer: JSONObject

@@ -13,13 +13,14 @@ struct RefusalReport {
     /// The token to try instead, or nil if another one would not help.
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
-    func send(to endpoint: AgentEndpoint, about session: String) throws(AgentError) -> TokenAnswer? {
+    func send(to endpoint: AgentEndpoint, about demand: TokenDemand) throws(AgentError) -> TokenAnswer? {
         var json = JSONBody()
         json.add("token", secret: try Secret(Array(token.value.utf8), of: "token"))
         json.add("status", 401)
         json.add("www_authenticate", .string(String(challenge.prefix(2048))))
         json.add("body", .string(RefusalReport.readable(body)))
-        var request = AgentRequest(.post, "sessions", session, "report", body: json.finished())
+        json.add(demand.scopes, demand.audience)
+        var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }
         let answer = try endpoint.object(request, timeout: .seconds(305))
         guard answer["action"]?.string == "retry", let fresh = answer["access_token"]?.string,

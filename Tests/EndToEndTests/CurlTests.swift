@@ -22,32 +22,6 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/resource").count == 2)
         }
 
-        @Test func `200 refused clients cost one refresh`() async throws {
-            let scene = try await Scene.loggedIn()
-            scene.issuer.forgetAccessTokens()
-            let url = scene.issuer.issuer + "/resource"
-            // All are refused with the same token at the same moment.
-            scene.issuer.queue(Disturbance(isHeld: true), for: "/resource", times: 200)
-            let clients = try (0..<200).map { _ in
-                try scene.agent.startTokenctl([
-                    "curl", "work", "--", "-s", "-o", "/dev/null", "-w", "%{http_code}", url,
-                ])
-            }
-            #expect(await scene.issuer.hasReceived(200, to: "/resource", within: .seconds(60)))
-            let haveEnded = try await Polling.until(within: .seconds(90)) {
-                // A request is counted a moment before it is held.
-                scene.issuer.release()
-                return clients.allSatisfy { $0.exitStatus != nil }
-            }
-            #expect(haveEnded)
-            for client in clients {
-                let result = try await client.finish()
-                #expect(result.status == 0 && result.standardOutput == "200", "\(result)")
-            }
-            #expect(scene.refreshes == 1)
-            #expect(scene.issuer.requests(to: "/resource").count == 400)
-        }
-
         @Test(arguments: [
             ["--data-binary", "@-"], ["-d@-"], ["-T", "-"], ["-sT-"], ["--data-binary", "@body"],
             ["-F", "a=@-"],
@@ -111,9 +85,31 @@ extension EndToEnd {
             scene.issuer.killGrants()
             let url = scene.issuer.issuer + "/resource"
             let result = try await scene.agent.tokenctl(["curl", "work", "--", "-s", url])
-            // The refusal of a token that was never sent before is confirmed first: curl's answer, or the login.
-            #expect([4, 0].contains(result.status))
-            #expect(result.standardError.isEmpty == false)
+            #expect(result.status == 4)
+            #expect(result.standardOutput.isEmpty)
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(result.standardError.contains("tokenctl login work"))
+            #expect(scene.issuer.requests(to: "/resource").count == 1)
+        }
+
+        @Test func `the token of a scope is refused, replaced and shown apart from the others`() async throws
+        {
+            let scene = try await Scene.loggedIn()
+            let primary = try await scene.token()
+            let narrow = try await scene.token("--scope", "api")
+            #expect(narrow != primary)
+            scene.issuer.forgetAccessTokens()
+            scene.issuer.forgetRequests()
+            let url = scene.issuer.issuer + "/resource"
+            let result = try await scene.agent.tokenctl(["curl", "work", "--scope", "api", "--", "-s", url])
+            #expect(result.status == 0)
+            #expect(result.standardOutput.contains(#""scope":"api""#), "\(result)")
+            #expect(scene.refreshes == 1)
+            #expect(scene.issuer.requests(to: "/token").first?.form["scope"] == "api")
+            let sent = scene.issuer.requests(to: "/resource").map(\.bearerToken)
+            #expect(sent.first == narrow && sent.count == 2 && sent.last != primary)
+            #expect(try await scene.token() == primary)
+            #expect(try await scene.token("--scope", "api") == sent.last)
         }
 
         @Test func `the token goes to no other host`() async throws {

@@ -32,7 +32,8 @@ struct KindScene {
         try await agent.start()
     }
 
-    static func json(_ backEnd: MobileBackEnd) async throws -> KindScene {
+    /// `more` holds further lines of the session.
+    static func json(_ backEnd: MobileBackEnd, more: String = "") async throws -> KindScene {
         try await KindScene(backEnd.routes) { address in
             """
             kind = "json"
@@ -40,6 +41,7 @@ struct KindScene {
             login_url = "\(address)\(backEnd.loginPath)"
             refresh_url = "\(address)\(backEnd.refreshPath)"
             logout_url = "\(address)\(backEnd.logoutPath)"
+            \(more)
             """
         }
     }
@@ -71,6 +73,17 @@ struct KindScene {
     func get(_ arguments: String...) async throws -> ProgramResult {
         try await agent.tokenctl(["get", "phone"] + arguments)
     }
+
+    /// Runs curl with the session's token for a path of the issuer.
+    func curl(_ path: String) async throws -> ProgramResult {
+        try await agent.tokenctl(["curl", "phone", "--", "-s"] + curlTrust + [issuer.issuer + path])
+    }
+
+    func herd(path: String) -> CurlHerd {
+        CurlHerd(agent: agent, issuer: issuer, session: "phone", path: path, options: curlTrust)
+    }
+
+    private var curlTrust: [String] { ["--cacert", agent.home.path("ca.pem")] }
 
     /// Tells the agent what a resource server said about `token`.
     func report(_ token: String, status: Int = 401, body: String) async throws -> AgentSocket.Reply {

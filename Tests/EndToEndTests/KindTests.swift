@@ -100,7 +100,73 @@ extension EndToEnd {
             let reply = try await scene.report(try await scene.get().line, body: body)
             #expect(reply.json?["error"]?.object?["code"]?.string == "login_required")
             #expect(try await scene.agent.reaches("logged_out", "phone"))
+            #expect(try await scene.get().status == 4)
             #expect(backEnd.refreshes == 0)
+        }
+
+        @Test func `a demand for a new login is known by the name the configuration gives it`() async throws {
+            let backEnd = MobileBackEnd(.signaling)
+            let scene = try await KindScene.json(
+                backEnd,
+                more: #"fields = { requires_reauth = "signInAgain" }"#
+            )
+            try await scene.logIn()
+            let token = try await scene.get().line
+            let body = #"{"error":"access_token_expired","requiresReauth":true}"#
+            let retry = try await scene.report(token, body: body)
+            #expect(retry.json?["action"]?.string == "retry")
+            let fresh = try #require(retry.json?["access_token"]?.string)
+            let reply = try await scene.report(fresh, status: 403, body: #"{"signInAgain":true}"#)
+            #expect(reply.json?["error"]?.object?["code"]?.string == "login_required")
+        }
+
+        @Test(arguments: [
+            (MobileBackEnd.Style.signaling, "token_revoked"), (.signaling, "invalid_credentials"),
+            (.ecall, "ErrDeviceNotRegistered"),
+        ])
+        func `curl logs out when the back end ends the session, and says what to do`(
+            style: MobileBackEnd.Style,
+            code: String
+        ) async throws {
+            let backEnd = MobileBackEnd(style)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            backEnd.endLogins(code: code)
+            let result = try await scene.curl(backEnd.resourcePath)
+            #expect(result.status == 4)
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(result.standardError.contains("tokenctl login phone"))
+            #expect(result.standardError.contains(code))
+            #expect(scene.issuer.requests(to: backEnd.resourcePath).count == 1)
+            #expect(try await scene.agent.status("phone")["state"]?.string == "logged_out")
+            #expect(try await scene.get().status == 4)
+            #expect(scene.issuer.requests(to: backEnd.refreshPath).isEmpty)
+        }
+
+        @Test func `an ecall session is over when the retry is refused too`() async throws {
+            let backEnd = MobileBackEnd(.ecall)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            let refusal = IssuerReply.json(["code": "ErrAccessTokenExpired"], status: 401)
+            scene.issuer.queue(refusal, for: backEnd.resourcePath, times: 2)
+            let result = try await scene.curl(backEnd.resourcePath)
+            #expect(result.status == 4)
+            #expect(result.standardError.contains("refused a fresh token too"), "\(result.standardError)")
+            #expect(backEnd.refreshes == 1)
+            #expect(scene.issuer.requests(to: backEnd.resourcePath).count == 2)
+            #expect(try await scene.get().status == 4)
+        }
+
+        @Test func `a signaling session outlives a server that refuses every token`() async throws {
+            let backEnd = MobileBackEnd(.signaling)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            let refusal = IssuerReply.json(["error": "access_token_expired"], status: 401)
+            scene.issuer.queue(refusal, for: backEnd.resourcePath, times: 2)
+            let result = try await scene.curl(backEnd.resourcePath)
+            #expect(result.status == 0 && result.line == #"{"error":"access_token_expired"}"#)
+            #expect(backEnd.refreshes == 1)
+            #expect(try await scene.get().status == 0)
         }
 
         @Test(arguments: styles)
