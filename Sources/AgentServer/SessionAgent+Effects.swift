@@ -83,8 +83,9 @@ extension SessionAgent {
         }
     }
 
-    /// Erases behind whatever the store still has to write of it.
+    /// Erases behind whatever the store still has to write of it, and behind a request that works with it.
     func erase(_ secret: SecretID) {
+        guard lent.mayErase(secret) else { return }
         let vault = ports.vault
         guard storeJobs > 0 else { return vault.erase(secret) }
         onStoreThread { _ in

@@ -147,10 +147,12 @@ extension SessionAgent {
     private func send(_ request: RefreshRequest, for name: SessionName) {
         log(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
         inFlight += 1
+        lent.lend(request.secrets)
         Task {
             let outcome = await ports.authorization.refresh(name, request)
             inFlight -= 1
             refreshFinished(request.attempt, outcome, for: name)
+            for secret in lent.giveBack(request.secrets) { erase(secret) }
             noteProgress()
         }
     }

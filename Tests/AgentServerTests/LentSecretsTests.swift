@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+@Suite struct LentSecretsTests {
+    private let one = SecretID(rawValue: 1)
+    private let two = SecretID(rawValue: 2)
+
+    @Test func `what nobody works with is erased at once`() {
+        var lent = LentSecrets()
+        let before = lent.mayErase(one)
+        lent.lend([one])
+        let free = lent.giveBack([one])
+        let after = lent.mayErase(one)
+        #expect(before && after && free.isEmpty)
+    }
+
+    @Test func `what a request works with is erased after the last one`() {
+        var lent = LentSecrets()
+        lent.lend([one, two])
+        lent.lend([one])
+        let mayErase = [lent.mayErase(one), lent.mayErase(two)]
+        #expect(mayErase == [false, false])
+        let first = lent.giveBack([one, two])
+        let last = lent.giveBack([one])
+        #expect(first == [two] && last == [one])
+        let isFree = lent.mayErase(one)
+        #expect(isFree)
+    }
+}
