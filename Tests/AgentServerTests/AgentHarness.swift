@@ -35,6 +35,7 @@ final class AgentHarness: Sendable {
         commands: any CommandRunning = NoCommands(),
         processes: (any ProcessExamining)? = nil,
         auditLimit: Int? = nil,
+        chance: Double = 0,
         prepare: (MemoryStore, Vault) throws -> Void = { _, _ in },
         configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in }
     ) async throws {
@@ -68,7 +69,7 @@ final class AgentHarness: Sendable {
                 diagnostics: FixedDiagnostics(),
                 observer: observed,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-                chance: { 0 }
+                chance: { chance }
             ),
             identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state"),
             auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit)

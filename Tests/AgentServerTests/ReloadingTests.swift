@@ -87,7 +87,7 @@ struct ReloadingTests {
             policy: SessionPolicy(silentLogins: [.command]),
             commands: PasswordCommand()
         )
-        try await agent.logIn(lifetime: .seconds(100))
+        try await agent.logIn(lifetime: .seconds(100), account: "alice")
         agent.time.advance(by: .seconds(100))
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token"))

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+extension SessionAgent {
+    /// Whether a refresh of the session has begun.
+    fileprivate func hasBegun(_ name: SessionName) -> Bool { sessions[name]?.session.attemptInFlight != nil }
+}
+
+/// When the agent itself refreshes, with the clock moved by the test.
+@Suite(.timeLimit(.minutes(1)))
+struct LeadTimeTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        var lifetime: Duration
+        /// How long before the token's end the request is sent, at the latest.
+        var lead: Duration
+        /// How much earlier chance may make it.
+        var window: Duration
+
+        var testDescription: String { "\(lifetime) → \(lead)" }
+
+        static let all = [
+            Row(lifetime: .seconds(15 * 60), lead: .seconds(5 * 60), window: .seconds(90)),
+            Row(lifetime: .seconds(60 * 60), lead: .seconds(5 * 60), window: .seconds(300)),
+            Row(lifetime: .seconds(60), lead: .seconds(20), window: .seconds(6)),
+        ]
+    }
+
+    @Test(arguments: Row.all, [0, 0.5, 0.999])
+    func `the request is sent at its lead time, earlier by chance, never later`(
+        row: Row,
+        chance: Double
+    ) async throws {
+        let agent = try await AgentHarness(chance: chance)
+        try await agent.logIn(lifetime: row.lifetime)
+        let due = row.lifetime - row.lead - row.window * chance
+        await agent.advance(by: due - .milliseconds(1))
+        #expect(await agent.runtime.agent.hasBegun(AgentHarness.work) == false)
+        await agent.advance(by: .milliseconds(1))
+        #expect(await agent.runtime.agent.hasBegun(AgentHarness.work))
+        let refresh = await agent.serving.nextRefresh()
+        refresh.answer(.granted(try agent.granted("token-2", lifetime: row.lifetime)))
+        #expect(try await Polling.until { await !agent.runtime.agent.hasBegun(AgentHarness.work) })
+        // The next one counts from when this one was asked for.
+        await agent.advance(by: due - .milliseconds(1))
+        #expect(await agent.runtime.agent.hasBegun(AgentHarness.work) == false)
+        await agent.advance(by: .milliseconds(1))
+        #expect(await agent.runtime.agent.hasBegun(AgentHarness.work))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3")))
+        #expect(agent.serving.refreshCount == 2)
+        await agent.stop()
+    }
+
+    @Test func `a network that returns hurries what could not be sent and lets the issuer be asked again`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        try await agent.logIn(AgentHarness.home)
+        await agent.advance(by: .seconds(3_300))
+        let unreachable = RefreshFailure(kind: .unreachable, message: "no route to host")
+        for _ in 0..<2 { await agent.serving.nextRefresh().answer(.failed(unreachable)) }
+        #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+        await agent.runtime.agent.networkReturned()
+        #expect(agent.serving.networkReturns == 1)
+        await agent.advance(by: .seconds(1))
+        // Both at once: the failures were the network's, not the issuer's.
+        let first = await agent.serving.nextRefresh()
+        let second = await agent.serving.nextRefresh()
+        #expect(Set([first.session, second.session]) == [AgentHarness.work, AgentHarness.home])
+        for call in [first, second] { call.answer(.granted(try agent.granted("token-2"))) }
+        await agent.stop()
+    }
+}
