@@ -37,6 +37,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var issuer: String
     /// Changes exactly when a setting changes that decides where secrets are sent or who the client is.
     package var fingerprint: String
+    /// For whom its tokens are, as helpers of other programs want to know it.
+    package var hosts: [String]
     /// Error codes of resource servers that mean: refresh, then try again.
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
@@ -55,6 +57,7 @@ package struct SessionSettings: Equatable, Sendable {
         kind: String,
         issuer: String,
         fingerprint: String,
+        hosts: [String] = [],
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
         loginDemandMember: String = "requiresReauth",
@@ -66,6 +69,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.kind = kind
         self.issuer = issuer
         self.fingerprint = fingerprint
+        self.hosts = hosts
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
         self.loginDemandMember = loginDemandMember

@@ -11,6 +11,7 @@ extension SessionStatus {
         object["state"] = .string(state.rawValue)
         object["kind"] = .string(settings.kind)
         object["issuer"] = .string(settings.issuer)
+        if !settings.hosts.isEmpty { object["hosts"] = .strings(settings.hosts) }
         object["account"] = (account ?? subject).map { .string($0) }
         addTimes(to: &object, at: moment)
         object["scope"] = .strings(scope)

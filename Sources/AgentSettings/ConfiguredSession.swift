@@ -19,6 +19,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var resources: [String]
     package var trust: ServerTrust
     package var policy: SessionPolicy
+    /// The servers its tokens are for, for helpers of other programs.
+    package var hosts: [String]
     package var reauthentication: [ReauthenticationStep]
     package var reauthenticationCommand: [String]
     /// `allow`: peers that may see the session; empty: all.

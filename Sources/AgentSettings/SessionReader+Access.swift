@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import PositionedTOML
 import TokenCore
 
@@ -32,6 +33,18 @@ extension SessionReader {
             table.report("reauth_command", "is never used: add \"command\" to reauth")
         }
         return command
+    }
+
+    /// `hosts`: the servers the tokens are for.
+    mutating func hosts() -> [String] {
+        let hosts = table.strings("hosts") ?? []
+        for host in hosts where HostRule(host) == nil {
+            table.report(
+                "hosts",
+                "\"\(host)\" is no server; write \"git.example.com\", \"*.example.com\" or \"user@git.example.com:8443\""
+            )
+        }
+        return hosts
     }
 
     /// `allow`; empty: every program of this user.

@@ -30,6 +30,7 @@ struct SessionReader {
         let reauthentication = reauthentication()
         let policy = policy(defaults, reauthentication)
         let command = reauthenticationCommand(reauthentication)
+        let hosts = hosts()
         let rules = rules()
         table.refuseUnknownKeys()
         guard let server, let clientID, table.problems.isEmpty else { return nil }
@@ -47,6 +48,7 @@ struct SessionReader {
             resources: resources,
             trust: trust,
             policy: policy,
+            hosts: hosts,
             reauthentication: reauthentication,
             reauthenticationCommand: command,
             rules: rules

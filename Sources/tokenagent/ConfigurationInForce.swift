@@ -163,6 +163,7 @@ extension SessionSettings {
             kind: ServerKind(session.server).rawValue,
             issuer: session.issuerShown,
             fingerprint: session.fingerprint,
+            hosts: session.hosts,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
             loginDemandMember: session.loginDemandMember,
