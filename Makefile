@@ -16,6 +16,8 @@ TEST_WIDTH ?= 4
 RELEASE  = .build/release
 DEBUG    = .build/debug
 MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-protocol.7
+# The names under which git, docker and terraform look for their helpers.
+LINKS    = git-credential-tokenagent docker-credential-tokenagent terraform-credentials-tokenagent
 UNITS    = tokenagent.service tokenagent.socket
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
 
@@ -93,6 +95,7 @@ install:
 	    '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner '$(DESTDIR)$(libexecdir)'
+	for link in $(LINKS); do ln -sf tokenctl '$(DESTDIR)$(bindir)'"/$$link" || exit 1; done
 	for page in $(MANPAGES); do \
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
 	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
@@ -107,6 +110,7 @@ install:
 uninstall:
 	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
 	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
+	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link"; done
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done

@@ -60,6 +60,12 @@ package struct IssuerRequest: Sendable {
         return String(header.dropFirst("bearer ".count))
     }
 
+    /// `user:secret` of `Authorization: Basic …` (RFC 7617 §2).
+    package var basicCredentials: String? {
+        guard let header = header("authorization"), header.hasPrefix("Basic ") else { return nil }
+        return Base64.decode(header.dropFirst("Basic ".count)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// The log entry as JSON.
     package var record: JSONValue {
         let headers = headers.map { JSONValue.strings([$0.name, $0.value]) }

@@ -28,6 +28,14 @@ struct CommandTree: ParsableCommand {
                 ]
             ),
             CommandGroup(
+                name: "For other programs",
+                subcommands: [
+                    GitCredentialCommand.self, DockerCredentialCommand.self, KubeCredentialCommand.self,
+                    TerraformCommand.self, GoogleCommand.self, GoAuthCommand.self, BazelCommand.self,
+                    KeyringCommand.self,
+                ]
+            ),
+            CommandGroup(
                 name: "Agent",
                 subcommands: [
                     LockCommand.self, UnlockCommand.self, VaultCommand.self, ConfigCommand.self,

@@ -16,6 +16,17 @@ enum StandardInput {
         return try Secret(bytes, of: kind)
     }
 
+    /// All of standard input, from a program that tells us what it wants.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if that is more than 1 MiB.
+    static func all() throws(AgentError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while try append(to: &bytes, upTo: 4096) > 0 {
+            guard bytes.count <= 1 << 20 else { throw AgentError(.badRequest, "the input is too long") }
+        }
+        return bytes
+    }
+
     /// One line without its line feed, byte by byte, so that the next line stays for the next question.
     static func line() throws(AgentError) -> [UInt8]? {
         var bytes: [UInt8] = []

@@ -8,7 +8,8 @@ import Glibc
 enum TokenCtl {
     static func main() {
         StartUp.protect()
-        exit(status(of: Array(CommandLine.arguments.dropFirst())))
+        let words = CommandLine.arguments
+        exit(status(of: LinkName.arguments(Array(words.dropFirst()), calledAs: words.first ?? "")))
     }
 
     /// Does what the arguments say and answers the exit status.

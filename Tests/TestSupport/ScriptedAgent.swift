@@ -19,6 +19,8 @@ package final class ScriptedAgent: Sendable {
         case read
         /// Sends bytes.
         case send([UInt8])
+        /// Reads one whole request and does what the test says to it.
+        indirect case reply(@Sendable (String) -> Step)
         /// Keeps the connection open, and silent, until the peer leaves.
         case hang
     }
@@ -29,7 +31,16 @@ package final class ScriptedAgent: Sendable {
     private let received = Mutex<[String]>([])
 
     /// Listens, and plays one script per connection; the last script is played for all that follow.
-    package init(_ scripts: [[Step]]) throws {
+    package convenience init(_ scripts: [[Step]]) throws {
+        try self.init(first: scripts, then: scripts.last)
+    }
+
+    /// Listens, and asks `respond` about the one request of each connection.
+    package convenience init(responding respond: @escaping @Sendable (String) -> Step) throws {
+        try self.init(first: [], then: [.reply(respond)])
+    }
+
+    private init(first scripts: [[Step]], then last: [Step]?) throws {
         directory = try TemporaryDirectory()
         socket = directory.path("agent.sock")
         listener = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -42,7 +53,7 @@ package final class ScriptedAgent: Sendable {
             }
         }
         guard bound == 0, listen(listener, 16) == 0 else { throw SystemFailure("listen at \(socket)") }
-        DispatchQueue(label: "scripted agent").async { [self] in serve(scripts) }
+        DispatchQueue(label: "scripted agent").async { [self] in serve(scripts, then: last) }
     }
 
     /// Plays one script for every connection.
@@ -59,9 +70,9 @@ package final class ScriptedAgent: Sendable {
     package var requests: [String] { received.withLock(\.self) }
 
     /// Keeps this object alive until every script was played once.
-    private func serve(_ scripts: [[Step]]) {
+    private func serve(_ scripts: [[Step]], then last: [Step]?) {
         for script in scripts { answer(script) }
-        guard let last = scripts.last else { return }
+        guard let last else { return }
         DispatchQueue(label: "scripted agent").async { [listener, weak self] in
             while true {
                 let peer = accept(listener, nil, nil)
@@ -85,6 +96,10 @@ package final class ScriptedAgent: Sendable {
             case .read:
                 guard let request = ScriptedAgent.readRequest(peer) else { return }
                 received.withLock { $0.append(request) }
+            case .reply(let respond):
+                guard let request = ScriptedAgent.readRequest(peer) else { return }
+                received.withLock { $0.append(request) }
+                play([respond(request)], peer)
             case .send(let bytes):
                 _ = bytes.withUnsafeBytes { send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             case .hang:

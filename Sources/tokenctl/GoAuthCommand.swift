@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+
+/// A command for the variable GOAUTH of Go (go help goauth).
+struct GoAuthCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "goauth",
+        abstract: "Answer go as the command in GOAUTH.",
+        discussion: "With hosts in the session: go env -w GOAUTH='tokenctl goauth'."
+    )
+
+    @Argument(help: ArgumentHelp("An address that was refused; without it, all servers.", valueName: "url"))
+    var url: String?
+
+    @OptionGroup var helper: HelperOptions
+
+    func run() throws {
+        if let url { return try helper.answer(GoCredential(url: url, session: helper.session?.name)) }
+        // go asks before it knows what it needs: a session that is over is told when its server is asked for.
+        for entry in try helper.sessions().entries {
+            let contract = GoCredential(url: "https://" + entry.host, session: entry.session, isSilent: true)
+            try helper.answer(contract, timeout: .zero)
+        }
+    }
+}
+
+/// Headers for one server, in the format of go: addresses, an empty line, headers, an empty line.
+struct GoCredential: HelperContract {
+    var url: String
+    var session: String?
+    var isSilent = false
+
+    /// Nothing for an address that would send the token in the clear.
+    func question() -> HelperQuestion? {
+        guard url.lowercased().hasPrefix("https://"), let host = HostName(url: url) else { return nil }
+        return HelperQuestion(session: session, host: host)
+    }
+
+    func answer(_ credential: HelperCredential) -> String {
+        let host = url.dropFirst("https://".count).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        return "https://\(host)\n\nAuthorization: Bearer \(credential.token.value)\n\n"
+    }
+
+    func failure(_ error: AgentError) -> HelperReply {
+        isSilent ? HelperReply() : HelperReply(complaint: error, status: error.code.exitStatus)
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+
+/// The servers that sessions say they are for, patterns left out.
+struct SessionsOfHosts {
+    /// One server and the session for it.
+    struct Entry {
+        var session: String
+        /// Such as `git.example.com:8443`.
+        var host: String
+        var user: String?
+    }
+
+    let entries: [Entry]
+
+    init(_ sessions: [JSONObject]) {
+        entries = sessions.flatMap { known in
+            SessionChoice.rules(known).filter { $0.coversSubdomains == false }.compactMap { rule in
+                known["session"]?.string.map { session in
+                    let port = rule.port.map { ":\($0)" } ?? ""
+                    return Entry(session: session, host: rule.host + port, user: rule.user)
+                }
+            }
+        }
+    }
+}
