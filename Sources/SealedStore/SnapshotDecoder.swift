@@ -98,6 +98,7 @@ extension SnapshotDecoder {
             let variant = TokenVariant(scopes: try texts(), audience: try optionalText())
             tokens[variant] = try accessToken()
         }
+        let account = reader.remaining > 0 ? try optionalText() : nil
         return SessionSnapshot(
             standing: standing,
             renewal: renewal,
@@ -108,6 +109,7 @@ extension SnapshotDecoder {
             rotation: rotation,
             tokenEndpoint: tokenEndpoint,
             subject: subject,
+            account: account,
             keptMembers: kept
         )
     }

@@ -37,6 +37,9 @@ extension EndToEnd {
         @Test func `a command that prints the password brings the session back`() async throws {
             let scene = try await scene(#"["echo", "alice-password"]"#)
             let old = try await scene.token()
+            // Who logged in is known after a restart too.
+            try await scene.agent.kill()
+            try await scene.agent.start()
             scene.issuer.killGrants()
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
             let new = try await scene.token()

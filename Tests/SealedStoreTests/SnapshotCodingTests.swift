@@ -29,6 +29,7 @@ struct SnapshotCodingTests {
             snapshot.rotation = .unknown(unchanged: 2)
             snapshot.refreshExpiresAt = until
             snapshot.subject = "søren"
+            snapshot.account = "søren@example.org"
             snapshot.keptMembers = ["userId": "42", "deviceId": ""]
         }
         #expect(snapshot.standing == .ended(.replyLost, quarantinedUntil: until))
@@ -36,10 +37,16 @@ struct SnapshotCodingTests {
         #expect(snapshot.rotation == .unknown(unchanged: 2))
         #expect(snapshot.refreshExpiresAt == until)
         #expect(snapshot.subject == "søren")
+        #expect(snapshot.account == "søren@example.org")
         #expect(snapshot.keptMembers == ["userId": "42", "deviceId": ""])
         #expect(snapshot.loggedInAt == WallTime(secondsSince1970: 1_799_999_000))
         #expect(snapshot.tokenEndpoint == "https://id.example.com/token")
         #expect(snapshot.tokens[.primary]?.jitter == 0.25)
+    }
+
+    @Test func `who logged in may be unknown`() throws {
+        let (snapshot, _) = try restored { snapshot, _ in snapshot.account = nil }
+        #expect(snapshot.account == nil)
     }
 
     @Test(arguments: EndReason.allCases)
