@@ -46,11 +46,7 @@ struct Glewlwyd: SuiteTrait, TestScoping {
 
     let usesTLS: Bool
 
-    static var directory: String {
-        TestEnvironment.value("TOKENAGENT_IDP_DIR") ?? "\(BuiltPrograms.checkout)/../shared/idp"
-    }
-
-    static var isAvailable: Bool { File.exists("\(directory)/glewlwyd.py") }
+    static var isAvailable: Bool { ProviderScript("glewlwyd.py").isAvailable }
 
     /// The server of the running suite, which must be one with this trait.
     static func current() throws -> Server {
@@ -59,11 +55,7 @@ struct Glewlwyd: SuiteTrait, TestScoping {
     }
 
     static func script(_ name: String, _ arguments: [String]) async throws -> ProgramResult {
-        let home = TestEnvironment.value("HOME") ?? "/"
-        return try await Program.run(
-            ["python3", "\(directory)/\(name)"] + arguments,
-            environment: ["PATH": TestEnvironment.searchPath, "HOME": home]
-        )
+        try await ProviderScript(name).run(arguments)
     }
 
     func provideScope(
@@ -125,7 +117,7 @@ struct GlewlwydScene {
         try agent.home.write(
             """
             #!/bin/sh
-            PATH='\(TestEnvironment.searchPath)' exec python3 '\(Glewlwyd.directory)/browser.py' \
+            PATH='\(TestEnvironment.searchPath)' exec python3 '\(ProviderScript("browser.py").path)' \
                 --state '\(server.statePath)' --jar "$HOME/jar" --url "$1" >"$HOME/browser.log" 2>&1
 
             """,

@@ -42,11 +42,9 @@ struct Moto: SuiteTrait, TestScoping {
 
     @TaskLocal static var pool: Pool?
 
-    static var directory: String {
-        TestEnvironment.value("TOKENAGENT_IDP_DIR") ?? "\(BuiltPrograms.checkout)/../shared/idp"
-    }
+    private static let script = ProviderScript("moto_cognito.py")
 
-    static var isAvailable: Bool { File.exists("\(directory)/moto_cognito.py") }
+    static var isAvailable: Bool { script.isAvailable }
 
     /// The pool of the running suite, which must be one with this trait.
     static func current() throws -> Pool {
@@ -55,11 +53,7 @@ struct Moto: SuiteTrait, TestScoping {
     }
 
     static func run(_ arguments: [String]) async throws -> ProgramResult {
-        let environment = ["PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/"]
-        return try await Program.run(
-            ["python3", "\(directory)/moto_cognito.py"] + arguments,
-            environment: environment
-        )
+        try await script.run(arguments)
     }
 
     func provideScope(

@@ -65,7 +65,7 @@ package final class Program: Sendable {
         }
     }
 
-    private static func spawn(
+    static func spawn(
         _ command: [String],
         _ environment: [String: String],
         _ actions: inout posix_spawn_file_actions_t,

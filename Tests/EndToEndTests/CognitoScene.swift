@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TestSupport
+import Testing
+
+/// A user pool this project did not write, run for one suite.
+struct MotoPool: SuiteTrait, TestScoping {
+    /// The pool of the running suite.
+    struct Pool: Sendable {
+        let work: TemporaryDirectory
+        let state: JSONObject
+
+        func string(_ name: String) -> String { state[name]?.string ?? "" }
+
+        func client(_ name: String) -> JSONObject {
+            state["clients"]?.object?[name]?.object ?? JSONObject()
+        }
+
+        func password(_ user: String) -> String {
+            let users = state["users"]?.array?.compactMap(\.object) ?? []
+            return users.first { $0["username"]?.string == user }?["password"]?.string ?? ""
+        }
+
+        /// What dave's authenticator app shows now.
+        func code() async throws -> String {
+            let output = try await MotoPool.script.run([work.path, "totp"]).standardOutput
+            return output.split(separator: "\n").first.map(String.init) ?? ""
+        }
+    }
+
+    enum Failure: Error {
+        case notStarted(String)
+        case noPool
+    }
+
+    static let script = ProviderScript("moto_cognito.py")
+
+    @TaskLocal private static var pool: Pool?
+
+    /// The pool of the running suite, which must be one with this trait.
+    static func current() throws -> Pool {
+        guard let pool else { throw Failure.noPool }
+        return pool
+    }
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let work = try TemporaryDirectory()
+        let started = try await MotoPool.script.run([work.path, "start"])
+        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
+        else { throw Failure.notStarted(started.standardError) }
+        do {
+            try await MotoPool.$pool.withValue(Pool(work: work, state: state), operation: function)
+        } catch {
+            try await MotoPool.script.run([work.path, "stop"])
+            throw error
+        }
+        try await MotoPool.script.run([work.path, "stop"])
+    }
+}
+
+extension Trait where Self == MotoPool {
+    static var motoPool: Self { MotoPool() }
+}
+
+/// An agent whose session `aws` belongs to the running pool.
+struct CognitoScene {
+    let pool: MotoPool.Pool
+    let agent: AgentUnderTest
+
+    init(client: String = "public", flow: String = "password") async throws {
+        pool = try MotoPool.current()
+        let registration = pool.client(client)
+        let secret = registration["client_secret"]?.string.map { "client_secret = \"\($0)\"" } ?? ""
+        agent = try AgentUnderTest(
+            configuration: """
+                [session.aws]
+                kind = "cognito"
+                region = "\(pool.string("region"))"
+                user_pool_id = "\(pool.string("user_pool_id"))"
+                client_id = "\(registration["client_id"]?.string ?? "")"
+                \(secret)
+                endpoint = "\(pool.string("endpoint"))"
+                auth_flow = "\(flow)"
+
+                """
+        )
+        try await agent.start()
+    }
+
+    func get(_ arguments: String...) async throws -> String {
+        let result = try await agent.tokenctl(["get", "aws"] + arguments)
+        try #require(result.status == 0, "\(result.standardError) \(agent.log)")
+        return result.line
+    }
+
+    /// `tokenctl login` at a terminal.
+    func logInAtTerminal(_ user: String) throws -> ProgramAtTerminal {
+        try ProgramAtTerminal(
+            [BuiltPrograms.client, "login", "aws", "--username", user],
+            environment: agent.environment
+        )
+    }
+}

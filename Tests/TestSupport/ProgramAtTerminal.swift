@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A program with a terminal of its own, at which the test is the person.
+package final class ProgramAtTerminal: Sendable {
+    private let master: Int32
+    private let pid: pid_t
+    private let seen = Mutex<[UInt8]>([])
+
+    /// Starts `command` with exactly `environment`; the terminal is its standard input, output and error.
+    package init(_ command: [String], environment: [String: String]) throws {
+        master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
+        guard master >= 0, let name = ProgramAtTerminal.otherEnd(of: master) else {
+            throw SystemFailure("open a terminal")
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        // The first terminal that the leader of a new session opens becomes the session's.
+        posix_spawn_file_actions_addopen(&actions, 0, name, O_RDWR, 0)
+        posix_spawn_file_actions_adddup2(&actions, 0, 1)
+        posix_spawn_file_actions_adddup2(&actions, 0, 2)
+        pid = try Program.spawn(command, environment, &actions, newSession: true)
+    }
+
+    /// Unlocks and names the end that the program gets.
+    private static func otherEnd(of master: Int32) -> String? {
+        #if canImport(Darwin)
+        guard grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else { return nil }
+        return String(cString: name)
+        #else
+        // The headers show unlockpt(3) and ptsname(3) only to GNU programs: TIOCSPTLCK, TIOCGPTN.
+        var unlocked: Int32 = 0
+        var number: UInt32 = 0
+        guard ioctl(master, 0x4004_5431, &unlocked) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
+            return nil
+        }
+        return "/dev/pts/\(number)"
+        #endif
+    }
+
+    deinit {
+        kill(pid, SIGKILL)
+        waitpid(pid, nil, 0)
+        close(master)
+    }
+
+    /// Everything on the screen so far.
+    package var screen: String {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        return seen.withLock { seen in
+            while true {
+                let count = read(master, &buffer, buffer.count)
+                guard count > 0 else { break }
+                seen += buffer[..<count]
+            }
+            return String(decoding: seen, as: UTF8.self)
+        }
+    }
+
+    /// Waits until the screen shows `text`, then types `answer` and the return key.
+    package func type(_ answer: String, after text: String) async throws {
+        guard try await Polling.until({ screen.contains(text) }) else {
+            throw StuckProgram(name: "the program at the terminal", output: screen, error: "")
+        }
+        let bytes = Array((answer + "\n").utf8)
+        guard write(master, bytes, bytes.count) == bytes.count else { throw SystemFailure("type") }
+    }
+
+    /// Waits until the screen shows `text`.
+    package func shows(_ text: String) async throws -> Bool {
+        try await Polling.until { screen.contains(text) }
+    }
+}
