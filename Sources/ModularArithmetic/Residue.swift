@@ -2,8 +2,8 @@
 
 /// A number modulo the 3072-bit prime of RFC 3526 §4, as Secure Remote Password needs them.
 ///
-/// A library for big integers would bring Foundation into the agent, and takes seconds per power where it is
-/// not optimised.
+/// The library for big integers that could be had takes longer for some exponents than for others, brings Foundation
+/// into the agent, and needs seconds per power where it is not optimised; BoringSSL's numbers are in no public product.
 package struct Residue: Equatable, Sendable {
     /// Least significant first.
     private var limbs: [UInt64]
@@ -65,13 +65,16 @@ package struct Residue: Equatable, Sendable {
     package var isZero: Bool { limbs.allSatisfy { $0 == 0 } }
 
     /// `self` to the power of a number of which the most significant byte comes first.
+    ///
+    /// The exponent may be made of a password: every bit of it takes the same steps.
     package func power(_ exponent: [UInt8]) -> Residue {
         let base = Residue.multiply(limbs, Residue.square)
         var result = Residue.one
         for byte in exponent {
             for bit in (0..<8).reversed() {
                 result = Residue.multiply(result, result)
-                if byte >> UInt8(bit) & 1 == 1 { result = Residue.multiply(result, base) }
+                let product = Residue.multiply(result, base)
+                result = Residue.choose(product, over: result, if: byte >> UInt8(bit) & 1)
             }
         }
         return Residue(limbs: Residue.multiply(result, Residue(1).limbs))
@@ -91,6 +94,14 @@ package struct Residue: Equatable, Sendable {
     }
 
     // MARK: Limbs
+
+    /// `chosen` if `bit` is 1, `other` if it is 0, without a branch.
+    private static func choose(_ chosen: [UInt64], over other: [UInt64], if bit: UInt8) -> [UInt64] {
+        let mask = 0 &- UInt64(bit)
+        var result = other
+        for index in result.indices { result[index] ^= mask & (chosen[index] ^ other[index]) }
+        return result
+    }
 
     private static func sum(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
         let (sum, carries) = add(left, right)
