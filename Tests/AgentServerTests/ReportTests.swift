@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// What resource servers said about tokens, and what the agent makes of it.
+@Suite(.timeLimit(.minutes(1)))
+struct ReportTests {
+    private static let mail = TokenVariant(scopes: ["mail"], audience: nil)
+
+    private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
+        try #require(try JSONValue(parsing: answer.body.utf8).object)
+    }
+
+    private func report(_ token: String, _ more: String = "") -> String {
+        SocketPeer.request(
+            "POST",
+            "/v1/sessions/work/report",
+            body: #"{"token":"\#(token)","status":401\#(more)}"#
+        )
+    }
+
+    /// Logged in, with a token of the scope `mail` beside the ordinary one.
+    private func agentWithTwoTokens(
+        _ peer: (AgentHarness) throws -> SocketPeer
+    ) async throws -> (
+        AgentHarness, SocketPeer
+    ) {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try peer(agent)
+        try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token?scope=mail"))
+        let refresh = await agent.serving.nextRefresh()
+        #expect(refresh.request.variant == Self.mail)
+        refresh.answer(.granted(try agent.granted("mail-1")))
+        #expect(try json(await peer.answer())["access_token"] == "mail-1")
+        return (agent, peer)
+    }
+
+    @Test(arguments: ["", #","scope":"mail""#])
+    func `a refused token is found among those of all scopes`(named: String) async throws {
+        let (agent, peer) = try await agentWithTwoTokens { try $0.peer() }
+        try peer.send(report("mail-1", named))
+        let refresh = await agent.serving.nextRefresh()
+        #expect(refresh.request.variant == Self.mail)
+        refresh.answer(.granted(try agent.granted("mail-2")))
+        #expect(try json(await peer.answer())["access_token"] == "mail-2")
+        // The ordinary token was not refused.
+        let other = try await peer.exchange("GET", "/v1/sessions/work/token")
+        #expect(try json(other)["access_token"] == "token-1")
+        #expect(agent.serving.refreshCount == 2)
+        await agent.stop()
+    }
+
+    @Test func `whoever is late with the token of a scope gets the present one of that scope`() async throws {
+        let (agent, peer) = try await agentWithTwoTokens { try $0.peer() }
+        try peer.send(report("mail-1"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("mail-2")))
+        #expect(try json(await peer.answer())["access_token"] == "mail-2")
+        try peer.send(report("mail-1", #","scope":"mail""#))
+        #expect(try json(await peer.answer())["access_token"] == "mail-2")
+        // Refused again at once, another one would not help; the ordinary token is another matter.
+        try peer.send(report("mail-2"))
+        #expect(try json(await peer.answer())["action"] == "none")
+        try peer.send(report("token-1"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try json(await peer.answer())["access_token"] == "token-2")
+        #expect(agent.serving.refreshCount == 3)
+        await agent.stop()
+    }
+
+    @Test func `a rejected token of a scope is refreshed on request, once`() async throws {
+        let (agent, peer) = try await agentWithTwoTokens { try $0.peer() }
+        let body = #"{"rejected_token":"mail-1","scope":"mail"}"#
+        let request = SocketPeer.request("POST", "/v1/sessions/work/refresh", body: body)
+        try peer.send(request)
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("mail-2")))
+        #expect(try json(await peer.answer())["access_token"] == "mail-2")
+        try peer.send(request)
+        #expect(try json(await peer.answer())["access_token"] == "mail-2")
+        #expect(agent.serving.refreshCount == 2)
+        await agent.stop()
+    }
+
+    @Test func `where the protocol says so, a refusal after the refresh ends the session`() async throws {
+        let agent = try await AgentHarness()
+        agent.configuration.change { $0.sessions[AgentHarness.work]?.endsWithSecondRefusal = true }
+        let peer = try agent.peer()
+        #expect(try await peer.exchange("POST", "/v1/reload").status == 200)
+        try await agent.logIn()
+        try peer.send(report("token-1"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try json(await peer.answer())["access_token"] == "token-2")
+        try peer.send(report("token-2"))
+        let answer = try await peer.answer()
+        #expect(answer.status == 401 && answer.body.contains("refused a fresh token too"))
+        #expect(agent.observed.kinds.last == "login_required")
+        // What the server refuses is not served to its end.
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 401)
+        await agent.stop()
+    }
+
+    @Test(arguments: [("signInAgain", true), ("requiresReauth", false)])
+    func `the member that demands a login has the name of the configuration`(
+        member: String,
+        isKnown: Bool
+    ) async throws {
+        let agent = try await AgentHarness()
+        agent.configuration.change { $0.sessions[AgentHarness.work]?.loginDemandMember = "signInAgain" }
+        let peer = try agent.peer()
+        #expect(try await peer.exchange("POST", "/v1/reload").status == 200)
+        try await agent.logIn()
+        let body = #"{"token":"token-1","status":403,"body":"{\"\#(member)\":true}"}"#
+        let answer = try await peer.exchange("POST", "/v1/sessions/work/report", body: body)
+        #expect(answer.status == (isKnown ? 401 : 200))
+        await agent.stop()
+    }
+}
