@@ -123,6 +123,11 @@ struct SettingsMistakeTests {
             "allow = [{ exe = \"/x\", sha256 = \"abc\" }]",
             "allow.sha256: must be 64 hexadecimal digits, as sha256sum prints them"
         ),
+        (
+            "hosts = [\"https://git.example.com\"]",
+            "hosts: \"https://git.example.com\" is no server; write \"git.example.com\", \"*.example.com\" or "
+                + "\"user@git.example.com:8443\""
+        ),
         ("token_endpoint = \"https://x\"", "token_endpoint: unknown key"),
         ("region = \"x\"", "region: unknown key"),
     ])

@@ -38,6 +38,7 @@ struct SettingsReaderTests {
         scopes = ["openid", "offline_access"]
         flow = "device"
         redirect_port = 8400
+        hosts = ["oauth2@git.example.com", "*.example.org"]
         audience = "api"
         resources = ["https://api.example.com/"]
         ca_file = "/etc/ssl/private.pem"
@@ -67,6 +68,7 @@ struct SettingsReaderTests {
         refresh_on = ["too_old"]
         logout_on = ["token_revoked"]
         logout_refresh_token = true
+        logout_on_second_refusal = true
         [session.aws]
         kind = "cognito"
         region = "eu-west-1"
@@ -101,6 +103,7 @@ struct SettingsReaderTests {
         #expect(work.scopes == ["openid", "offline_access"])
         #expect(work.flow == .device)
         #expect(work.redirectPort == 8400)
+        #expect(work.hosts == ["oauth2@git.example.com", "*.example.org"])
         #expect(work.audience == "api")
         #expect(work.resources == ["https://api.example.com/"])
         #expect(work.trust.caFile == "/etc/ssl/private.pem")
@@ -192,6 +195,7 @@ struct SettingsReaderTests {
         rules.refreshCodes = ["too_old"]
         rules.logoutCodes = ["token_revoked"]
         rules.logoutSendsRefreshToken = true
+        rules.endsWithSecondRefusal = true
         let phone = JSONBackEnd(
             loginURL: "https://api.example/login",
             refreshURL: "https://api.example/refresh",
@@ -208,6 +212,8 @@ struct SettingsReaderTests {
         #expect(settings.sessions.map(\.server) == [.oauth2(endpoints), .json(phone), .cognito(aws)])
         #expect(settings.sessions[1].refreshCodes == ["too_old"])
         #expect(settings.sessions[1].logoutCodes == ["token_revoked"])
+        #expect(settings.sessions.map(\.endsWithSecondRefusal) == [false, true, false])
+        #expect(settings.sessions[1].loginDemandMember == "requiresReauth")
         #expect(settings.sessions.map(\.flow) == [.browser, .password, .password])
     }
 

@@ -40,7 +40,10 @@ extension EndToEnd {
             let back = ContinuousClock.now
             let result = try await waiting.finish(within: Self.limit)
             let wait = ContinuousClock.now - back
-            print("network away for \(outage), \(failures) attempts, fresh \(wait) after its return")
+            Attachment.record(
+                "network away for \(outage), \(failures) attempts, fresh \(wait) after its return",
+                named: "figure"
+            )
             #expect(result.status == 0, "\(result.standardError)")
             #expect(failures <= scheduled(in: outage))
             #expect(try await scene.agent.tokenctl("get", "work").line != old)
@@ -59,7 +62,7 @@ extension EndToEnd {
             try await scene.turn("up")
             let back = ContinuousClock.now
             let result = try await waiting.finish(within: Self.limit)
-            print("a hanging connection: fresh \(ContinuousClock.now - back) after the network's return")
+            Attachment.record("fresh \(ContinuousClock.now - back) after its return", named: "figure")
             #expect(result.status == 0, "\(result.standardError)")
             #expect(try await scene.failures() == 0)
             #expect(try await scene.refreshes() == 1)
