@@ -63,7 +63,7 @@ extension SessionAgent {
                 continue
             }
             sessions[name]?.replacements[variant]?.brought = token.secret
-            sessions[name]?.replacements[variant]?.came = moment.now
+            sessions[name]?.replacements[variant]?.came = token.obtainedAt
         }
     }
 

@@ -83,7 +83,6 @@ private final class CallQueue<Call: Sendable>: Sendable {
     private struct State {
         var count = 0
         var calls: [Call] = []
-        var takers: [CheckedContinuation<Call, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -91,23 +90,20 @@ private final class CallQueue<Call: Sendable>: Sendable {
     var count: Int { state.withLock(\.count) }
 
     func add(_ call: Call) {
-        let taker = state.withLock { state -> CheckedContinuation<Call, Never>? in
+        state.withLock { state in
             state.count += 1
-            guard state.takers.isEmpty else { return state.takers.removeFirst() }
             state.calls.append(call)
-            return nil
         }
-        taker?.resume(returning: call)
     }
 
+    /// Waits for the next call; a test that waits in vain ends the run, since nothing could end the test.
     func next() async -> Call {
-        await withCheckedContinuation { continuation in
-            let call = state.withLock { state -> Call? in
-                guard state.calls.isEmpty else { return state.calls.removeFirst() }
-                state.takers.append(continuation)
-                return nil
-            }
-            if let call { continuation.resume(returning: call) }
-        }
+        let call = try? await Polling.value(within: .seconds(55)) { take() }
+        guard let call = call ?? nil else { preconditionFailure("no \(Call.self) came in time") }
+        return call
+    }
+
+    private func take() -> Call? {
+        state.withLock { $0.calls.isEmpty ? nil : $0.calls.removeFirst() }
     }
 }
