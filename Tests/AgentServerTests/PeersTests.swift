@@ -102,38 +102,6 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test func `when descriptors run out the agent serves on and recovers`() async {
-        await #expect(processExitsWith: .success) {
-            let agent = try await AgentHarness()
-            let kept = try agent.peer()
-            _ = try await kept.exchange("GET", "/v1")
-            // The runtime makes its own timer descriptor at the first sleep.
-            try await Task.sleep(for: .milliseconds(1))
-            var limit = rlimit()
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            let highest = File.names(in: "/proc/self/fd").compactMap { Int($0) }.max() ?? 0
-            limit.rlim_cur = rlim_t(highest + 3)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var spare: [CInt] = []
-            while case let descriptor = dup(0), descriptor >= 0 { spare.append(descriptor) }
-            // One descriptor for the peer's end, none for the agent's.
-            close(spare.removeLast())
-            let late = try agent.peer()
-            let before = PeersTests.processorTime
-            try await Task.sleep(for: .seconds(1))
-            // A loop that spins takes all of the second.
-            precondition(PeersTests.processorTime - before < .milliseconds(500))
-            let served = try await kept.exchange("GET", "/v1").status
-            precondition(served == 200)
-            for descriptor in spare { close(descriptor) }
-            let start = ContinuousClock.now
-            let recovered = try await late.exchange("GET", "/v1").status
-            precondition(recovered == 200)
-            precondition(ContinuousClock.now - start < .seconds(5))
-            exit(0)
-        }
-    }
-
     @Test func `a socket file that was removed is made again`() async throws {
         let agent = try await AgentHarness()
         unlink(agent.path)
@@ -155,13 +123,5 @@ struct PeersTests {
         await agent.runtime.untilStopRequested()
         await agent.stop()
         #expect(other.isInPlace)
-    }
-
-    /// What this process has used of the processors.
-    private static var processorTime: Duration {
-        var used = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &used)
-        return .seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec)
-            + .microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec)
     }
 }
