@@ -31,7 +31,8 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test func `four thousand idle connections starve nobody`() async throws {
+    @Test(.enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"))
+    func `four thousand idle connections starve nobody`() async throws {
         let agent = try await AgentHarness()
         let flood = try (0..<4_000).map { _ in try agent.peer() }
         let clock = ContinuousClock()
@@ -48,7 +49,8 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test func `a burst of two thousand peers of one process is answered to the last`() async throws {
+    @Test(.enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"))
+    func `a burst of two thousand peers of one process is answered to the last`() async throws {
         let agent = try await AgentHarness()
         let request = SocketPeer.request("GET", "/v1")
         // All connect before the first of them asks.
@@ -59,7 +61,8 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test func `peers that die at any moment leave no descriptor behind`() async throws {
+    @Test(.enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"))
+    func `peers that die at any moment leave no descriptor behind`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let request = SocketPeer.request("GET", "/v1/sessions/work/token")
