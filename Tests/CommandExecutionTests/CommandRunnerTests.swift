@@ -102,8 +102,8 @@ struct CommandRunnerTests {
     @Test func `a program that takes too long is stopped with its children`() async throws {
         try await withRunner { (runner) async throws in
             let script = "sleep 1000 & echo $! > \"$0\"; wait"
-            let directory = try #require(mkdtemp(template: "/tmp/tokenagent-test-XXXXXX"))
-            let file = directory + "/child"
+            let directory = try TemporaryDirectory()
+            let file = directory.path("child")
             await #expect(throws: CommandFailure(message: "sh took too long and was stopped")) {
                 try await runner.output(of: "sh", "-c", script, file, limit: .milliseconds(500))
             }
@@ -115,7 +115,6 @@ struct CommandRunnerTests {
                 timeLimit: .seconds(20)
             )
             #expect(state.standardOutput.isEmpty || state.standardOutput.first == UInt8(ascii: "Z"))
-            _ = try await runner.output(of: "rm", "-r", directory)
         }
     }
 
@@ -150,14 +149,13 @@ struct CommandRunnerTests {
 
     @Test func `commands run side by side`() async throws {
         try await withRunner { (runner) async throws in
-            let directory = try #require(mkdtemp(template: "/tmp/tokenagent-test-XXXXXX"))
-            let fifo = directory + "/fifo"
+            let directory = try TemporaryDirectory()
+            let fifo = directory.path("fifo")
             _ = try await runner.output(of: "mkfifo", fifo)
             async let reading = runner.output(of: "cat", fifo)
             async let writing = runner.output(of: "sh", "-c", "echo met > \"$0\"", fifo)
             #expect(try await reading == "met\n")
             #expect(try await writing.isEmpty)
-            _ = try await runner.output(of: "rm", "-r", directory)
         }
     }
 
@@ -167,9 +165,4 @@ struct CommandRunnerTests {
             await #expect(throws: CommandFailure.self) { try await runner.output(of: "true") }
         }
     }
-}
-
-private func mkdtemp(template: String) -> String? {
-    var path = Array(template.utf8CString)
-    return Glibc.mkdtemp(&path).map { String(cString: $0) }
 }
