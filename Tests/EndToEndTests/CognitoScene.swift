@@ -6,29 +6,6 @@ import Testing
 
 /// A user pool this project did not write, run for one suite.
 struct MotoPool: SuiteTrait, TestScoping {
-    /// The pool of the running suite.
-    struct Pool: Sendable {
-        let work: TemporaryDirectory
-        let state: JSONObject
-
-        func string(_ name: String) -> String { state[name]?.string ?? "" }
-
-        func client(_ name: String) -> JSONObject {
-            state["clients"]?.object?[name]?.object ?? JSONObject()
-        }
-
-        func password(_ user: String) -> String {
-            let users = state["users"]?.array?.compactMap(\.object) ?? []
-            return users.first { $0["username"]?.string == user }?["password"]?.string ?? ""
-        }
-
-        /// What dave's authenticator app shows now.
-        func code() async throws -> String {
-            let output = try await MotoPool.script.run([work.path, "totp"]).standardOutput
-            return output.split(separator: "\n").first.map(String.init) ?? ""
-        }
-    }
-
     enum Failure: Error {
         case notStarted(String)
         case noPool
@@ -36,10 +13,10 @@ struct MotoPool: SuiteTrait, TestScoping {
 
     static let script = ProviderScript("moto_cognito.py")
 
-    @TaskLocal private static var pool: Pool?
+    @TaskLocal private static var pool: UserPool?
 
     /// The pool of the running suite, which must be one with this trait.
-    static func current() throws -> Pool {
+    static func current() throws -> UserPool {
         guard let pool else { throw Failure.noPool }
         return pool
     }
@@ -54,7 +31,7 @@ struct MotoPool: SuiteTrait, TestScoping {
         guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
         else { throw Failure.notStarted(started.standardError) }
         do {
-            try await MotoPool.$pool.withValue(Pool(work: work, state: state), operation: function)
+            try await MotoPool.$pool.withValue(UserPool(work: work, state: state), operation: function)
         } catch {
             try await MotoPool.script.run([work.path, "stop"])
             throw error
@@ -69,7 +46,7 @@ extension Trait where Self == MotoPool {
 
 /// An agent whose session `aws` belongs to the running pool.
 struct CognitoScene {
-    let pool: MotoPool.Pool
+    let pool: UserPool
     let agent: AgentUnderTest
 
     init(client: String = "public", flow: String = "password") async throws {
@@ -104,5 +81,13 @@ struct CognitoScene {
             [BuiltPrograms.client, "login", "aws", "--username", user],
             environment: agent.environment
         )
+    }
+}
+
+extension UserPool {
+    /// What dave's authenticator app shows now.
+    func code() async throws -> String {
+        let output = try await MotoPool.script.run([work.path, "totp"]).standardOutput
+        return output.split(separator: "\n").first.map(String.init) ?? ""
     }
 }

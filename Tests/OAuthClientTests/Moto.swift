@@ -13,41 +13,19 @@ import TokenCore
 ///
 /// Its scripts live outside the repository; without them the suite is skipped.
 struct Moto: SuiteTrait, TestScoping {
-    /// The pool of the running suite.
-    struct Pool: Sendable {
-        let work: TemporaryDirectory
-        let state: JSONObject
-
-        func string(_ name: String) -> String { state[name]?.string ?? "" }
-
-        func client(_ name: String) -> JSONObject {
-            state["clients"]?.object?[name]?.object ?? JSONObject()
-        }
-
-        func password(_ user: String) -> String {
-            let users = state["users"]?.array?.compactMap(\.object) ?? []
-            return users.first { $0["username"]?.string == user }?["password"]?.string ?? ""
-        }
-
-        /// Runs one of the script's commands and returns what it printed.
-        func command(_ arguments: String...) async throws -> String {
-            try await Moto.run([work.path] + arguments).standardOutput
-        }
-    }
-
     enum Failure: Error {
         case notStarted(String)
         case noPool
     }
 
-    @TaskLocal static var pool: Pool?
+    @TaskLocal static var pool: UserPool?
 
     private static let script = ProviderScript("moto_cognito.py")
 
     static var isAvailable: Bool { script.isAvailable }
 
     /// The pool of the running suite, which must be one with this trait.
-    static func current() throws -> Pool {
+    static func current() throws -> UserPool {
         guard let pool else { throw Failure.noPool }
         return pool
     }
@@ -66,7 +44,7 @@ struct Moto: SuiteTrait, TestScoping {
         guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
         else { throw Failure.notStarted(started.standardError) }
         do {
-            try await Moto.$pool.withValue(Pool(work: work, state: state), operation: function)
+            try await Moto.$pool.withValue(UserPool(work: work, state: state), operation: function)
         } catch {
             _ = try await Moto.run([work.path, "stop"])
             throw error
@@ -81,7 +59,7 @@ extension Trait where Self == Moto {
 
 /// The real client with a session at the running pool.
 struct MotoScene {
-    let pool: Moto.Pool
+    let pool: UserPool
     let vault: Vault
     let clock = ManualClock()
     let servers: AuthorizationServers
@@ -145,5 +123,12 @@ struct MotoScene {
     func revoke(_ grant: LoginGrant) async -> RevocationOutcome {
         guard let request = grant.revocationRequest else { return .unsupported }
         return await servers.revoke(name, request)
+    }
+}
+
+extension UserPool {
+    /// Runs one of the script's commands and returns what it printed.
+    func command(_ arguments: String...) async throws -> String {
+        try await Moto.run([work.path] + arguments).standardOutput
     }
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+
+/// A Cognito user pool this project did not write, as its script describes it.
+package struct UserPool: Sendable {
+    package let work: TemporaryDirectory
+    package let state: JSONObject
+
+    package init(work: TemporaryDirectory, state: JSONObject) {
+        self.work = work
+        self.state = state
+    }
+
+    package func string(_ name: String) -> String { state[name]?.string ?? "" }
+
+    package func client(_ name: String) -> JSONObject {
+        state["clients"]?.object?[name]?.object ?? JSONObject()
+    }
+
+    package func password(_ user: String) -> String {
+        let users = state["users"]?.array?.compactMap(\.object) ?? []
+        return users.first { $0["username"]?.string == user }?["password"]?.string ?? ""
+    }
+}
