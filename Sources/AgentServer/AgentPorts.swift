@@ -19,6 +19,8 @@ package struct AgentPorts: Sendable {
     package var logger: Logger
     /// Draws from `0..<1`, evenly.
     package var chance: @Sendable () -> Double
+    /// Is called on the event loop, which it must not hold up, when the agent has come to rest.
+    package var onQuiet: @Sendable () -> Void
 
     package init(
         timekeeper: any Timekeeper,
@@ -31,7 +33,8 @@ package struct AgentPorts: Sendable {
         diagnostics: any DiagnosticsProviding,
         observer: any EventObserving,
         logger: Logger,
-        chance: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
+        chance: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
+        onQuiet: @escaping @Sendable () -> Void = {}
     ) {
         self.timekeeper = timekeeper
         self.authorization = authorization
@@ -44,6 +47,7 @@ package struct AgentPorts: Sendable {
         self.observer = observer
         self.logger = logger
         self.chance = chance
+        self.onQuiet = onQuiet
     }
 }
 

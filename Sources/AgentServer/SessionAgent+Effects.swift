@@ -106,6 +106,7 @@ extension SessionAgent {
         let store = ports.store
         inFlight += 1
         storeJobs += 1
+        storeJobsBegun += 1
         let finished = pool.runIfActive(eventLoop: eventLoop) { work(store) }
         finished.whenComplete { result in
             self.assumeIsolated { agent in

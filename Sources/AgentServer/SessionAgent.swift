@@ -63,12 +63,15 @@ package actor SessionAgent {
     var inFlight = 0
     /// Work handed to the store's thread and not finished.
     var storeJobs = 0
+    /// Work ever handed to the store's thread; whatever changes a session is among it.
+    var storeJobsBegun = 0
     var drainWaiters: [CheckedContinuation<Void, Never>] = []
     private var wakeQueue = WakeQueue()
     private var alarm: (time: Instant, task: Scheduled<Void>)?
     private var nextNumber: UInt64 = 1
     /// How far the boot-time clock is ahead of the loop's own, which stands still while the machine sleeps.
     private var timeAsleep: Duration?
+    private var quiet = Quiet()
 
     package init(
         configuration: AgentConfiguration,
@@ -166,6 +169,7 @@ extension SessionAgent {
         }
         timeAsleep = ahead
         timeReached()
+        if quiet.begins(jobs: storeJobsBegun, underWay: inFlight) { ports.onQuiet() }
     }
 
     private static let shortestSleep = Duration.seconds(2)

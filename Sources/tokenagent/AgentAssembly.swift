@@ -120,7 +120,9 @@ struct AgentAssembly {
                 eventLoop: threads.loop
             ),
             observer: hooks,
-            logger: logger
+            logger: logger,
+            // Most code is for starts, logins and refreshes, and a resting agent needs none of it.
+            onQuiet: { _ = hardening_release_code() }
         )
     }
 }

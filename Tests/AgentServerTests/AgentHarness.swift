@@ -18,6 +18,7 @@ final class AgentHarness: Sendable {
     let vault: Vault
     let store: MemoryStore
     let observed = EventLog()
+    let rests = Count()
     let configuration: ScriptedConfiguration
     let runtime: AgentRuntime
 
@@ -69,7 +70,8 @@ final class AgentHarness: Sendable {
                 diagnostics: FixedDiagnostics(),
                 observer: observed,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-                chance: { chance }
+                chance: { chance },
+                onQuiet: { [rests] in rests.increment() }
             ),
             identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state"),
             auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit)
@@ -205,4 +207,11 @@ struct NoCommands: CommandRunning {
     ) async throws(CommandFailure) -> CommandResult {
         throw CommandFailure(message: "unexpected: \(command)")
     }
+}
+
+/// How often something happened.
+final class Count: Sendable {
+    private let count = Mutex(0)
+    var value: Int { count.withLock { $0 } }
+    func increment() { count.withLock { $0 += 1 } }
 }

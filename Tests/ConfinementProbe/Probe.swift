@@ -48,8 +48,26 @@ enum Probe {
         case "thread": return thread()
         case "listen": return listening()
         case "resolve": return resolving(subject)
+        case "releaseCode": return releasingCode()
         default: return -1
         }
+    }
+
+    /// The percentage of the pages of files that are still in memory.
+    private static func releasingCode() -> Int32 {
+        let before = filePages()
+        guard hardening_release_code() > 0, before > 0 else { return -1 }
+        return filePages() * 100 / before
+    }
+
+    /// The third number of statm (proc(5)); -1 if it can not be read.
+    private static func filePages() -> Int32 {
+        guard let file = fopen("/proc/self/statm", "re") else { return -1 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        guard fgets(&line, Int32(line.count), file) != nil else { return -1 }
+        let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return Int32(text.split(separator: " ")[2]) ?? -1
     }
 
     private static func opening(_ path: String, _ flags: Int32) -> Int32 {

@@ -104,4 +104,17 @@ import Testing
         let outcomes = try await outcomes(attempts, in: home)
         for attempt in attempts { #expect(outcomes[attempt] == 0, "\(attempt)") }
     }
+
+    @Test func `a confined process gives the memory of its code back and goes on`() async throws {
+        let home = try home()
+        let outcomes = try await outcomes(
+            ["releaseCode", "read=\(home.path("readable/file"))", "thread"],
+            in: home
+        )
+        let left = try #require(outcomes["releaseCode"])
+        #expect((0...60).contains(left), "\(left) % are still there")
+        #expect(outcomes["read=\(home.path("readable/file"))"] == 0)
+        #expect(outcomes["thread"] == 0)
+        Attachment.record("\(left) % of the pages of code left", named: "figure")
+    }
 }

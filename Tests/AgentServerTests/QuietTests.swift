@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+@testable import AgentServer
+
+@Suite struct QuietTests {
+    @Test(arguments: [
+        ([(3, 0), (3, 0), (3, 0), (4, 0), (4, 0)], [false, true, false, false, true]),
+        ([(0, 1), (0, 1), (0, 0), (0, 0)], [false, false, true, false]),
+        ([(0, 0), (1, 1), (1, 0), (1, 0)], [true, false, true, false]),
+    ])
+    func `a rest begins when nothing began between two looks and nothing is under way`(
+        looks: [(jobs: Int, underWay: Int)],
+        expected: [Bool]
+    ) {
+        var quiet = Quiet()
+        #expect(looks.map { quiet.begins(jobs: $0.jobs, underWay: $0.underWay) } == expected)
+    }
+
+    @Test func `an agent rests after its start and again after a login, and a get disturbs nothing`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        let peer = try agent.peer()
+        try await agent.logIn()
+        await agent.runtime.housekeep()
+        #expect(agent.rests.value == 0)
+        await agent.runtime.housekeep()
+        #expect(agent.rests.value == 1)
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        await agent.runtime.housekeep()
+        await agent.runtime.housekeep()
+        #expect(agent.rests.value == 1)
+        try await agent.logIn()
+        await agent.runtime.housekeep()
+        await agent.runtime.housekeep()
+        #expect(agent.rests.value == 2)
+        await agent.stop()
+    }
+}
