@@ -5,27 +5,19 @@
 /// It reads a text that a parser has already accepted, so it need not judge: it follows table headers and
 /// `key =` lines and skips values. Keys inside inline tables are not looked for.
 struct KeyLocator {
-    /// One step of the way to a value.
-    enum Step: Hashable, Sendable {
-        case key(String)
-        /// The n-th `[[table]]` of an array of tables.
-        case index(Int)
-    }
-
     private let bytes: [UInt8]
     private var offset = 0
     private var line = 1
     private var lineStart = 0
-    private var places: [[Step]: TOMLPosition] = [:]
-    private var tableCounts: [[Step]: Int] = [:]
+    private let root = KeyPlace(TOMLPosition(line: 1, column: 1))
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    /// The place of each key and each array-of-tables element, by its path from the root.
-    mutating func locate() -> [[Step]: TOMLPosition] {
-        var table: [Step] = []
+    /// The place of the whole text, and below it of each key and each array-of-tables element.
+    mutating func locate() -> KeyPlace {
+        var table = root
         while let byte = current {
             switch byte {
             case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): advance()
@@ -34,7 +26,7 @@ struct KeyLocator {
             default: readAssignment(in: table)
             }
         }
-        return places
+        return root
     }
 
     private var current: UInt8? { offset < bytes.count ? bytes[offset] : nil }
@@ -57,48 +49,30 @@ struct KeyLocator {
         while let byte = current, byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") { advance() }
     }
 
-    /// `[a.b]` or `[[a.b]]`; returns the path that the following keys belong to.
-    private mutating func readHeader() -> [Step] {
+    /// `[a.b]` or `[[a.b]]`; returns the place that the following keys belong to.
+    private mutating func readHeader() -> KeyPlace {
         let start = position
         advance()
         let isArray = current == UInt8(ascii: "[")
         if isArray { advance() }
         let keys = readKeys()
         while let byte = current, byte == UInt8(ascii: "]") { advance() }
-        var path: [Step] = []
+        var place = root
         for (number, key) in keys.enumerated() {
-            path.append(.key(key))
-            note(path, start)
+            place = place.member(key, at: start)
             // A header below an array of tables means its latest element.
-            if number < keys.count - 1 || !isArray, let count = tableCounts[path] {
-                path.append(.index(count - 1))
-            }
+            if number < keys.count - 1 || !isArray, let latest = place.elements.last { place = latest }
         }
-        return isArray ? beginElement(of: path, at: start) : path
-    }
-
-    private mutating func beginElement(of array: [Step], at place: TOMLPosition) -> [Step] {
-        let index = tableCounts[array, default: 0]
-        tableCounts[array] = index + 1
-        let element = array + [.index(index)]
-        note(element, place)
-        return element
+        return isArray ? place.beginElement(at: start) : place
     }
 
     /// `a.b = value`.
-    private mutating func readAssignment(in table: [Step]) {
+    private mutating func readAssignment(in table: KeyPlace) {
         let start = position
-        var path = table
-        for key in readKeys() {
-            path.append(.key(key))
-            note(path, start)
-        }
+        var place = table
+        for key in readKeys() { place = place.member(key, at: start) }
         if current == UInt8(ascii: "=") { advance() }
         skipValue()
-    }
-
-    private mutating func note(_ path: [Step], _ place: TOMLPosition) {
-        if places[path] == nil { places[path] = place }
     }
 
     /// Keys joined by dots, up to `=` or `]`.

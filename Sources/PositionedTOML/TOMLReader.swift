@@ -9,7 +9,7 @@ extension TOMLTable {
     ///
     /// - Throws: the first ``TOMLError``.
     package init(parsing bytes: [UInt8]) throws(TOMLError) {
-        guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
+        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
             throw TOMLError(
                 position: TOMLPosition(line: 1, column: 1),
                 message: "the text is not UTF-8 without NUL"
@@ -19,7 +19,8 @@ extension TOMLTable {
         // The library does not release the tree by itself, and it may hold a client secret.
         defer { document.clear() }
         var locator = KeyLocator(bytes)
-        self = TOMLReader(places: locator.locate()).table(document, at: [], TOMLPosition(line: 1, column: 1))
+        let places = locator.locate()
+        self = TOMLReader.table(document, places, places.position)
     }
 
     private static func parse(_ text: String) throws(TOMLError) -> TOMLKit.TOMLTable {
@@ -45,32 +46,29 @@ extension TOMLTable {
 }
 
 /// Joins what the library read with where it was written.
-private struct TOMLReader {
-    let places: [KeyPath: TOMLPosition]
-
-    typealias KeyPath = [KeyLocator.Step]
-
-    func table(_ table: TOMLKit.TOMLTable, at path: KeyPath, _ position: TOMLPosition) -> TOMLTable {
+///
+/// Keys of inline tables have no place of their own: the outer key's position is near enough.
+private enum TOMLReader {
+    static func table(_ table: TOMLKit.TOMLTable, _ place: KeyPlace?, _ position: TOMLPosition) -> TOMLTable {
         let entries = table.map { key, value in
-            let inner = path + [.key(key)]
-            // Keys of inline tables have no place of their own: the outer key's is near enough.
-            let place = places[inner] ?? position
-            return TOMLTable.Entry(key: key, position: place, value: self.value(value, at: inner, place))
+            let inner = place?.members[key]
+            let position = inner?.position ?? position
+            return TOMLTable.Entry(key: key, position: position, value: self.value(value, inner, position))
         }
         return TOMLTable(entries: entries.sorted { $0.position < $1.position })
     }
 
-    private func value(
+    private static func value(
         _ value: any TOMLValueConvertible,
-        at path: KeyPath,
+        _ place: KeyPlace?,
         _ position: TOMLPosition
     ) -> TOMLValue {
-        TOMLValue(content(value, at: path, position), at: position)
+        TOMLValue(content(value, place, position), at: position)
     }
 
-    private func content(
+    private static func content(
         _ value: any TOMLValueConvertible,
-        at path: KeyPath,
+        _ place: KeyPlace?,
         _ position: TOMLPosition
     ) -> TOMLValue.Content {
         switch value.type {
@@ -79,19 +77,19 @@ private struct TOMLReader {
         case .double: .float(value.double ?? 0)
         case .bool: .boolean(value.bool ?? false)
         case .date, .time, .dateTime: .dateTime
-        case .array: .array(elements(value, at: path, position))
-        case .table: .table(value.table.map { table($0, at: path, position) } ?? TOMLTable(entries: []))
+        case .array: .array(elements(value, place, position))
+        case .table: .table(value.table.map { table($0, place, position) } ?? TOMLTable(entries: []))
         }
     }
 
-    private func elements(
+    private static func elements(
         _ value: any TOMLValueConvertible,
-        at path: KeyPath,
+        _ place: KeyPlace?,
         _ position: TOMLPosition
     ) -> [TOMLValue] {
         (value.array.map(Array.init) ?? []).enumerated().map { index, element in
-            let inner = path + [.index(index)]
-            return self.value(element, at: inner, places[inner] ?? position)
+            let inner = place?.element(index)
+            return self.value(element, inner, inner?.position ?? position)
         }
     }
 }
