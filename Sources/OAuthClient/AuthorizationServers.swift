@@ -57,7 +57,7 @@ package final class AuthorizationServers: AuthorizationServing {
     package func replaceProfiles(_ profiles: [SessionName: ServerProfile]) {
         entries.withLock { entries in
             let old = entries
-            entries = [:]
+            entries = Dictionary(minimumCapacity: profiles.count)
             for (name, profile) in profiles {
                 if let kept = old[name], kept.profile == profile {
                     entries[name] = kept

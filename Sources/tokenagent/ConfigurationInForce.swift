@@ -58,6 +58,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     /// Puts `settings` in force and answers what the agent itself needs of them.
     func adopt(_ settings: Settings) throws(RequestFailure) -> AgentConfiguration {
         var profiles: [SessionName: ServerProfile] = [:]
+        profiles.reserveCapacity(settings.sessions.count)
         var sealed: [SessionName: SecretID] = [:]
         do throws(VaultError) {
             for session in settings.sessions {
@@ -75,8 +76,9 @@ final class ConfigurationInForce: ConfigurationProviding {
         eraseAll(but: sealed)
         hooks.adopt(settings.hooks)
         addresses.withLock { addresses in
-            addresses = Dictionary(grouping: settings.sessions, by: \.serverAddress).mapValues {
-                $0.map(\.name)
+            addresses = [:]
+            for session in settings.sessions {
+                addresses[session.serverAddress, default: []].append(session.name)
             }
         }
         return AgentConfiguration(settings)
