@@ -36,7 +36,8 @@ struct ConnectionRegisterTests {
             reading: Bool = true
         ) async throws -> (connection: Connection, peer: CInt) {
             var ends: [CInt] = [-1, -1]
-            guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0 else {
+            guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
+            else {
                 throw SystemFailure("socketpair")
             }
             let connection = Connection(
@@ -60,6 +61,13 @@ struct ConnectionRegisterTests {
 
         func admit(_ connection: Connection) async throws -> Bool {
             try await loop.submit { [self] in register.admit(connection) }.get()
+        }
+
+        /// Whether the agent closes the connection whose other end this is.
+        ///
+        /// It has done so; but a program that another test starts in this moment holds a copy until it runs.
+        func closes(_ peer: CInt) async throws -> Bool {
+            try await Polling.until { try await self.isClosed(peer) }
         }
 
         /// Whether the agent has closed the connection whose other end this is.
@@ -89,10 +97,10 @@ struct ConnectionRegisterTests {
         bench.clock.advance(by: .seconds(6))
         let (first, firstPeer) = try await bench.connect(7)
         #expect(try await bench.admit(first))
-        #expect(try await bench.isClosed(oldPeer))
+        #expect(try await bench.closes(oldPeer))
         let (second, secondPeer) = try await bench.connect(7)
         #expect(try await bench.admit(second))
-        #expect(try await bench.isClosed(usedPeer))
+        #expect(try await bench.closes(usedPeer))
         // All that is left is new: it stays, beyond what the process may keep idle.
         let (third, thirdPeer) = try await bench.connect(7)
         #expect(try await bench.admit(third))
@@ -135,7 +143,7 @@ struct ConnectionRegisterTests {
         }
         let (another, anotherPeer) = try await bench.connect(9)
         #expect(try await bench.admit(another))
-        #expect(try await bench.isClosed(flood[0]))
+        #expect(try await bench.closes(flood[0]))
         for peer in [modestPeer, anotherPeer] + flood.dropFirst() { #expect(try await !bench.isClosed(peer)) }
         for peer in [modestPeer, anotherPeer] + flood { close(peer) }
     }
@@ -152,7 +160,7 @@ struct ConnectionRegisterTests {
         for peer in peers { #expect(try await !bench.isClosed(peer)) }
         bench.clock.advance(by: .seconds(6))
         try await bench.loop.submit { bench.register.closeUnused() }.get()
-        for peer in peers.dropLast(2) { #expect(try await bench.isClosed(peer)) }
+        for peer in peers.dropLast(2) { #expect(try await bench.closes(peer)) }
         for peer in peers.suffix(2) { #expect(try await !bench.isClosed(peer)) }
         for peer in peers { close(peer) }
     }
@@ -174,7 +182,7 @@ struct ConnectionRegisterTests {
         )
         let (honest, honestPeer) = try await bench.connect(9)
         #expect(try await bench.admit(honest))
-        #expect(try await bench.isClosed(flood[0].1))
+        #expect(try await bench.closes(flood[0].1))
         for peer in [honestPeer] + flood.map(\.1) { close(peer) }
     }
 
