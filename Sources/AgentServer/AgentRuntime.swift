@@ -46,7 +46,7 @@ package final class AgentRuntime: Sendable {
         listeners = SocketListeners(eventLoop: loop, agent: agent, logger: ports.logger)
     }
 
-    /// Loads the sessions and begins to serve.
+    /// Begins to serve; the sessions of a store that has to be opened first follow.
     package func start(on socket: ListeningSocket) async throws {
         await agent.begin()
         try await listeners.start(on: socket).get()
@@ -55,6 +55,11 @@ package final class AgentRuntime: Sendable {
         group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) {
             [weak self] _ in self?.housekeepOnLoop()
         }
+    }
+
+    /// Waits until the store has been opened or can not be, and answers whether it is open.
+    package func untilOpened() async -> Bool {
+        await agent.untilOpened()
     }
 
     /// Does now what is otherwise done twice a minute.

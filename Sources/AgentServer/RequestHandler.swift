@@ -13,7 +13,7 @@ extension SessionAgent: RequestAnswering {
         assumeIsolated { $0.withdraw(connection) }
     }
 
-    private func handle(_ request: HTTPRequest, on connection: Connection) {
+    func handle(_ request: HTTPRequest, on connection: Connection) {
         do throws(RequestFailure) {
             let (path, query) = request.head.splitTarget
             let found = Route(path: path)
@@ -22,6 +22,9 @@ extension SessionAgent: RequestAnswering {
                 throw RequestFailure(code: .notFound, message: "There is nothing at this address.")
             }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
+            guard phase != .opening || worksOpening(route, connection) else {
+                return arrivals.append(Arrival(request: request, connection: connection))
+            }
             guard isServing || route.worksLocked else { throw RequestFailure.lockedAgent }
             if rules.exist {
                 guard !mustIdentify(connection, for: route) else {

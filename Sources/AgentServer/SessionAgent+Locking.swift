@@ -7,20 +7,29 @@ extension SessionAgent {
     /// Longest wait for what is in flight, before a lock or a stop.
     static let drainLimit = TimeAmount.seconds(20)
 
-    /// Loads the sessions if the store is open; called once, before the first request.
+    /// Loads the sessions if the store is open, or begins to open it; called once, before the first request.
     package func begin() async {
         trail?.onWritten = { [weak self] records in self?.assumeIsolated { $0.auditWritten(records) } }
-        let state = await withCheckedContinuation { continuation in
+        let status = await withCheckedContinuation { continuation in
             onStoreThread {
-                $0.vaultStatus().state
+                $0.vaultStatus()
             } then: {
                 continuation.resume(returning: $1)
             }
         }
-        guard state == .unlocked else { return }
-        await load()
-        phase = .working
-        startDue()
+        switch status.state {
+        case .unlocked:
+            await load()
+            phase = .working
+            startDue()
+        case .locked where status.opensByItself:
+            phase = .opening
+            Task { await open() }
+            // Whether a command delivers the key is not known, so those who ask should not be told too early.
+            if status.needsCommand { await untilOpened(within: Self.openingPatience) }
+        case .locked: tellLocked(.passphraseNeeded)
+        case .uninitialized: break
+        }
     }
 
     /// Stops serving at once, lets refreshes in flight finish, then wipes every key and secret.
@@ -42,19 +51,7 @@ extension SessionAgent {
     func unlock(passphrase: [UInt8]?) async throws(RequestFailure) {
         await untilLocked()
         guard phase == .locked else { return }
-        let refusal = await withCheckedContinuation { continuation in
-            onStoreThread { store -> StoreRefusal? in
-                do throws(StoreRefusal) {
-                    try store.unlock(passphrase: passphrase)
-                    return nil
-                } catch {
-                    return error
-                }
-            } then: {
-                continuation.resume(returning: $1)
-            }
-        }
-        if let refusal { throw RequestFailure(refusal) }
+        if let refusal = await openStore(passphrase) { throw RequestFailure(refusal) }
         guard phase == .locked else { return }
         await load()
         guard phase == .locked else { return }
@@ -75,6 +72,7 @@ extension SessionAgent {
     /// Stops for good: what is in flight finishes.
     package func stop() async {
         beginStopping()
+        refuseArrivals()
         refuseUnconfirmed(stopping)
         await drain(within: Self.drainLimit)
         for (waiter, call) in calls {
@@ -93,7 +91,7 @@ extension SessionAgent {
         while phase == .locking { await drain(within: Self.drainLimit) }
     }
 
-    private func startDue() {
+    func startDue() {
         for name in sessions.keys { planWake(name) }
         timeReached()
     }
@@ -126,7 +124,7 @@ extension SessionAgent {
     }
 
     /// Makes the sessions of the configuration out of what the store has.
-    private func load() async {
+    func load() async {
         let stored = await withCheckedContinuation { continuation in
             onStoreThread {
                 $0.loadSessions()

@@ -69,6 +69,7 @@ extension SessionAgent {
     /// Forgets what a peer that left was waiting for; what it started goes on for the others.
     func withdraw(_ connection: Connection) {
         defer { connection.awaited = nil }
+        if !arrivals.isEmpty { arrivals.removeAll { $0.connection === connection } }
         switch connection.awaited {
         case .token(let name, let waiter):
             calls[waiter] = nil

@@ -10,12 +10,13 @@ extension SessionAgent {
         let uptime = ports.timekeeper.now - startedAt
         let count =
             rules.exist || connection.restrictedPath != nil
-            ? visibleSessions(to: connection).count : sessions.count
+            ? visibleSessions(to: connection).count
+            : phase == .opening ? configuration.sessions.count : sessions.count
         if connection.restrictedPath != nil {
             // Where the agent is and whose is not for those it is only forwarded to.
             return .json([
                 "version": .string(identity.version), "api": 1, "uptime": .integer(uptime.wholeSeconds),
-                "locked": .bool(!isServing), "sessions": .integer(count),
+                "locked": .bool(isLocked), "sessions": .integer(count),
             ])
         }
         return .json([
@@ -23,7 +24,7 @@ extension SessionAgent {
             "api": 1,
             "pid": .integer(getpid()),
             "uptime": .integer(uptime.wholeSeconds),
-            "locked": .bool(!isServing),
+            "locked": .bool(isLocked),
             "sessions": .integer(count),
             "memory_locked": .bool(identity.isMemoryLocked),
             "store": .string(identity.store),

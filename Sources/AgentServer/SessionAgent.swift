@@ -14,6 +14,8 @@ package actor SessionAgent {
     /// Whether refreshes may start.
     enum Phase: Equatable {
         case working
+        /// The store is being opened, which needs no person; requests wait for it.
+        case opening
         /// Waiting for what is in flight, to wipe the keys then.
         case locking
         case locked
@@ -44,6 +46,9 @@ package actor SessionAgent {
     let trail: AuditTrail?
     var sessions: [SessionName: KeptSession] = [:]
     var phase = Phase.locked
+    /// Requests that came while the store was being opened.
+    var arrivals: [Arrival] = []
+    var openingWaiters: [CheckedContinuation<Void, Never>] = []
     /// Requests for tokens that wait, by the name the session knows them under.
     var calls: [WaiterID: TokenCall] = [:]
     var logins: [LoginNumber: LoginConversation] = [:]
@@ -101,6 +106,9 @@ package actor SessionAgent {
         onConfiguration = action
         action(configuration)
     }
+
+    /// Nothing is served before somebody unlocks the store.
+    var isLocked: Bool { !isServing && phase != .opening }
 
     var isServing: Bool { phase == .working || phase == .stopping && !ports.vault.isLocked }
 

@@ -77,6 +77,14 @@ package struct VaultStatus: Equatable, Sendable {
     package var epoch: Int
     package var slots: [Slot]
 
+    /// Whether some way to unlock needs no person.
+    var opensByItself: Bool { slots.contains { $0.type != "passphrase" && $0.type != "previous-key" } }
+
+    /// Whether something other than a key file may have to deliver the key.
+    var needsCommand: Bool {
+        slots.contains { $0.type != "passphrase" && $0.type != "previous-key" && $0.type != "keyfile" }
+    }
+
     package init(state: State, vaultID: String?, epoch: Int, slots: [Slot]) {
         self.state = state
         self.vaultID = vaultID

@@ -67,15 +67,13 @@ struct AgentAssembly {
         control = StoreControl(store: opened.store, secrets: secrets, maintenance: maintenance) {
             inForce.restoreSecrets()
         }
-        AgentAssembly.unlock(control, logger)
         configuration = try AgentAssembly.adopt(settings, inForce)
     }
 
     /// One line for the service manager.
     var summary: String {
         let count = configuration.sessions.count
-        let sessions = "\(count) session\(count == 1 ? "" : "s")"
-        return opened.store.state == .unlocked ? sessions : "\(sessions), locked"
+        return "\(count) session\(count == 1 ? "" : "s")"
     }
 
     /// Begins to serve on `socket`.
@@ -161,16 +159,6 @@ extension AgentAssembly {
         let level = options.logLevel ?? (options.readiness == nil ? settings.logLevel : .warning)
         let isJournal = environment["JOURNAL_STREAM"] != nil
         return Logger(label: "tokenagent") { _ in LineLogHandler(level: level, isJournal: isJournal) }
-    }
-
-    /// Opens the vault if that needs no person; else the agent starts locked.
-    private static func unlock(_ control: StoreControl, _ logger: Logger) {
-        guard control.store.state == .locked else { return }
-        do throws(StoreRefusal) {
-            try control.unlock(passphrase: nil)
-        } catch {
-            logger.notice("locked; unlock with: tokenctl unlock", metadata: ["reason": "\(error)"])
-        }
     }
 
     private static func adopt(

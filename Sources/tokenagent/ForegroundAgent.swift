@@ -49,7 +49,11 @@ enum ForegroundAgent {
             Descriptor.write(BackgroundStart.ready, to: readiness)
             close(readiness)
         }
-        supervisor.notify("READY=1", "STATUS=\(assembly.summary)")
+        let summary = assembly.summary
+        supervisor.notify("READY=1", "STATUS=\(summary)")
+        Task {
+            if await !agent.runtime.untilOpened() { supervisor.notify("STATUS=\(summary), locked") }
+        }
         SignalLoop(agent: agent, supervisor: supervisor, logger: assembly.logger).run()
     }
 

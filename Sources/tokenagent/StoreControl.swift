@@ -9,12 +9,13 @@ import TokenCore
 final class StoreControl: StoreControlling {
     let store: SessionStore
     private let secrets: ExternalSecrets
-    /// Called when the vault has been opened again and holds nothing of the configuration any more.
+    /// Called when the vault was locked and has been opened again: it holds nothing of the configuration any more.
     private let onUnlock: @Sendable () -> Void
     private let maintenance: StoreMaintenance
     /// What the last unlocking read, until the agent takes it.
     private let loaded = Mutex<LoadedSessions?>(nil)
     private let noticed = Mutex<[StoreProblem]>([])
+    private let isWiped = Mutex(false)
 
     init(
         store: SessionStore,
@@ -82,6 +83,7 @@ final class StoreControl: StoreControlling {
     }
 
     func lock() {
+        isWiped.withLock { $0 = true }
         store.lock()
     }
 
@@ -97,7 +99,11 @@ final class StoreControl: StoreControlling {
         } catch {
             throw StoreRefusal(error)
         }
-        onUnlock()
+        let wasWiped = isWiped.withLock { isWiped in
+            defer { isWiped = false }
+            return isWiped
+        }
+        if wasWiped { onUnlock() }
         maintenance.plan()
     }
 

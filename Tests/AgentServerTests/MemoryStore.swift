@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Dispatch
 import SealedStore
 import Synchronization
 import TestSupport
@@ -15,6 +16,7 @@ final class MemoryStore: StoreControlling {
     private let locked = Mutex(false)
     private let sealed = Mutex<[SessionName: [SecretID: [UInt8]]]>([:])
     private let lost = Mutex<[AgentServer.StoredSession]>([])
+    private let keyFile = Mutex<KeyFile?>(nil)
 
     init(vault: Vault) {
         self.vault = vault
@@ -23,6 +25,12 @@ final class MemoryStore: StoreControlling {
     /// Adds a session whose record can not be read.
     func lose(_ name: SessionName, _ reason: EndReason, message: String) {
         lost.withLock { $0.append(StoredSession(name: name, content: .lost(reason, message: message))) }
+    }
+
+    /// Locks the store behind a key file that is still to come.
+    func lock(behind file: KeyFile) {
+        keyFile.withLock { $0 = file }
+        locked.withLock { $0 = true }
     }
 
     func reserve(
@@ -56,7 +64,13 @@ final class MemoryStore: StoreControlling {
             state: locked.withLock { $0 } ? .locked : .unlocked,
             vaultID: "00ff",
             epoch: 1,
-            slots: [VaultStatus.Slot(index: 0, type: "passphrase", detail: "")]
+            slots: [
+                VaultStatus.Slot(
+                    index: 0,
+                    type: keyFile.withLock { $0 == nil } ? "passphrase" : "keyfile",
+                    detail: ""
+                )
+            ]
         )
     }
 
@@ -90,7 +104,11 @@ final class MemoryStore: StoreControlling {
     }
 
     func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
-        guard let passphrase else { throw .passphraseNeeded }
+        guard let passphrase else {
+            guard let file = keyFile.withLock({ $0 }) else { throw .passphraseNeeded }
+            guard file.isRight() else { throw .wrongKey }
+            return locked.withLock { $0 = false }
+        }
         guard passphrase == Array(self.passphrase.utf8) else { throw .wrongKey }
         try? vault.unlock()
         locked.withLock { $0 = false }
@@ -112,5 +130,22 @@ final class MemoryStore: StoreControlling {
 
     func rekey(passphrase: [UInt8]?) throws(StoreRefusal) {
         throw .failed("no room left on the device")
+    }
+}
+
+/// A key file on a slow disk.
+final class KeyFile: Sendable {
+    private let rightness = Mutex(false)
+    private let arrival = DispatchSemaphore(value: 0)
+
+    /// Lets it be read; it opens the store if it is the right one.
+    func arrive(right: Bool) {
+        rightness.withLock { $0 = right }
+        arrival.signal()
+    }
+
+    fileprivate func isRight() -> Bool {
+        arrival.wait()
+        return rightness.withLock { $0 }
     }
 }

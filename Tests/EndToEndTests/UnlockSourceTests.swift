@@ -69,8 +69,11 @@ extension EndToEnd {
             let answers = try await Polling.until(within: .seconds(120)) {
                 (try? await scene.agent.socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
             }
+            // The agent is there long before, and who asks for something waits.
+            #expect(answers && ContinuousClock.now - start < .seconds(29))
+            let refusal = try await scene.agent.socket.request("GET", "/v1/sessions", within: .seconds(90))
             let duration = ContinuousClock.now - start
-            #expect(answers && duration >= .seconds(29))
+            #expect(refusal.status == 423 && duration >= .seconds(29))
             #expect(try await isLocked(scene))
             Attachment.record("\(duration / .seconds(1)) s", named: "figure")
             agent.signal(.terminate)
