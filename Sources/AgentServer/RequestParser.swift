@@ -17,6 +17,8 @@ struct RequestParser {
     private var head: HTTPRequestHead?
     /// Bytes of the present head already searched for its end.
     private var searched = 0
+    /// The one empty line that may stand before the present head has been there.
+    private var hasSkippedLine = false
 
     init(limits: RequestLimits) {
         self.limits = limits
@@ -34,6 +36,7 @@ struct RequestParser {
                 return .needsMore(partial: input.readableBytes > 0)
             }
             head = try parseHead(count, from: &input)
+            hasSkippedLine = false
             isNewHead = true
         }
         guard let head else { return .needsMore(partial: false) }
@@ -47,11 +50,12 @@ struct RequestParser {
 
     /// Some old clients end a body with one line end too many (RFC 9112 §2.2).
     private mutating func skipEmptyLine(in input: inout ByteBuffer) {
-        guard searched < 2, input.readableBytes >= 2, input.readableBytesView.first == .carriageReturn,
+        guard !hasSkippedLine, searched < 2, input.readableBytes >= 2, input.readableBytesView.first == .carriageReturn,
             input.readableBytesView.dropFirst().first == .lineFeed
         else { return }
         input.moveReaderIndex(forwardBy: 2)
         searched = 0
+        hasSkippedLine = true
     }
 
     /// The bytes of the head with its empty line, or `nil` while that has not arrived.

@@ -33,6 +33,20 @@ struct RequestParserTests {
         }
     }
 
+    @Test(arguments: [1, 2, 3, 64])
+    func `one empty line may stand before a request, however it arrives, and no second`(size: Int) throws {
+        var parser = RequestParser(limits: RequestLimits())
+        let request = Array("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n".utf8)
+        for _ in 0..<2 {
+            let bytes = Array("\r\n".utf8) + request
+            let pieces = stride(from: 0, to: bytes.count, by: size).map { bytes[$0...].prefix(size) }
+            #expect(try Self.request(from: pieces, &parser)?.head.target == "/v1")
+        }
+        let bytes = Array("\r\n\r\n\r\n".utf8)
+        let pieces = stride(from: 0, to: bytes.count, by: size).map { bytes[$0...].prefix(size) }
+        #expect(throws: RequestRefusal.malformed) { try Self.request(from: pieces, &parser) }
+    }
+
     @Test func `requests sent together come out one by one`() throws {
         var parser = RequestParser(limits: RequestLimits())
         let texts = Self.golden.map(\.text).joined()
