@@ -37,12 +37,15 @@ package struct ListeningSocket: Sendable {
     }
 
     /// Makes what a process that may no longer make files needs for a socket at `path`, but for the socket.
+    /// - Throws: ``ListenFailure``, also where something already is at `path`.
     package static func prepareRestricted(
         _ path: String,
         isOpenToOthers: Bool = true
     ) throws(ListenFailure) {
         try prepareDirectory(of: path, isOpenToOthers: isOpenToOthers)
-        close(try lockFile(lockPath(of: path)))
+        let lock = try lockFile(lockPath(of: path))
+        defer { close(lock) }
+        _ = try isStale(path)
     }
 
     /// The file under whose lock the socket `path` is claimed.
@@ -149,10 +152,10 @@ package struct ListeningSocket: Sendable {
         return Identity(device: status.st_dev, inode: status.st_ino)
     }
 
-    /// Asks whoever is at `path`; only a socket nobody listens on is removed.
-    private static func removeStale(_ path: String) throws(ListenFailure) {
+    /// Asks whoever is at `path`: whether there is a socket nobody listens on.
+    private static func isStale(_ path: String) throws(ListenFailure) -> Bool {
         var status = stat()
-        guard unsafe lstat(path, &status) == 0 else { return }
+        guard unsafe lstat(path, &status) == 0 else { return false }
         guard status.st_mode & S_IFMT == S_IFSOCK else { throw .occupied(path: path) }
         let probe = socket(AF_UNIX, streamType, 0)
         guard probe >= 0 else { throw SocketDirectory.failure("create a socket for", path) }
@@ -161,6 +164,11 @@ package struct ListeningSocket: Sendable {
         guard connected != 0, errno == ECONNREFUSED || errno == ENOENT else {
             throw .alreadyRunning(path: path)
         }
+        return true
+    }
+
+    private static func removeStale(_ path: String) throws(ListenFailure) {
+        guard try isStale(path) else { return }
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
             throw SocketDirectory.failure("remove", path)
         }

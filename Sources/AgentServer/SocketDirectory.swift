@@ -11,10 +11,12 @@ struct SocketDirectory {
     ///
     /// Missing directories are made with mode 0700 whatever the umask. The directory itself may not be a symbolic
     /// link; those above it are resolved, and each must belong to us or to root and be writable for nobody else
-    /// (or be sticky, as `/tmp` is).
+    /// (or be sticky, as `/tmp` is). Nothing is made below a directory that is refused.
     init(preparing path: String, isOpenToOthers: Bool = false) throws(ListenFailure) {
         self.path = path
+        try Self.checkParents(of: path)
         try Self.create(path)
+        // Once more: below a sticky directory somebody else may have made what was missing.
         try Self.checkParents(of: path)
         let status = try Self.status(of: path)
         guard status.st_mode & S_IFMT == S_IFDIR else {
@@ -57,9 +59,7 @@ struct SocketDirectory {
 
     /// Everything above must be as trustworthy as the directory itself: who can rename it can replace it.
     private static func checkParents(of path: String) throws(ListenFailure) {
-        guard let resolved = unsafe realpath(parent(of: path), nil) else { throw failure("resolve", path) }
-        defer { unsafe free(resolved) }
-        var current = unsafe String(cString: resolved)
+        var current = try existingParent(of: path)
         while true {
             let status = try status(of: current)
             guard status.st_uid == geteuid() || status.st_uid == 0 else {
@@ -71,6 +71,17 @@ struct SocketDirectory {
             guard current != "/" else { return }
             current = parent(of: current)
         }
+    }
+
+    /// The nearest directory above that is there, without symbolic links.
+    private static func existingParent(of path: String) throws(ListenFailure) -> String {
+        let above = parent(of: path)
+        if let resolved = unsafe realpath(above, nil) {
+            defer { unsafe free(resolved) }
+            return unsafe String(cString: resolved)
+        }
+        guard errno == ENOENT, above != parent(of: above) else { throw failure("resolve", path) }
+        return try existingParent(of: above)
     }
 
     private static func status(of path: String) throws(ListenFailure) -> stat {

@@ -44,10 +44,14 @@ extension EndToEnd {
         }
 
         private static let kinds =
-            ["link", "open", "file", "open above"] + (TestUser.isRoot ? ["of another"] : [])
+            ["link", "open", "file", "open above", "missing below open", "socket's place taken"]
+            + (TestUser.isRoot ? ["of another"] : [])
 
-        @Test(arguments: kinds)
-        func `a place that others could change is refused and stays as it is`(kind: String) async throws {
+        @Test(arguments: kinds, ["--foreground", "-s"])
+        func `a place that others could change is refused and stays as it is`(
+            kind: String,
+            option: String
+        ) async throws {
             let scene = try await Scene()
             let place = scene.agent.home.path("place")
             let script =
@@ -56,19 +60,30 @@ extension EndToEnd {
                 case "open": "mkdir -m 770 \(place) && chmod 770 \(place)"
                 case "file": ": >\(place)"
                 case "open above": "mkdir -m 700 \(place) \(place)/in && chmod 777 \(place)"
+                case "missing below open": "mkdir \(place) && chmod 777 \(place)"
+                case "socket's place taken": "mkdir -m 700 \(place) && : >\(place)/agent.sock"
                 default: "mkdir -m 700 \(place) && chown 65534 \(place)"
                 }
             try #require(try await scene.agent.shell(script).status == 0)
-            let socket = place + (kind == "open above" ? "/in/run/agent.sock" : "/agent.sock")
+            let before = try await scene.agent.shell(Self.everything).standardOutput
+            let below = ["open above": "/in", "missing below open": "/run/deep"][kind] ?? ""
             let result = try await Program.run(
-                [BuiltPrograms.agent, "--foreground", "-a", socket],
+                [BuiltPrograms.agent, option, "-a", place + below + "/agent.sock"],
                 environment: scene.agent.environment
             )
-            #expect(result.status == 2, "\(result)")
-            #expect(result.standardError.contains("tokenagent: refusing the directory"), "\(result)")
-            #expect(!File.exists(socket))
-            #expect(scene.agent.home.names(in: "place-else").isEmpty)
+            let isTaken = kind == "socket's place taken"
+            #expect(result.status == (isTaken ? 1 : 2), "\(result)")
+            #expect(result.complainsInOneLine, "\(result)")
+            let reason = isTaken ? "exists and is not a socket" : "tokenagent: refusing the directory"
+            #expect(result.standardError.contains(reason), "\(result)")
+            // Neither a store nor anything else.
+            #expect(try await scene.agent.shell(Self.everything).standardOutput == before)
         }
+
+        /// Prints what is below the home, but for the file under whose lock sockets are claimed.
+        private static let everything = """
+            cd "$HOME" && find . ! -name agent.sock.lock -printf '%y %m %U %s %p %l\n' | sort
+            """
 
         @Test(arguments: ["no socket", "two sockets", "none", "another process", "a file"])
         func `only one listening socket, passed to this process, is taken over`(kind: String) async throws {
