@@ -61,21 +61,29 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test(.enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"))
-    func `peers that die at any moment leave no descriptor behind`() async throws {
-        let agent = try await AgentHarness()
-        try await agent.logIn()
-        let request = SocketPeer.request("GET", "/v1/sessions/work/token")
-        let before = File.names(in: "/proc/self/fd").count
-        for length in 0..<5_000 {
-            let peer = try agent.peer()
-            try peer.send(String(request.prefix(length % (request.count + 1))))
-            if length % 3 == 0 { peer.leave() }
+    /// In a process of its own: no other test opens descriptors there.
+    @Test func `peers that die at any moment leave no descriptor behind`() async {
+        await #expect(processExitsWith: .success) {
+            let agent = try await AgentHarness()
+            try await agent.logIn()
+            let request = SocketPeer.request("GET", "/v1/sessions/work/token")
+            let isWarm = try await agent.peer().exchange("GET", "/v1").status == 200
+            let descriptors = { @Sendable in File.names(in: "/proc/self/fd").count }
+            // What the login and the question above left open goes first.
+            _ = try await Polling.until(within: .seconds(2)) { descriptors() <= 10 }
+            let before = descriptors()
+            for length in 0..<(TestEnvironment.isFull ? 5_000 : 500) {
+                let peer = try agent.peer()
+                try peer.send(String(request.prefix(length % (request.count + 1))))
+                if length % 3 == 0 { peer.leave() }
+            }
+            let serves = try await agent.peer().exchange("GET", "/v1").status == 200
+            let isClean = try await Polling.until { descriptors() <= before }
+            await agent.stop()
+            exit(isWarm && serves && isClean ? EXIT_SUCCESS : EXIT_FAILURE)
         }
-        #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
-        #expect(try await Polling.until { File.names(in: "/proc/self/fd").count < before + 50 })
-        Attachment.record("5000 peers gone, the agent serves", named: "figure")
-        await agent.stop()
+        let count = TestEnvironment.isFull ? 5_000 : 500
+        Attachment.record("\(count) peers gone, as many descriptors as before", named: "figure")
     }
 
     @Test func `a flood of pipelined requests is answered in order`() async throws {
