@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
@@ -54,6 +55,7 @@ struct TamperingTests {
             #expect(throws: StoreError.self, "bit \(bit)") { try unlock(vault: changed) }
         }
         #expect(throws: Never.self) { try unlock(vault: vault) }
+        Attachment.record("\(vault.count * 8) bits of a vault, all noticed", named: "figure")
     }
 
     @Test func `a vault cut anywhere is refused`() throws {
@@ -66,19 +68,48 @@ struct TamperingTests {
         #expect(throws: StoreError.self) { try unlock(vault: vault + [0]) }
     }
 
-    @Test func `every changed byte of a record that means something costs that session only`() throws {
+    /// In the full run every bit; else every bit of the header, and some of what is sealed.
+    @Test func `every changed bit of a record that means something costs that session only`() throws {
         let record = try #require(Disk.read(work))
-        let half = record.count / 2
-        let header = Array(half..<half + RecordHeader.count + AEAD.nonceCount)
-        let length = try RecordHeader.parse(Array(record[half...])).sealedCount
-        let body = stride(from: header.count, to: RecordHeader.count + length, by: 37).map { half + $0 }
-        for offset in header + body + [half + RecordHeader.count + length - 1] {
+        let meaning = try meaning(of: record)
+        let header = RecordHeader.count + AEAD.nonceCount
+        var bits = Array(meaning.lowerBound * 8..<(meaning.lowerBound + header) * 8)
+        let step = TestEnvironment.isFull ? 1 : 293
+        bits += stride(from: bits.count + meaning.lowerBound * 8, to: meaning.upperBound * 8, by: step)
+        var wrong: [Int] = []
+        for bit in bits + [meaning.upperBound * 8 - 1] {
             var changed = record
-            changed[offset] ^= 0x20
+            changed[bit / 8] ^= 1 << (bit % 8)
             let loaded = try load(work, changed)
-            #expect(loaded.sessions.map(\.name) == [.home], "offset \(offset - half)")
-            #expect(loaded.problems.map(\.kind) == [.unreadable])
+            let isNoticed = loaded.problems.map(\.kind) == [.unreadable]
+            if !isNoticed || loaded.sessions.map(\.name) != [.home] { wrong.append(bit) }
         }
+        #expect(wrong.isEmpty)
+        Attachment.record("\(bits.count) bits of a record, \(wrong.count) not noticed", named: "figure")
+    }
+
+    /// The first half holds an intent that is over, and the second is longer than what is sealed in it.
+    @Test func `what is changed in the slack of a record changes nothing`() throws {
+        let record = try #require(Disk.read(work))
+        let meaning = try meaning(of: record)
+        let slack = Array(0..<meaning.lowerBound) + Array(meaning.upperBound..<record.count)
+        var harmed: [Int] = []
+        var tried = 0
+        for offset in stride(from: 0, to: slack.count, by: TestEnvironment.isFull ? 3 : 1_201) {
+            var changed = record
+            changed[slack[offset]] ^= 0xFF
+            tried += 1
+            if try load(work, changed).sessions.count != 2 { harmed.append(slack[offset]) }
+        }
+        #expect(harmed.isEmpty)
+        Attachment.record("\(tried) bytes of slack, \(harmed.count) of a meaning", named: "figure")
+    }
+
+    /// Where the record that counts lies in its file.
+    private func meaning(of record: [UInt8]) throws -> Range<Int> {
+        let half = record.count / 2
+        let length = try RecordHeader.parse(Array(record[half...])).sealedCount
+        return half..<half + RecordHeader.count + length
     }
 
     @Test func `a record cut anywhere costs that session only`() throws {
