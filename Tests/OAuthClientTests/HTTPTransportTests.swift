@@ -48,13 +48,15 @@ struct HTTPTransportTests {
         let whole = Array("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n{\"a\": 1}".utf8)
         for count in 0..<whole.count {
             let part = String(decoding: whole[..<count], as: UTF8.self)
-            let end: TinyServer.Action = count % 2 == 0 ? .close : .reset
-            let result = try await Wire.post([.send(part), end])
-            guard case .failure(.ambiguous) = result else {
-                Issue.record("cut after \(count) bytes: \(result)")
-                continue
+            for end in [TinyServer.Action.close, .reset] {
+                let result = try await Wire.post([.send(part), end])
+                guard case .failure(.ambiguous) = result else {
+                    Issue.record("cut after \(count) bytes, \(end): \(result)")
+                    continue
+                }
             }
         }
+        Attachment.record("\(2 * whole.count) cuts, all ambiguous", named: "figure")
     }
 
     @Test func `a chunked reply without its end is ambiguous`() async throws {

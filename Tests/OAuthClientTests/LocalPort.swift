@@ -52,6 +52,15 @@ final class LocalPort: Sendable {
         return poll(&wanted, 1, 0) > 0
     }
 
+    /// Connects a socket to this port of 127.0.0.1.
+    static func connect(_ descriptor: Int32, to port: UInt16) -> Bool {
+        var name = name("127.0.0.1", port)
+        let code = withAddress(&name) {
+            systemConnect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+        return code == 0
+    }
+
     fileprivate static func name(_ address: String, _ port: UInt16) -> sockaddr_in {
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
@@ -76,13 +85,19 @@ final class HeldConnection: Sendable {
 
     init(to port: UInt16) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
-        var name = LocalPort.name("127.0.0.1", port)
-        _ = LocalPort.withAddress(&name) {
-            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-        }
+        _ = LocalPort.connect(descriptor, to: port)
     }
 
     deinit {
         close(descriptor)
     }
+}
+
+/// `connect(2)`, whose name `LocalPort.connect` hides.
+private func systemConnect(
+    _ descriptor: Int32,
+    _ address: UnsafePointer<sockaddr>,
+    _ size: socklen_t
+) -> Int32 {
+    connect(descriptor, address, size)
 }

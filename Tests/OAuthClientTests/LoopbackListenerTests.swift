@@ -185,15 +185,27 @@ struct LoopbackListenerTests {
     }
 
     @Test func `connections that stall are closed and keep nobody out`() async throws {
+        #expect(LoopbackListener.Limits().perConnection == .seconds(5))
+        #expect(LoopbackListener.Limits().connections == 16)
         try await survive(limits: LoopbackListener.Limits(perConnection: .milliseconds(200))) { address in
             var stalled: [any Channel] = []
-            for _ in 0..<40 {
-                stalled.append(try await RawConnection.open(port: address.port, "GET /callback?code="))
+            for number in 0..<40 {
+                let channel = try await RawConnection.open(port: address.port, "GET /callback?code=")
+                // Every second one goes on, a byte at a time: that wins no time.
+                if number % 2 == 1 { Self.trickle(on: channel) }
+                stalled.append(channel)
             }
             // With every place taken the browser still gets through: the oldest connection makes room.
             let page = try await address.redirect("code=evil&state=wrong")
             #expect(page.hasPrefix("HTTP/1.1 400 "))
             for channel in stalled { try await channel.closeFuture.get() }
+        }
+    }
+
+    private static func trickle(on channel: any Channel) {
+        channel.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(10)) { task in
+            guard channel.isActive else { return task.cancel() }
+            channel.writeAndFlush(ByteBuffer(string: "x"), promise: nil)
         }
     }
 
