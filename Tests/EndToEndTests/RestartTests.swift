@@ -14,12 +14,12 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             let token = try await scene.token()
             try await scene.agent.kill()
-            let rounds = TestEnvironment.isFull ? 100 : 8
-            var slowest = Duration.zero
+            let rounds = TestEnvironment.isFull ? 200 : 8
+            var takeovers: [Duration] = []
             for round in 0..<rounds {
                 let start = ContinuousClock.now
                 let (holder, path) = try await pair(scene, round)
-                slowest = max(slowest, ContinuousClock.now - start)
+                takeovers.append(ContinuousClock.now - start)
                 let served = try await AgentSocket(path: path).request("GET", "/v1/sessions/work/token")
                 #expect(served.json?["access_token"]?.string == token)
                 holder.signal(.kill)
@@ -27,8 +27,13 @@ extension EndToEnd {
             }
             try await scene.agent.start()
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            takeovers.sort()
+            #expect(takeovers[rounds / 2] <= .seconds(1))
             Attachment.record(
-                "\(2 * rounds) starts, \(rounds) holders, takeover at most \(slowest)",
+                """
+                \(2 * rounds) starts, \(rounds) holders, takeover after \(takeovers[rounds / 2]), \
+                at most \(takeovers[rounds - 1])
+                """,
                 named: "figure"
             )
         }

@@ -104,6 +104,32 @@ extension EndToEnd {
             )
         }
 
+        @Test func `of two starts at once each time one agent is left, for both`() async throws {
+            let scene = try await Scene()
+            let rounds = TestEnvironment.isFull ? 200 : 5
+            var times: [Duration] = []
+            for round in 0..<rounds {
+                let began = ContinuousClock.now
+                let starts = try (0..<2).map { _ in
+                    try Program([BuiltPrograms.agent, "-s"], environment: scene.agent.environment)
+                }
+                let results = [try await starts[0].finish(), try await starts[1].finish()]
+                times.append(ContinuousClock.now - began)
+                #expect(results.allSatisfy { $0.status == 0 }, "round \(round): \(results)")
+                #expect(results[0].standardOutput == results[1].standardOutput)
+                // The next ones find what a killed agent leaves.
+                let pid = try #require(SocketOwner.pid(scene.agent.socketPath))
+                #expect(results[0].standardOutput.contains("TOKENAGENT_PID=\(pid);"), "\(results[0])")
+                #expect(Program.succeeds("kill -KILL \(pid)"))
+                #expect(File.exists(scene.agent.socketPath))
+            }
+            times.sort()
+            Attachment.record(
+                "\(rounds) of \(rounds), both know the agent after \(times[rounds / 2]) (median)",
+                named: "figure"
+            )
+        }
+
         @Test func `a socket left by a killed agent is taken over`() async throws {
             let scene = try await Scene.loggedIn()
             try await scene.agent.kill()
