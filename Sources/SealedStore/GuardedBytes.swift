@@ -8,7 +8,7 @@ import CSodium
 /// under a key that lives here.
 @safe
 package final class GuardedBytes: @unchecked Sendable {
-    // Unchecked: the pointer is fixed at creation; writers and readers are serialised by the owner's lock.
+    // Unchecked: the pointer is fixed at creation, and whoever fills the bytes does so before anybody else has them.
     private let base: UnsafeMutableRawPointer
     package let count: Int
 
@@ -29,6 +29,7 @@ package final class GuardedBytes: @unchecked Sendable {
     }
 
     deinit {
+        // Overwrites the bytes with zeros first.
         unsafe sodium_free(base)
     }
 
@@ -49,10 +50,5 @@ package final class GuardedBytes: @unchecked Sendable {
     /// Fills the bytes with fresh randomness.
     package func randomize() {
         unsafe randombytes_buf(base, count)
-    }
-
-    /// Overwrites the bytes with zeros.
-    package func wipe() {
-        unsafe sodium_memzero(base, count)
     }
 }

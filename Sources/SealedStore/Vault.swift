@@ -114,9 +114,11 @@ package final class Vault: Sendable {
     }
 
     /// Wipes the keys and drops every blob.
+    ///
+    /// An ``open(_:_:)`` under way on another thread has the keys until it ends, and then they are wiped.
     package func lock() {
         contents.withLock { contents in
-            contents.keys?.wipe()
+            // Released, they are wiped; never under somebody who reads them.
             contents.keys = nil
             contents.blobs.removeAll()
         }

@@ -24,7 +24,7 @@ import Testing
         let key = try GuardedBytes(count: 32)
         key.randomize()
         #expect(key.read { Set($0).count } > 1)
-        key.wipe()
+        key.write { _ = $0.initializeMemory(as: UInt8.self, repeating: 0) }
         #expect(key.read { Set($0) } == [0])
     }
 }
