@@ -31,7 +31,10 @@ extension EndToEnd {
             let open = Set(File.names(in: "/proc/\(agent)/fd").compactMap { Int($0) })
             let free = try #require((0...).first { !open.contains($0) })
             try await limit(agent, to: free)
-            var late = try AgentConnection(socket: scene.agent.socketPath)
+            let socket = scene.agent.socket
+            let late = (0..<100).map { _ in
+                Task { try await socket.request("GET", "/v1", within: .seconds(60)).status }
+            }
             let before = try used(by: agent)
             try await Task.sleep(for: .seconds(1))
             // A loop that spins takes all of the second.
@@ -39,8 +42,10 @@ extension EndToEnd {
             #expect(spent < 50)
             #expect(try kept.exchange(AgentRequest(.get), timeout: .seconds(10)).status == 200)
             try await limit(agent, to: 1024)
-            #expect(try late.exchange(AgentRequest(.get), timeout: .seconds(10)).status == 200)
-            Attachment.record("\(spent) % of a processor", named: "figure")
+            let start = ContinuousClock.now
+            for peer in late { #expect(try await peer.value == 200) }
+            let waited = ContinuousClock.now - start
+            Attachment.record("\(spent) % of a processor, 100 accepted \(waited) later", named: "figure")
         }
     }
 }

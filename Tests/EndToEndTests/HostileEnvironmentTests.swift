@@ -37,7 +37,11 @@ extension EndToEnd {
             try await scene.agent.start(extraEnvironment: variables)
             try await scene.logIn()
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
-            #expect(try await scene.isAccepted(scene.token()))
+            let token = try await scene.token()
+            #expect(try await scene.isAccepted(token))
+            // The client as well.
+            let get = try await scene.agent.tokenctl("get", "work", extraEnvironment: variables)
+            #expect(get.status == 0 && get.standardOutput == token + "\n", "\(get)")
         }
 
         @Test func `without a home and with a relative runtime directory the state is used`() async throws {
@@ -52,6 +56,33 @@ extension EndToEnd {
                 return (try? await socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
             }
             #expect(answers)
+            agent.signal(.terminate)
+            #expect(try await agent.finish().status == 0)
+        }
+
+        /// A library that would be loaded from the working directory, and a program found there.
+        @Test func `nothing of the working directory is loaded or run`() async throws {
+            let scene = try await Scene(more: "[hooks]\nevent = [\"true\"]")
+            let place = try TemporaryDirectory()
+            let ran = place.path("ran")
+            for name in ["tokenagent-runner", "tokenagent", "tokenctl", "sh", "curl"] {
+                try place.write("#!/bin/sh\necho \(name) >>'\(ran)'\nexit 1\n", to: name, mode: 0o700)
+            }
+            let variables = ["PATH": ".:" + (scene.agent.environment["PATH"] ?? ""), "LD_LIBRARY_PATH": "."]
+            let agent = try Program(
+                [BuiltPrograms.agent, "--foreground"],
+                environment: scene.agent.environment.merging(variables) { $1 },
+                directory: place.path
+            )
+            let answers = try await Polling.until {
+                try #require(agent.exitStatus == nil, "\(agent.standardError)")
+                return (try? await scene.agent.socket.request("GET", "/v1", within: .seconds(5)))?.status
+                    == 200
+            }
+            #expect(answers)
+            try await scene.logIn()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            #expect(!File.exists(ran), "\(File.text(ran) ?? "")")
             agent.signal(.terminate)
             #expect(try await agent.finish().status == 0)
         }

@@ -35,14 +35,27 @@ extension EndToEnd {
             }
         }
 
+        /// The processes whose environment names `home`: the agent, its runner, clients, and what they run.
+        private static func processes(of home: String) -> [Int32] {
+            File.names(in: "/proc").compactMap { Int32($0) }.filter {
+                File.text("/proc/\($0)/environ")?.contains(home) == true
+            }
+        }
+
         @Test func `the agent listens to no network, except while a browser logs in`() async throws {
-            let scene = try await Scene.loggedIn()
+            let scene = try await Scene.loggedIn(more: "[hooks]\nevent = [\"true\"]")
             let pid = try #require(scene.agent.agent?.pid)
-            let before = Watch { Self.listeners(pid) }
+            let home = scene.agent.home.path
+            #expect(Self.processes(of: home).contains(pid))
+            let before = Watch { Self.processes(of: home).flatMap(Self.listeners) }
             _ = try await scene.wholeRun()
-            #expect(await before.stop().findings.isEmpty)
+            _ = try await scene.agent.tokenctl("vault", "rekey")
+            scene.agent.agent?.signal(.hangUp)
+            let outside = await before.stop()
+            #expect(outside.findings.isEmpty, "\(outside.findings)")
+            #expect(outside.looks > 10)
             let login = try scene.agent.startTokenctl(["login", "work", "--flow", "browser", "--no-browser"])
-            let during = Watch { Self.listeners(pid) }
+            let during = Watch { Self.processes(of: home).flatMap(Self.listeners) }
             _ = try await login.outputLine(containing: "/authorize?")
             let addresses = Self.listeners(pid)
             login.signal(.interrupt)
@@ -53,7 +66,10 @@ extension EndToEnd {
             // No other either; on a busy machine the watch may not have come to look at all.
             #expect(seen.findings.isSubset(of: addresses))
             #expect(try await Polling.until { Self.listeners(pid).isEmpty })
-            Attachment.record("0 outside a login, \(addresses.count) within", named: "figure")
+            Attachment.record(
+                "0 in \(outside.looks) looks outside a login, \(addresses.count) within",
+                named: "figure"
+            )
         }
 
         @Test func `the agent has no abstract socket`() async throws {

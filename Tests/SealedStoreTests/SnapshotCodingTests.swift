@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
@@ -136,8 +137,9 @@ struct SnapshotCodingTests {
     @Test func `no nonce is used twice, also across restarts and in a copy`() throws {
         var nonces: Set<[UInt8]> = []
         let copy = StoreFixture()
-        for round in 0..<20 {
-            for fixture in round < 10 ? [fixture] : [fixture, copy] {
+        let rounds = TestEnvironment.isFull ? 1_000 : 20
+        for round in 0..<rounds {
+            for fixture in round < rounds / 2 ? [fixture] : [fixture, copy] {
                 let (open, _) = try fixture.unlocked()
                 for number in 0..<10 {
                     try open.commitDurably("RT-\(number)")
@@ -149,9 +151,28 @@ struct SnapshotCodingTests {
                 }
                 open.store.close()
             }
-            if round == 9 { Disk.copy(fixture.statePath, to: copy.statePath) }
+            if round == rounds / 2 - 1 { Disk.copy(fixture.statePath, to: copy.statePath) }
         }
-        #expect(nonces.count == 300)
+        #expect(nonces.count == 15 * rounds)
+        Attachment.record(
+            "\(nonces.count) records in \(rounds) restarts and a copy, 0 repeats",
+            named: "figure"
+        )
+    }
+
+    @Test func `no nonce is used twice in many seals under one key`() {
+        let (text, key) = ([UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: AEAD.keyCount))
+        let seals = TestEnvironment.isFull ? 1_000_000 : 20_000
+        var nonces: Set<[UInt8]> = []
+        nonces.reserveCapacity(seals)
+        for _ in 0..<seals {
+            let sealed = text.withUnsafeBytes { text in
+                key.withUnsafeBytes { AEAD.seal(text, associated: [], key: $0) }
+            }
+            nonces.insert(Array(sealed.prefix(AEAD.nonceCount)))
+        }
+        #expect(nonces.count == seals)
+        Attachment.record("\(seals) seals, \(seals - nonces.count) repeats", named: "figure")
     }
 
     @Test func `generations only grow, across restarts and logins`() throws {

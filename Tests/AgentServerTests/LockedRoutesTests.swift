@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+/// What each route of a locked agent says.
+@Suite(.timeLimit(.minutes(1)))
+struct LockedRoutesTests {
+    /// Refused, whatever is asked.
+    private static let refused = [
+        ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("GET", "/v1/sessions/work/token"),
+        ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/report"),
+        ("POST", "/v1/sessions/work/login"), ("POST", "/v1/sessions/work/login/1"),
+        ("POST", "/v1/sessions/work/logout"), ("GET", "/v1/audit"), ("POST", "/v1/vault/init"),
+        ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"), ("POST", "/v1/vault/passwd"),
+        ("POST", "/v1/vault/rekey"),
+    ]
+    /// Answered without a word of a session.
+    private static let answered = ["/v1", "/v1/metrics", "/v1/doctor", "/v1/vault"]
+
+    @Test func `a locked agent refuses every route but those that say how it stands`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(account: "alice@example.org")
+        let peer = try agent.peer()
+        // Unlocked, a route that is not refused speaks of the session.
+        #expect(try await peer.exchange("GET", "/v1/metrics").body.contains("work"))
+        #expect(try await peer.exchange("POST", "/v1/lock").status == 200)
+        for (method, target) in Self.refused {
+            let answer = try await peer.exchange(method, target, body: method == "POST" ? "{}" : nil)
+            #expect(answer.status == 423, "\(method) \(target)")
+            #expect(Self.isSilent(answer, of: target), "\(answer.body)")
+        }
+        for target in Self.answered {
+            let answer = try await peer.exchange("GET", target)
+            #expect(answer.status == 200, "\(target)")
+            #expect(Self.isSilent(answer, of: target), "\(answer.body)")
+        }
+        let events = try agent.peer()
+        try events.send(SocketPeer.request("GET", "/v1/events"))
+        _ = try await events.streamHead()
+        #expect(try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"no"}"#).status == 403)
+        let right = #"{"passphrase":"open sesame"}"#
+        #expect(try await peer.exchange("POST", "/v1/unlock", body: right).status == 200)
+        #expect(try await events.chunk().contains("\"unlocked\""))
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        Attachment.record("\(Self.refused.count) routes refused", named: "figure")
+        await agent.stop()
+    }
+
+    /// Nothing of the session but what the question itself named.
+    private static func isSilent(_ answer: SocketPeer.Answer, of target: String) -> Bool {
+        let hidden =
+            ["token-1", "alice@example.org", "id.example"] + (target.contains("work") ? [] : ["work"])
+        return !hidden.contains { answer.body.contains($0) }
+    }
+}
