@@ -9,7 +9,7 @@ import TokenCore
 @testable import OAuthClient
 
 /// Attacks on the redirect listener; after each the login still completes.
-@Suite(.serialized)
+@Suite(.serialized, .timeLimit(.minutes(1)))
 struct LoopbackListenerTests {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
