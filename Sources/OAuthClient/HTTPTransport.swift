@@ -147,9 +147,13 @@ final class HTTPTransport: HTTPExchanging {
         }
         var reply = HTTPReply(status: Int(incoming.status.code))
         reply.headers = incoming.headers.map { HTTPReply.Header(name: $0.name.lowercased(), value: $0.value) }
+        let announced = incoming.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
+        // Nothing is read of an answer that says itself that it is too large.
+        guard announced <= HTTPLimits.body else { throw TransportFailure.tooLarge }
+        reply.body.reserveCapacity(max(announced, 0))
         for try await chunk in incoming.body {
             guard reply.body.count + chunk.readableBytes <= HTTPLimits.body else {
-                throw TransportFailure.oversized("the answer is larger than 1 MiB")
+                throw TransportFailure.tooLarge
             }
             reply.body.append(contentsOf: chunk.readableBytesView)
         }
@@ -177,6 +181,8 @@ final class HTTPTransport: HTTPExchanging {
 }
 
 extension TransportFailure {
+    fileprivate static let tooLarge = TransportFailure.oversized("the answer is larger than 1 MiB")
+
     /// Sorts an error of the HTTP library; unknown ones are ambiguous as soon as the body may be out.
     fileprivate init(explaining error: any Error, wasSent: Bool) {
         if let failure = error as? TransportFailure {
