@@ -92,17 +92,35 @@ extension EndToEnd {
 
         @Test func `an endless answer is cut off and the session stays`() async throws {
             let scene = try await Scene.loggedIn(more: "[agent]\nget_timeout = \"3s\"")
+            // What any refresh needs is there then.
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
             let token = try await scene.token()
             let huge = IssuerReply(
                 status: 200,
                 headers: [("Content-Type", "application/json")],
                 body: Array(repeating: UInt8(ascii: " "), count: 2 << 20)
             )
+            let pid = try #require(scene.agent.agent?.pid)
+            let before = try memory(of: pid)
+            // The most it had is counted from here on (proc(5)).
+            _ = Program.succeeds("echo 5 >/proc/\(pid)/clear_refs")
             scene.issuer.queue(huge, times: 10)
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 5)
             #expect(try await scene.token() == token)
+            let most = try memory(of: pid, "VmHWM:")
+            if TestUser.isRoot { #expect(most - before <= Self.growth) }
+            Attachment.record("\(most - before) KiB more at the most", named: "figure")
             scene.issuer.clearQueue()
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+        }
+
+        /// Of the agent, in KiB, over answers of 2 MiB of which it reads half.
+        private static let growth = 4_096
+
+        private func memory(of process: Int32, _ name: String = "VmRSS:") throws -> Int {
+            let status = try #require(File.text("/proc/\(process)/status"))
+            let line = status.split(separator: "\n").first { $0.hasPrefix(name) }
+            return try #require(line?.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first)
         }
 
         @Test func `a proxy of the environment is not used`() async throws {

@@ -99,11 +99,18 @@ struct HTTPTransportTests {
         #expect(result == .failure(.oversized("the answer's header is too large")))
     }
 
-    @Test func `nothing is unpacked`() async throws {
+    @Test(arguments: ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
+    func `nothing is unpacked`(coding: String) async throws {
         let reply = try await Wire.post([
-            .send("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nabcd")
+            .send("HTTP/1.1 200 OK\r\ncontent-encoding: \(coding)\r\ncontent-length: 4\r\n\r\nabcd")
         ]).get()
         #expect(reply.body == Array("abcd".utf8))
+    }
+
+    @Test func `no packed answer is asked for`() async throws {
+        let server = try await TinyServer.start { _ in [.send(Wire.ok)] }
+        _ = try await Wire.post(server).get()
+        #expect(server.requests.first?.lowercased().contains("\r\naccept-encoding: identity\r\n") == true)
     }
 
     @Test func `a server that never answers is ambiguous after the time limit`() async throws {

@@ -37,6 +37,27 @@ final class LocalPort: Sendable {
         self.port = UInt16(bigEndian: name.sin_port)
     }
 
+    /// Listens on `[::1]`.
+    init(onIPv6 port: UInt16) throws {
+        let descriptor = socket(AF_INET6, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        self.descriptor = descriptor
+        var name = sockaddr_in6()
+        name.sin6_family = sa_family_t(AF_INET6)
+        name.sin6_port = port.bigEndian
+        inet_pton(AF_INET6, "::1", &name.sin6_addr)
+        let code = withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+            }
+        }
+        guard code == 0, listen(descriptor, 16) == 0 else {
+            let failure = SystemFailure("listen on [::1]:\(port)")
+            close(descriptor)
+            throw failure
+        }
+        self.port = port
+    }
+
     deinit {
         close(descriptor)
     }
