@@ -6,6 +6,8 @@ import TokenCore
 package struct LoadedSessions: Sendable {
     package var sessions: [StoredSession] = []
     package var problems: [StoreProblem] = []
+    /// How the store fits its counter.
+    package var counter = CounterVerdict.noCounter
 }
 
 /// A session as it was stored, its secrets in the vault.

@@ -7,13 +7,19 @@
 /// is younger than the latest write. Records that were removed are remembered up to a limit.
 ///
 /// ```
-/// "TKAMAN\0" | u8 version 1 | u16 suite 1 | vault_id[16] | u32 epoch | nonce | sealed | tag
-/// sealed: u64 vault generation | u32 count | u32 how many of them are removed, oldest first, at the end
+/// "TKAMAN\0" | u8 version 1 or 2 | u16 suite 1 | vault_id[16] | u32 epoch | nonce | sealed | tag
+/// sealed: version 2 only: u64 value of the counter that tells an old copy of the whole store
+///         u64 vault generation | u32 count | u32 how many of them are removed, oldest first, at the end
 ///         count × (record_id[16] | u64 generation)
 /// ```
+///
+/// Version 2 is written exactly when the store has such a counter, so that a version of this program that does not
+/// know counters can not drop the value unnoticed.
 struct Manifest: Equatable, Sendable {
     static let fileName = "manifest"
     private static let magic = Array("TKAMAN\0".utf8)
+    private static let plainVersion = VaultFile.version
+    private static let countedVersion: UInt8 = 2
     private static let headerCount = magic.count + 1 + 2 + RandomID.byteCount + 4
     /// How many removed records are remembered.
     private static let maximumRemoved = 1024
@@ -22,6 +28,10 @@ struct Manifest: Equatable, Sendable {
     /// Records that are gone, oldest first.
     private var removed: [RandomID] = []
     var vaultGeneration: UInt64 = 0
+    /// The value of the counter this manifest belongs to; `nil`: the store has no counter.
+    var counter: UInt64?
+
+    private var version: UInt8 { counter == nil ? Manifest.plainVersion : Manifest.countedVersion }
 
     /// The generation below which a copy of `record` is an old one.
     subscript(record: RandomID) -> UInt64 { generations[record] ?? 0 }
@@ -48,7 +58,8 @@ struct Manifest: Equatable, Sendable {
     /// The bytes of the file.
     func sealed(under ring: KeyRing) -> [UInt8] {
         var plaintext: [UInt8] = []
-        plaintext.reserveCapacity(16 + generations.count * 24)
+        plaintext.reserveCapacity(24 + generations.count * 24)
+        if let counter { plaintext.append(integer: counter) }
         plaintext.append(integer: vaultGeneration)
         plaintext.append(integer: UInt32(generations.count))
         plaintext.append(integer: UInt32(removed.count))
@@ -57,7 +68,7 @@ struct Manifest: Equatable, Sendable {
             plaintext.append(record)
             plaintext.append(integer: self[record])
         }
-        let header = Manifest.header(vault: ring.vault, epoch: ring.current.epoch)
+        let header = Manifest.header(version, vault: ring.vault, epoch: ring.current.epoch)
         return unsafe plaintext.withUnsafeBytes { plaintext in
             unsafe ring.current.withKey(for: .manifest) { key in
                 unsafe header + AEAD.seal(plaintext, associated: header, key: key)
@@ -65,9 +76,9 @@ struct Manifest: Equatable, Sendable {
         }
     }
 
-    private static func header(vault: RandomID, epoch: UInt32) -> [UInt8] {
+    private static func header(_ version: UInt8, vault: RandomID, epoch: UInt32) -> [UInt8] {
         var bytes = magic
-        bytes.append(VaultFile.version)
+        bytes.append(version)
         bytes.append(integer: VaultFile.suite)
         bytes.append(vault)
         bytes.append(integer: epoch)
@@ -78,11 +89,11 @@ struct Manifest: Equatable, Sendable {
     init(_ bytes: [UInt8], under ring: KeyRing) throws(RecordFault) {
         guard bytes.count >= Manifest.headerCount + AEAD.overhead else { throw .truncated }
         let header = Array(bytes[..<Manifest.headerCount])
-        let key = [ring.current] + ring.older.values
-        guard let key = key.first(where: { Manifest.header(vault: ring.vault, epoch: $0.epoch) == header })
-        else {
-            throw .otherVault
-        }
+        let version = header[Manifest.magic.count]
+        let versions = Manifest.plainVersion...Manifest.countedVersion
+        let keys = [ring.current] + ring.older.values
+        let fitting = keys.first { Manifest.header(version, vault: ring.vault, epoch: $0.epoch) == header }
+        guard versions.contains(version), let key = fitting else { throw .otherVault }
         let count = bytes.count - Manifest.headerCount - AEAD.overhead
         var isGenuine = false
         let plaintext = unsafe [UInt8](unsafeUninitializedCapacity: count) { output, filled in
@@ -97,7 +108,8 @@ struct Manifest: Equatable, Sendable {
         }
         guard isGenuine else { throw .forged }
         do {
-            try unsafe plaintext.withUnsafeBytes { try unsafe read(ByteReader($0)) }
+            let isCounted = version == Manifest.countedVersion
+            try unsafe plaintext.withUnsafeBytes { try unsafe read(ByteReader($0), isCounted: isCounted) }
         } catch {
             throw .truncated
         }
@@ -105,9 +117,10 @@ struct Manifest: Equatable, Sendable {
 
     init() {}
 
-    /// Adds what an opened manifest says.
-    mutating func read(_ reader: ByteReader) throws(FormatFault) {
+    /// Adds what an opened manifest says; with a counter's value if it `isCounted`.
+    mutating func read(_ reader: ByteReader, isCounted: Bool = false) throws(FormatFault) {
         var reader = reader
+        if isCounted { counter = try reader.integer() }
         vaultGeneration = try reader.integer()
         let count = try reader.integer(UInt32.self)
         let removedCount = try reader.integer(UInt32.self)

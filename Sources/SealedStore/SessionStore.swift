@@ -5,8 +5,8 @@ import TokenCore
 
 /// The sealed store: the vault that guards it and the sessions in it.
 ///
-/// Safe to use from any thread. Every call but ``state``, ``slots``, ``vaultID``, ``epoch`` and
-/// ``pendingSessions`` may block on the disk, and those that try a passphrase take about half a second.
+/// Safe to use from any thread. Every call but ``state``, ``slots``, ``vaultID``, ``epoch``,
+/// ``counterValue`` and ``pendingSessions`` may block on the disk, and those that try a passphrase take about half a second.
 package final class SessionStore: SessionStoring {
     /// What changes with every call; its lock is held while the disk works.
     struct Work {
@@ -16,6 +16,8 @@ package final class SessionStore: SessionStoring {
         var parked: [RandomID: RecordEntry.PendingCommit] = [:]
         /// Rounds of ``SessionStore/maintain()`` that left something unwritten.
         var failedRounds = 0
+        /// How the manifest stands to the counter that tells an old copy of the store; `nil`: there is none.
+        var counter: CounterStanding?
         var isClosed = false
     }
 
@@ -26,6 +28,7 @@ package final class SessionStore: SessionStoring {
         var vaultID: RandomID?
         var epoch: UInt32 = 0
         var pending: [SessionName] = []
+        var counter: UInt64?
     }
 
     let directory: StoreDirectory
@@ -86,6 +89,9 @@ package final class SessionStore: SessionStoring {
     /// Sessions whose latest tokens are not on the disk yet.
     package var pendingSessions: [SessionName] { summary.withLock(\.pending) }
 
+    /// What the counter that tells an old copy of the store said last; `nil`: there is none.
+    package var counterValue: UInt64? { summary.withLock(\.counter) }
+
     package func reserve(
         _ session: SessionName,
         _ attempt: AttemptNumber,
@@ -116,7 +122,8 @@ package final class SessionStore: SessionStoring {
             guard work.ledger != nil else { throw SessionStore.unavailable(work) }
             defer { publish(work) }
             try work.ledger?.forget(session)
-            noteGenerations(&work)
+            work.counter?.hasten()
+            noteGenerations(&work, announcing: true)
         }
     }
 
@@ -124,7 +131,7 @@ package final class SessionStore: SessionStoring {
     package func close() {
         work.withLock { work in
             guard !work.isClosed else { return }
-            noteGenerations(&work)
+            noteLastGenerations(&work)
             work.ledger = nil
             work.isClosed = true
             publish(work)
@@ -136,21 +143,6 @@ package final class SessionStore: SessionStoring {
         ClockReading(boot: boot, now: timekeeper.now, wallTime: timekeeper.wallTime)
     }
 
-    /// Writes the manifest when it lags behind; a failure only leaves it lagging.
-    @discardableResult
-    func noteGenerations(_ work: inout Work) -> Bool {
-        guard var ledger = work.ledger, ledger.unnoted > 0 else { return true }
-        ledger.manifest.vaultGeneration = work.keeper?.file.generation ?? 0
-        do throws(FileFault) {
-            try directory.root.replace(Manifest.fileName, with: ledger.manifest.sealed(under: ledger.ring))
-        } catch {
-            return false
-        }
-        ledger.unnoted = 0
-        work.ledger = ledger
-        return true
-    }
-
     /// Updates what is answered without the lock.
     func publish(_ work: Work) {
         var next = Summary()
@@ -159,6 +151,7 @@ package final class SessionStore: SessionStoring {
         next.vaultID = work.keeper?.file.id
         next.epoch = work.keeper?.file.epoch ?? 0
         next.pending = work.ledger?.pendingSessions ?? []
+        next.counter = work.counter?.counter
         summary.withLock { $0 = next }
     }
 

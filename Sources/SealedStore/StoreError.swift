@@ -38,6 +38,18 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// What a command or credential delivered opens nothing here.
     case wrongExternalSecret(source: String)
 
+    // The counter that tells an old copy of the whole store
+    /// The manifest is of an earlier value than the counter's.
+    case olderCopy(stored: UInt64, counter: UInt64)
+    /// The counter is behind the store.
+    case otherCounter(stored: UInt64, counter: UInt64)
+    /// The store has a counter, and the configuration names none.
+    case counterNotConfigured(stored: UInt64)
+    /// The store has no value of a counter that has moved before.
+    case unknownAge(path: String, counter: UInt64)
+    /// The counter did not say anything of use.
+    case counterUnusable(reason: String)
+
     // Slots
     case noSuchSlot(Int)
     case lastSlot
@@ -70,6 +82,15 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .keyFileUnusable(let path, let reason): "the key file \(path) can not be used: \(reason)"
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
         case .wrongExternalSecret(let source): "what \(source) delivered does not open this vault"
+        case .olderCopy(let stored, let counter):
+            "the store is an older copy: it says \(stored), the counter \(counter)"
+        case .otherCounter(let stored, let counter):
+            "the counter is another one or was reset: the store says \(stored), the counter \(counter)"
+        case .counterNotConfigured(let stored):
+            "the store has a counter, at \(stored), and vault.rollback_counter is not set"
+        case .unknownAge(let path, let counter):
+            "\(path) has no value of the counter, which says \(counter): the store may be an older copy"
+        case .counterUnusable(let reason): "the counter that tells old copies of the store: \(reason)"
         case .noSuchSlot(let index): "the vault has no slot \(index)"
         case .lastSlot: "this is the last slot that opens the vault"
         case .tooManySlots: "the vault has no free slot"
@@ -101,6 +122,15 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .keyFileUnusable: "make it a file of your own with mode 0600 and at least 32 random bytes"
         case .wrongKeyFile: "put the original key file back, or unlock with another slot: `tokenctl unlock`"
         case .wrongExternalSecret: "correct the credential or command, or run `tokenctl unlock`"
+        case .olderCopy(_, let counter):
+            "put the latest store back; if this is it, set vault.rollback_counter_accept = \(counter) and start again"
+        case .otherCounter(_, let counter):
+            "name the right counter; if this is it, set vault.rollback_counter_accept = \(counter) and start again"
+        case .counterNotConfigured(let stored):
+            "set it; to go on without a counter, set vault.rollback_counter_accept = \(stored) and start again"
+        case .unknownAge(_, let counter):
+            "if it is the latest store, set vault.rollback_counter_accept = \(counter) and start again"
+        case .counterUnusable: "correct the program of vault.rollback_counter, then run `tokenctl unlock`"
         case .noSuchSlot: "list them with `tokenctl vault slots`"
         case .lastSlot: "add another slot first"
         case .tooManySlots: "remove a slot first"

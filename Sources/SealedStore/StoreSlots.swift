@@ -55,7 +55,8 @@ extension SessionStore {
             work.keeper = keeper
             work.ledger?.ring = next
             work.ledger?.unnoted += 1
-            noteGenerations(&work)
+            work.counter?.hasten()
+            noteGenerations(&work, announcing: true)
         }
     }
 }

@@ -26,7 +26,8 @@ extension SessionStore {
                 manifest: Manifest()
             )
             work.ledger?.unnoted = 1
-            noteGenerations(&work)
+            work.counter?.hasten()
+            noteGenerations(&work, announcing: true)
             publish(work)
         }
     }
@@ -35,34 +36,43 @@ extension SessionStore {
     ///
     /// - Throws: ``StoreError/notInitialized``, ``StoreError/wrongPassphrase``, ``StoreError/keyFileMissing(path:)``,
     ///   ``StoreError/wrongKeyFile(path:)``, ``StoreError/wrongExternalSecret(source:)``,
-    ///   ``StoreError/damagedVault(path:reason:)``.
-    package func unlock(with secret: UnlockSecret) throws(StoreError) -> LoadedSessions {
+    ///   ``StoreError/damagedVault(path:reason:)``, and what ``CounterVerdict`` refuses; a refused store stays as it is.
+    package func unlock(
+        with secret: UnlockSecret,
+        counter: CounterEvidence = .none
+    ) throws(StoreError) -> LoadedSessions {
         try work.withLock { work throws(StoreError) in
             guard let keeper = try SessionStore.lockedKeeper(work) else { return LoadedSessions() }
             guard let ring = try keeper.open(with: secret) else {
                 throw SessionStore.refusal(of: secret, by: keeper)
             }
-            return try load(&work, keeper, ring)
+            return try load(&work, keeper, ring, counter)
         }
     }
 
     /// Opens the vault without a person: key files first, then what external providers delivered.
     ///
     /// `external` holds the providers' answers by slot: the store runs no commands itself.
-    /// - Throws: ``StoreError/secretNeeded``, or what is wrong with the only key file.
-    package func unlockAutomatically(external: [Int: GuardedBytes] = [:]) throws(StoreError) -> LoadedSessions
-    {
+    /// - Throws: ``StoreError/secretNeeded``, what is wrong with the only key file, or what ``CounterVerdict`` refuses.
+    package func unlockAutomatically(
+        external: [Int: GuardedBytes] = [:],
+        counter: CounterEvidence = .none
+    ) throws(StoreError) -> LoadedSessions {
         try work.withLock { work throws(StoreError) in
             guard let keeper = try SessionStore.lockedKeeper(work) else { return LoadedSessions() }
             var failure = StoreError.secretNeeded
             for slot in keeper.descriptions {
                 guard let secret = SessionStore.automatic(slot, external) else { continue }
+                let ring: KeyRing?
                 do throws(StoreError) {
-                    if let ring = try keeper.open(with: secret) { return try load(&work, keeper, ring) }
-                    failure = SessionStore.refusal(of: secret, by: keeper)
+                    ring = try keeper.open(with: secret)
                 } catch {
                     failure = error
+                    continue
                 }
+                // Another slot leads to the same records.
+                if let ring { return try load(&work, keeper, ring, counter) }
+                failure = SessionStore.refusal(of: secret, by: keeper)
             }
             throw failure
         }
@@ -103,7 +113,7 @@ extension SessionStore {
             guard var ledger = work.ledger else { return }
             _ = ledger.writeAllPending()
             work.ledger = ledger
-            noteGenerations(&work)
+            noteLastGenerations(&work)
             work.parked = ledger.pendingCommits
             work.ledger = nil
             vault.lock()
@@ -122,11 +132,14 @@ extension SessionStore {
     private func load(
         _ work: inout Work,
         _ keeper: VaultKeeper,
-        _ ring: KeyRing
+        _ ring: KeyRing,
+        _ evidence: CounterEvidence
     ) throws(StoreError) -> LoadedSessions {
-        try openVault()
         var problems: [StoreProblem] = []
         let manifest = readManifest(ring, keeper, &problems)
+        let path = directory.root.path(of: Manifest.fileName)
+        let verdict = try CounterVerdict(stored: manifest.counter, evidence, path: path)
+        try openVault()
         let reader = RecordReader(ring: ring, vault: vault, clock: clock)
         var recovery = RecordRecovery(files: files, reader: reader, parked: work.parked, manifest: manifest)
         do throws(FileFault) {
@@ -144,11 +157,13 @@ extension SessionStore {
         )
         problems += recovery.loaded.problems + ledger.writeAllPending()
         if ledger.manifest != manifest || !problems.isEmpty { ledger.unnoted += 1 }
+        if manifest.counter != nil, verdict.counter == nil { ledger.unnoted += 1 }
         work.parked = [:]
         work.ledger = ledger
+        work.counter = CounterStanding(verdict, stored: manifest.counter)
         noteGenerations(&work)
         publish(work)
-        return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems)
+        return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems, counter: verdict)
     }
 
     /// The manifest, or an empty one and a problem when it can not be used.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
+
 @testable import SealedStore
 
 /// What a disk may hold after the power went, given the changes that were asked for.
@@ -153,5 +155,18 @@ struct PowerCut {
             }
         }
         return listing
+    }
+}
+
+extension StoreFixture {
+    /// A store in the state a power cut left `original` in.
+    convenience init(_ image: PowerCut.Image, of original: StoreFixture) {
+        self.init()
+        mkdir(statePath, 0o700)
+        mkdir(sessionsPath, 0o700)
+        for (path, files) in image {
+            let target = path == original.statePath ? statePath : sessionsPath
+            for (name, bytes) in files { Disk.write(bytes, to: "\(target)/\(name)") }
+        }
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
 import Testing
 import TokenCore
 
@@ -56,13 +55,7 @@ struct PowerCutTests {
     }
 
     private func recover(_ image: PowerCut.Image, of original: StoreFixture) throws -> Found {
-        let fixture = StoreFixture()
-        mkdir(fixture.statePath, 0o700)
-        mkdir(fixture.sessionsPath, 0o700)
-        for (path, files) in image {
-            let target = path == original.statePath ? fixture.statePath : fixture.sessionsPath
-            for (name, bytes) in files { Disk.write(bytes, to: "\(target)/\(name)") }
-        }
+        let fixture = StoreFixture(image, of: original)
         let (open, loaded) = try fixture.unlocked()
         defer { open.store.close() }
         let tokens = try loaded.sessions.map { try open.refreshToken(of: $0.snapshot) }

@@ -122,7 +122,9 @@ struct Vector {
         let masterKey = try Vector.masterKey()
         do throws(RecordFault) {
             let ring = KeyRing(vault: Vector.vault, current: masterKey)
-            return try Manifest(bytes, under: ring)[Vector.record] == 7 ? "ok" : "wrong generation"
+            let manifest = try Manifest(bytes, under: ring)
+            guard manifest[Vector.record] == 7 else { return "wrong generation" }
+            return "ok" + (manifest.counter.map { ", counter \($0)" } ?? "")
         } catch {
             return Vector.name(of: error)
         }

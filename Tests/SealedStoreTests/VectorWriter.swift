@@ -187,10 +187,24 @@ enum VectorWriter {
         let good = manifest.sealed(under: ring)
         var forged = good
         forged[60] ^= 1
+        manifest.counter = 41
+        let counted = manifest.sealed(under: ring)
+        var uncounted = counted
+        uncounted[7] = 1
+        var future = good
+        future[7] = 3
         return [
             "ok": vector("manifest", "ok", good, "one record at generation 7"),
             "mac": vector("manifest", "record-mac", forged, "another ciphertext"),
             "truncated": vector("manifest", "truncated", Array(good.prefix(40)), "cut short"),
+            "counted": vector(
+                "manifest",
+                "ok, counter 41",
+                counted,
+                "version 2, with the value of a counter"
+            ),
+            "uncounted": vector("manifest", "record-mac", uncounted, "version 2 that claims to be version 1"),
+            "version-3": vector("manifest", "other-vault", future, "a newer version"),
         ]
     }
 }

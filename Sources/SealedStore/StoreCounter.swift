@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What to ask the counter; the store runs no programs itself.
+package enum CounterOrder: String, Sendable {
+    case read
+    case increment
+}
+
+/// Writing the manifest, and moving the counter that tells an old copy of the whole store.
+extension SessionStore {
+    /// Gives a store that was made by this process its counter, whatever that says.
+    ///
+    /// - Throws: ``StoreError/counterUnusable(reason:)``; the store is locked then.
+    package func adopt(_ reading: CounterReading) throws(StoreError) {
+        let failure = work.withLock { work -> StoreError? in
+            switch reading {
+            case .notConfigured: break
+            case .unusable(let reason): return .counterUnusable(reason: reason)
+            case .value(let counter):
+                work.counter = CounterStanding(counter: counter, stored: nil)
+                noteGenerations(&work, announcing: true)
+                publish(work)
+            }
+            return nil
+        }
+        guard let failure else { return }
+        lock()
+        throw failure
+    }
+
+    /// When a step wants to be taken, counted from now; `nil`: not before something changes.
+    package var counterDelay: Duration? {
+        work.withLock { $0.counter?.delay(at: clock.now, isOpen: $0.ledger != nil) }
+    }
+
+    /// Announces a step in the manifest.
+    ///
+    /// - Parameter early: without waiting for the interval of refreshes.
+    /// - Returns: what to ask the counter next, for ``finishCounterStep(_:_:)``; `nil`: nothing, for now.
+    package func beginCounterStep(early: Bool = false) -> CounterOrder? {
+        work.withLock { work in
+            guard let counter = work.counter else { return nil }
+            if work.ledger != nil, !counter.isAnnounced {
+                let isLate = counter.delay(at: clock.now, isOpen: true).map { $0 <= .zero } ?? false
+                let hasNews = counter.isChanged || (work.ledger?.unnoted ?? 0) > 0
+                guard counter.needsManifest || isLate || early && hasNews else { return nil }
+                guard noteGenerations(&work, announcing: true) else {
+                    work.counter?.writeFailed(at: clock.now)
+                    return nil
+                }
+            }
+            guard let counter = work.counter, counter.isAnnounced else { return nil }
+            return counter.isUncertain ? .read : .increment
+        }
+    }
+
+    /// Takes the counter's answer to `order`.
+    ///
+    /// - Returns: what is wrong, as a sentence for a person; the step is tried again later.
+    package func finishCounterStep(_ order: CounterOrder, _ reading: CounterReading) -> String? {
+        work.withLock { work in
+            defer { publish(work) }
+            switch reading {
+            case .value(let value):
+                return work.counter?.heard(value, moving: order == .increment, at: clock.now) ?? nil
+            case .unusable(let reason):
+                work.counter?.failed(at: clock.now)
+                return reason
+            case .notConfigured: return nil
+            }
+        }
+    }
+
+    // MARK: The manifest
+
+    /// Writes the manifest when it lags behind, or when it is to announce a step; a failure only leaves it lagging.
+    @discardableResult
+    func noteGenerations(_ work: inout Work, announcing: Bool = false) -> Bool {
+        guard var ledger = work.ledger else { return true }
+        let value = work.counter?.value(announcing: announcing)
+        let isDue = announcing && value != work.counter?.stored
+        guard ledger.unnoted > 0 || isDue else { return true }
+        ledger.manifest.vaultGeneration = work.keeper?.file.generation ?? 0
+        ledger.manifest.counter = value
+        do throws(FileFault) {
+            try directory.root.replace(Manifest.fileName, with: ledger.manifest.sealed(under: ledger.ring))
+        } catch {
+            return false
+        }
+        ledger.unnoted = 0
+        work.ledger = ledger
+        if let value { work.counter?.wrote(value) }
+        return true
+    }
+
+    /// Writes the manifest for the last time before the keys go; the step it announces is finished later.
+    func noteLastGenerations(_ work: inout Work) {
+        let hasNews = (work.ledger?.unnoted ?? 0) > 0 || work.counter?.isChanged == true
+        noteGenerations(&work, announcing: hasNews)
+    }
+}
