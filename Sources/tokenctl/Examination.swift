@@ -70,15 +70,14 @@ struct Examination {
         do {
             var agent = try AgentConnection(socket: path)
             let about = try agent.object(AgentRequest(.get), timeout: .seconds(5))
-            return [reached(about), version(about), lock(about)] + ownChecks(&agent, about)
+            return [reached(about), version(about), lock(about)] + ownChecks(&agent)
         } catch {
             return [unreached(error)]
         }
     }
 
-    /// What the agent finds out itself; a locked one does not answer that.
-    private func ownChecks(_ agent: inout AgentConnection, _ about: JSONObject) -> [Finding] {
-        guard about["locked"]?.bool == false else { return [] }
+    /// What the agent finds out itself; a locked one says why it could not be unlocked.
+    private func ownChecks(_ agent: inout AgentConnection) -> [Finding] {
         do {
             let report = try agent.object(AgentRequest(.get, "doctor"), timeout: .seconds(60))
             return report["checks"]?.array?.compactMap(\.object).compactMap(Finding.init) ?? []

@@ -217,11 +217,13 @@ import Testing
         }
     }
 
-    @Test func `doctor does not ask a locked agent for more`() async throws {
+    @Test func `doctor asks a locked agent why it is locked`() async throws {
         let about = #"{"version":"\#(AgentRelease.version)","api":1,"pid":7,"uptime":61,"locked":true}"#
-        let tokenctl = try TokenctlRun(.read, .answer(about), .hang)
+        let checks = #"{"checks":[{"name":"vault","ok":"warning","detail":"locked; no key","remedy":"y"}]}"#
+        let tokenctl = try TokenctlRun(.read, .answer(about), .read, .answer(checks))
         let result = try await tokenctl("doctor")
         #expect(result.status == 0)
+        #expect(result.standardOutput.contains("warning  vault: locked; no key; y\n"))
         #expect(result.standardOutput.contains("warning  lock: the agent is locked; run: tokenctl unlock\n"))
     }
 
