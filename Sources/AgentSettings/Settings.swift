@@ -68,9 +68,20 @@ package struct VaultSettings: Equatable, Sendable {
     package var keyFile: String?
     /// Refuse to start when key memory can not be locked, instead of warning.
     package var requiresLockedMemory: Bool
+    /// The program that reads and moves the counter which tells an old copy of the store, as argv; empty: none.
+    package var rollbackCounter: [String]
+    /// The value with which a store that is refused for its counter is taken all the same.
+    package var acceptedCounter: UInt64?
 
-    package init(keyFile: String? = nil, requiresLockedMemory: Bool = false) {
+    package init(
+        keyFile: String? = nil,
+        requiresLockedMemory: Bool = false,
+        rollbackCounter: [String] = [],
+        acceptedCounter: UInt64? = nil
+    ) {
         self.keyFile = keyFile
         self.requiresLockedMemory = requiresLockedMemory
+        self.rollbackCounter = rollbackCounter
+        self.acceptedCounter = acceptedCounter
     }
 }

@@ -90,11 +90,12 @@ struct CounterStanding: Equatable {
         triedAt = now
     }
 
-    /// How long until something is to be done; `nil`: not before something changes.
+    /// How long it is until something is to be done.
     ///
     /// - Parameters:
     ///   - now: the time.
     ///   - isOpen: the manifest can be written.
+    /// - Returns: `nil`: nothing before something changes.
     func delay(at now: Instant, isOpen: Bool) -> Duration? {
         let due: Duration
         if isAnnounced || isOpen && needsManifest || isOpen && isChanged && isUrgent {

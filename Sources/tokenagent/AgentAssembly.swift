@@ -63,11 +63,18 @@ struct AgentAssembly {
             credentials: environment["CREDENTIALS_DIRECTORY"],
             logger: logger
         )
-        let maintenance = StoreMaintenance(store: opened.store, eventLoop: threads.loop, pool: threads.pool)
-        control = StoreControl(store: opened.store, secrets: secrets, maintenance: maintenance) {
+        let maintenance = AgentAssembly.maintenance(of: opened.store, settings.vault, threads, logger)
+        control = StoreControl(
+            store: opened.store,
+            secrets: secrets,
+            maintenance: maintenance,
+            logger: logger
+        ) {
             inForce.restoreSecrets()
         }
         configuration = try AgentAssembly.adopt(settings, inForce)
+        // A new store that does not get its counter is locked, and why is told when it does not open.
+        if opened.store.state == .unlocked { try? control.adoptCounter() }
     }
 
     /// One line for the service manager.
@@ -98,7 +105,12 @@ struct AgentAssembly {
         Task { [hooks] in await hooks.work() }
         let count = configuration.sessions.count
         logger.notice("ready", metadata: ["sessions": "\(count)", "version": "\(AgentRelease.version)"])
-        return RunningAssembly(runtime: runtime, servers: servers, store: opened.store)
+        return RunningAssembly(
+            runtime: runtime,
+            servers: servers,
+            store: opened.store,
+            counter: control.counter
+        )
     }
 
     private var ports: AgentPorts {
@@ -161,6 +173,22 @@ extension AgentAssembly {
         return Logger(label: "tokenagent") { _ in LineLogHandler(level: level, isJournal: isJournal) }
     }
 
+    private static func maintenance(
+        of store: SessionStore,
+        _ settings: VaultSettings,
+        _ threads: AgentThreads,
+        _ logger: Logger
+    ) -> StoreMaintenance {
+        let program = CounterProgram(
+            command: settings.rollbackCounter,
+            accepted: settings.acceptedCounter,
+            commands: threads.commands,
+            eventLoop: threads.loop
+        )
+        let counter = CounterUpkeep(program: program, store: store, pool: threads.pool, logger: logger)
+        return StoreMaintenance(store: store, counter: counter, eventLoop: threads.loop, pool: threads.pool)
+    }
+
     private static func adopt(
         _ settings: Settings,
         _ inForce: ConfigurationInForce
@@ -178,9 +206,12 @@ struct RunningAssembly: Sendable {
     let runtime: AgentRuntime
     let servers: AuthorizationServers
     let store: SessionStore
+    let counter: CounterUpkeep
 
     /// Finishes what is in flight and lets another agent use the store.
     func stop() async {
+        // What a refresh still in flight changes is announced at the end and covered at the next start.
+        await counter.stepLast()
         await runtime.shutdown()
         store.close()
     }

@@ -27,7 +27,7 @@ struct Diagnostics: DiagnosticsProviding {
     let eventLoop: any EventLoop
 
     func checks() async -> [DiagnosticCheck] {
-        var checks = [vault()] + durability() + [space(), memory(), sandbox(), clock()]
+        var checks = [vault()] + counter() + durability() + [space(), memory(), sandbox(), clock()]
         checks += control.problems.map(DiagnosticCheck.init)
         await withTaskGroup { group in
             for (address, sessions) in configuration.serverAddresses {
@@ -42,6 +42,25 @@ struct Diagnostics: DiagnosticsProviding {
         return checks
     }
 
+    /// What stood in the way of the last unlocking; nothing when only a person can tell the secret.
+    private var reason: String {
+        switch control.lastRefusal {
+        case nil, .secretNeeded, .locked: ""
+        case let refusal?: "; \(refusal)"
+        }
+    }
+
+    /// Nothing without a counter: it is off unless configured.
+    private func counter() -> [DiagnosticCheck] {
+        guard let value = control.store.counterValue else { return [] }
+        if let problem = control.counter.problem {
+            let remedy = "correct the program of vault.rollback_counter; it is tried again by itself"
+            return [DiagnosticCheck(name: "counter", verdict: .warning, detail: problem, remedy: remedy)]
+        }
+        let detail = "an old copy of the store is refused (\(value))"
+        return [DiagnosticCheck(name: "counter", verdict: .good, detail: detail)]
+    }
+
     private func vault() -> DiagnosticCheck {
         switch control.store.state {
         case .unlocked: DiagnosticCheck(name: "vault", verdict: .good, detail: "unlocked")
@@ -49,8 +68,8 @@ struct Diagnostics: DiagnosticsProviding {
             DiagnosticCheck(
                 name: "vault",
                 verdict: .warning,
-                detail: "locked: nothing is served or refreshed",
-                remedy: "tokenctl unlock"
+                detail: "locked: nothing is served or refreshed" + reason,
+                remedy: control.lastRefusal?.remedy ?? "tokenctl unlock"
             )
         case .uninitialized:
             DiagnosticCheck(

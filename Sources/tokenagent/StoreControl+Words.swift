@@ -9,8 +9,24 @@ extension StoreRefusal {
         switch error {
         case .wrongPassphrase, .wrongKeyFile, .wrongExternalSecret: self = .wrongKey
         case .secretNeeded, .locked: self = .passphraseNeeded
-        case .unavailable, .damagedVault, .outOfMemory: self = .failed("\(error); \(error.remedy)")
+        case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
+            .unknownAge, .counterUnusable:
+            self = .failed("\(error); \(error.remedy)")
         default: self = .notPossible("\(error); \(error.remedy)")
+        }
+    }
+}
+
+extension CounterVerdict {
+    /// What a person has to know of it.
+    var news: String? {
+        switch self {
+        case .noCounter, .follows: nil
+        case .adopted: "the store has a counter from now on, which tells an old copy of it"
+        case .accepted(let counter):
+            "the store and the counter at \(counter) belong together from now on, as vault.rollback_counter_accept says"
+        case .givenUp:
+            "the store has no counter any more, as vault.rollback_counter_accept says"
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentServer
+import Logging
 import SealedStore
 import Synchronization
 import TokenCore
@@ -16,21 +17,29 @@ final class StoreControl: StoreControlling {
     private let loaded = Mutex<LoadedSessions?>(nil)
     private let noticed = Mutex<[StoreProblem]>([])
     private let isWiped = Mutex(false)
+    private let refusal = Mutex<StoreError?>(nil)
+    private let logger: Logger
 
     init(
         store: SessionStore,
         secrets: ExternalSecrets,
         maintenance: StoreMaintenance,
+        logger: Logger,
         onUnlock: @escaping @Sendable () -> Void
     ) {
         self.store = store
         self.secrets = secrets
         self.maintenance = maintenance
+        self.logger = logger
         self.onUnlock = onUnlock
     }
 
     /// What was found not to be as it should be when the store was unlocked.
     var problems: [StoreProblem] { noticed.withLock { $0 } }
+    /// Why the store could not be unlocked the last time.
+    var lastRefusal: StoreError? { refusal.withLock { $0 } }
+    /// What keeps the counter that tells old copies of the store.
+    var counter: CounterUpkeep { maintenance.counter }
 
     // MARK: Sessions
 
@@ -52,6 +61,7 @@ final class StoreControl: StoreControlling {
     }
 
     func forget(_ session: SessionName) throws(StorageFailure) {
+        defer { maintenance.plan() }
         try store.forget(session)
     }
 
@@ -85,20 +95,17 @@ final class StoreControl: StoreControlling {
     func lock() {
         isWiped.withLock { $0 = true }
         store.lock()
+        maintenance.plan()
     }
 
     func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
         do throws(StoreError) {
-            let found =
-                if let passphrase {
-                    try store.unlock(with: .passphrase(GuardedBytes.guarding(passphrase)))
-                } else {
-                    try store.unlockAutomatically(external: secrets.read(for: store.slots))
-                }
-            keep(found)
+            try open(passphrase)
         } catch {
+            refusal.withLock { $0 = error }
             throw StoreRefusal(error)
         }
+        refusal.withLock { $0 = nil }
         let wasWiped = isWiped.withLock { isWiped in
             defer { isWiped = false }
             return isWiped
@@ -107,7 +114,34 @@ final class StoreControl: StoreControlling {
         maintenance.plan()
     }
 
+    private func open(_ passphrase: [UInt8]?) throws(StoreError) {
+        let counter = maintenance.counter.program
+        if let passphrase {
+            let secret = UnlockSecret.passphrase(try .guarding(passphrase))
+            keep(try store.unlock(with: secret, counter: counter.evidence))
+        } else {
+            let external = secrets.read(for: store.slots)
+            keep(try store.unlockAutomatically(external: external, counter: counter.evidence))
+        }
+    }
+
+    /// Gives the store that this process has just made its counter.
+    func adoptCounter() throws(StoreError) {
+        do throws(StoreError) {
+            try store.adopt(maintenance.counter.program.reading)
+        } catch {
+            isWiped.withLock { $0 = true }
+            refusal.withLock { $0 = error }
+            throw error
+        }
+        if counter.program.isConfigured, let sentence = CounterVerdict.adopted(0).news {
+            logger.notice("\(sentence)")
+        }
+        maintenance.plan()
+    }
+
     private func keep(_ found: LoadedSessions) {
+        if let sentence = found.counter.news { logger.notice("\(sentence)") }
         noticed.withLock { $0 = found.problems }
         loaded.withLock { $0 = found }
     }

@@ -7,12 +7,14 @@ import Synchronization
 
 /// Calls ``SessionStore/maintain()`` when the store wants it, and not at all when nothing is outstanding.
 final class StoreMaintenance: Sendable {
+    let counter: CounterUpkeep
     private let store: SessionStore
     private let eventLoop: any EventLoop
     private let pool: NIOThreadPool
     private let isPlanned = Mutex(false)
 
-    init(store: SessionStore, eventLoop: any EventLoop, pool: NIOThreadPool) {
+    init(store: SessionStore, counter: CounterUpkeep, eventLoop: any EventLoop, pool: NIOThreadPool) {
+        self.counter = counter
         self.store = store
         self.eventLoop = eventLoop
         self.pool = pool
@@ -20,6 +22,7 @@ final class StoreMaintenance: Sendable {
 
     /// Looks whether there is something to do; call after the store has changed, not on an event loop.
     func plan() {
+        counter.planStep()
         guard let delay = store.maintenanceDelay else { return }
         let isNew = isPlanned.withLock { isPlanned in
             defer { isPlanned = true }

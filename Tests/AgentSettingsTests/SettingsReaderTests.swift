@@ -29,6 +29,8 @@ struct SettingsReaderTests {
         [vault]
         keyfile = "~/keys/tokenagent"
         require_locked_memory = true
+        rollback_counter = ["tpm-rollback-counter", "0x1500016"]
+        rollback_counter_accept = 7
         [session.work]
         kind = "oidc"
         issuer = "https://id.example.com"
@@ -93,7 +95,13 @@ struct SettingsReaderTests {
                 == HookSettings(loginRequired: ["notify-send", "tokenagent"], event: [], confirm: ["ask"])
         )
         #expect(
-            settings.vault == VaultSettings(keyFile: "/home/me/keys/tokenagent", requiresLockedMemory: true)
+            settings.vault
+                == VaultSettings(
+                    keyFile: "/home/me/keys/tokenagent",
+                    requiresLockedMemory: true,
+                    rollbackCounter: ["tpm-rollback-counter", "0x1500016"],
+                    acceptedCounter: 7
+                )
         )
         let work = try #require(settings.sessions.first)
         #expect(work.name.description == "work")

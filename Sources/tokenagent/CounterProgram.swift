@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import SealedStore
+import TokenCore
+
+/// The program of `vault.rollback_counter`, which reads and moves a counter that only ever grows.
+struct CounterProgram: Sendable {
+    /// A TPM may be busy, a service far away.
+    static let timeLimit = Duration.seconds(30)
+
+    /// Program and arguments; empty: there is no counter.
+    let command: [String]
+    /// The number of `vault.rollback_counter_accept`.
+    let accepted: UInt64?
+    let commands: any CommandRunning
+    let eventLoop: any EventLoop
+
+    var isConfigured: Bool { !command.isEmpty }
+
+    /// What an unlocking goes by; blocks, so never on an event loop.
+    var evidence: CounterEvidence { CounterEvidence(reading: reading, accepted: accepted) }
+
+    /// What the counter says now; blocks, so never on an event loop.
+    var reading: CounterReading {
+        guard isConfigured else { return .notConfigured }
+        let answer = eventLoop.makeFutureWithTask { await run(.read) }
+        return (try? answer.wait()) ?? .unusable("it was interrupted")
+    }
+
+    /// Has the program carry out `order`.
+    func run(_ order: CounterOrder, within limit: Duration = timeLimit) async -> CounterReading {
+        let name = command.first ?? ""
+        do throws(CommandFailure) {
+            let result = try await commands.run(
+                command + [order.rawValue],
+                environment: [:],
+                timeLimit: limit
+            )
+            guard result.status == 0 else { return .unusable("\(name): exit status \(result.status)") }
+            let reading = CounterReading(printed: result.standardOutput)
+            guard case .unusable(let reason) = reading else { return reading }
+            return .unusable("\(name): \(reason)")
+        } catch {
+            return .unusable(error.message)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import NIOCore
+import NIOPosix
+import SealedStore
+import Synchronization
+import TokenCore
+
+/// Moves the counter that tells an old copy of the store, as often as the store wants it.
+///
+/// The program runs while the store goes on working: neither a refresh nor a request waits for it.
+final class CounterUpkeep: Sendable {
+    /// How long the last step may keep a stopping agent.
+    private static let farewell = Duration.seconds(5)
+
+    private struct Plan {
+        var timer: (due: NIODeadline, task: Scheduled<Void>)?
+        var isStepping = false
+    }
+
+    let program: CounterProgram
+    private let store: SessionStore
+    private let pool: NIOThreadPool
+    private let logger: Logger
+    private let planned = Mutex(Plan())
+    private let trouble = Mutex<String?>(nil)
+
+    init(program: CounterProgram, store: SessionStore, pool: NIOThreadPool, logger: Logger) {
+        self.program = program
+        self.store = store
+        self.pool = pool
+        self.logger = logger
+    }
+
+    /// What was wrong with the last step.
+    var problem: String? { trouble.withLock { $0 } }
+
+    /// Looks whether a step is wanted; call after the store has changed, not on an event loop.
+    func planStep() {
+        guard program.isConfigured, let delay = store.counterDelay else { return }
+        let due = NIODeadline.now() + .nanoseconds(delay.saturatedNanoseconds)
+        planned.withLock { plan in
+            guard !plan.isStepping else { return }
+            if let timer = plan.timer, timer.due <= due { return }
+            plan.timer?.task.cancel()
+            let task = program.eventLoop.scheduleTask(deadline: due) { [self] in
+                planned.withLock { $0.timer = nil }
+                Task { await step() }
+            }
+            plan.timer = (due, task)
+        }
+    }
+
+    /// Covers what has changed before the agent ends, if the program is quick.
+    func stepLast() async {
+        guard program.isConfigured else { return }
+        await step(early: true, within: CounterUpkeep.farewell)
+    }
+
+    /// Takes one step, unless one is under way.
+    private func step(early: Bool = false, within limit: Duration = CounterProgram.timeLimit) async {
+        let isFree = planned.withLock { plan in
+            defer { plan.isStepping = true }
+            return !plan.isStepping
+        }
+        guard isFree else { return }
+        if let order = await onPool({ $0.beginCounterStep(early: early) }) {
+            let reading = await program.run(order, within: limit)
+            note(await onPool { $0.finishCounterStep(order, reading) })
+        }
+        planned.withLock { $0.isStepping = false }
+        _ = await onPool { [self] _ -> Void? in planStep() }
+    }
+
+    private func note(_ problem: String?) {
+        trouble.withLock { $0 = problem }
+        guard let problem else { return }
+        logger.warning("old copies of the store may go unnoticed", metadata: ["reason": "\(problem)"])
+    }
+
+    /// Runs `work` on the thread that may block; `nil` when that has ended.
+    private func onPool<Value: Sendable>(
+        _ work: @escaping @Sendable (SessionStore) -> Value?
+    ) async -> Value? {
+        let result = pool.runIfActive(eventLoop: program.eventLoop) { [store] in work(store) }
+        return try? await result.get()
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A copy of the whole store put back, with a counter outside of it and without.
+    @Suite struct RollbackTests {
+        /// A scene with a counter that is a file outside of the store; its agent is not started.
+        private func scene() async throws -> Scene {
+            let scene = try await Scene()
+            try scene.makeCounter(at: 0)
+            try scene.configureCounter()
+            return scene
+        }
+
+        @Test func `an older copy of the whole store is refused, and the latest one opens`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            #expect(try await scene.agent.end() == 0)
+            let kept = try #require(scene.counter)
+            try await scene.copyStore(to: "older")
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            let token = try await scene.token()
+            #expect(try await scene.agent.end() == 0)
+            #expect(try #require(scene.counter) > kept)
+            try await scene.copyStore(to: "latest")
+
+            try await scene.putBackStore("older")
+            try await scene.agent.start()
+            try await scene.expectRefusal(saying: "older copy")
+            #expect(try await scene.agent.end() == 0)
+            #expect(try await scene.storeIs("older"), "a refusal changed the store")
+
+            try await scene.putBackStore("latest")
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+        }
+
+        @Test func `without a counter an older copy opens`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            #expect(try await scene.agent.end() == 0)
+            try await scene.copyStore(to: "older")
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            #expect(try await scene.agent.end() == 0)
+            try await scene.putBackStore("older")
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+        }
+
+        @Test func `a logout moves the counter while the agent runs`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            let before = try await scene.settledCounter()
+            #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
+            #expect(try await Polling.until { (scene.counter ?? 0) > before })
+            try await scene.agent.kill()
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("get", "work").status == 4)
+        }
+
+        @Test func `kill -9 between the store and its counter costs nothing`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            let token = try await scene.token()
+            let before = try await scene.settledCounter()
+            // The manifest is written with the next value, and the counter never gets there.
+            try scene.breakCounter("increment) touch \"$0.asked\"; exec tail -f /dev/null;;")
+            #expect(try await scene.agent.tokenctl("lock").status == 0)
+            #expect(try await Polling.until { File.exists(scene.agent.home.path("counter.asked")) })
+            try await scene.agent.kill()
+            #expect(scene.counter == before)
+            try scene.repairCounter()
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+            #expect(try await Polling.until { (scene.counter ?? 0) > before })
+        }
+
+        @Test func `a program that hangs at a step delays neither a get nor a refresh`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            _ = try await scene.settledCounter()
+            try scene.breakCounter("increment) touch \"$0.asked\"; exec tail -f /dev/null;;")
+            try await scene.logIn()
+            #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
+            #expect(try await Polling.until { File.exists(scene.agent.home.path("counter.asked")) })
+            try await scene.logIn()
+            let token = try await scene.token()
+            let refreshed = try await scene.agent.tokenctl("refresh", "work", within: .seconds(20))
+            #expect(refreshed.status == 0)
+            #expect(try await scene.token() != token)
+        }
+
+        static let failures = [
+            ("exit 3", "exit status 3"), ("echo twelve", "decimal number"), ("true", "decimal number"),
+            ("head -c 1048576 /dev/zero", "counter"), ("kill -9 $$", "exit status 137"),
+        ]
+
+        @Test(arguments: failures)
+        func `a counter that can not be read keeps the store locked, and says why`(
+            failure: String,
+            reason: String
+        ) async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            #expect(try await scene.agent.end() == 0)
+            try scene.breakCounter("*) \(failure); exit;;")
+            try await scene.agent.start()
+            try await scene.expectRefusal(saying: reason)
+            try scene.repairCounter()
+            #expect(try await scene.agent.tokenctl("unlock").status == 0)
+            #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `a counter that fails at a step is told, and tried again`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            _ = try await scene.settledCounter()
+            try scene.breakCounter("increment) exit 3;;")
+            #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
+            #expect(
+                try await Polling.until {
+                    scene.agent.log.contains("old copies of the store may go unnoticed")
+                }
+            )
+            let doctor = try await scene.agent.tokenctl("doctor")
+            #expect(doctor.standardOutput.contains("exit status 3"), "\(doctor.standardOutput)")
+            try await scene.logIn()
+            #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `a store with a counter needs it, until the person gives it up`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            let token = try await scene.token()
+            #expect(try await scene.agent.end() == 0)
+            let counter = try #require(scene.counter)
+            try scene.configureCounter(isOn: false)
+            try await scene.agent.start()
+            try await scene.expectRefusal(saying: "rollback_counter_accept = \(counter)")
+            #expect(try await scene.agent.end() == 0)
+            try scene.configureCounter(isOn: false, accepting: counter)
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+            #expect(try await scene.agent.end() == 0)
+            try scene.configureCounter(isOn: false)
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+        }
+
+        @Test func `the person's word for a refused store counts once`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            #expect(try await scene.agent.end() == 0)
+            try await scene.copyStore(to: "older")
+            let counter = try #require(scene.counter) + 10
+            try scene.makeCounter(at: counter)
+            try scene.configureCounter(accepting: counter)
+            try await scene.agent.start()
+            #expect(try await scene.token().isEmpty == false)
+            #expect(scene.agent.log.contains("belong together from now on"))
+            #expect(try await scene.agent.end() == 0)
+            #expect(try #require(scene.counter) > counter)
+            try await scene.putBackStore("older")
+            try await scene.agent.start()
+            try await scene.expectRefusal(saying: "older copy")
+        }
+
+        @Test func `a store that had no counter adopts one that never moved, and no other`() async throws {
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            #expect(try await scene.agent.end() == 0)
+            try await scene.copyStore(to: "older")
+            try scene.makeCounter(at: 0)
+            try scene.configureCounter()
+            try await scene.agent.start()
+            #expect(try await scene.token() == token)
+            #expect(scene.agent.log.contains("has a counter from now on"))
+            #expect(try await Polling.until { (scene.counter ?? 0) > 0 })
+            #expect(try await scene.agent.end() == 0)
+            try await scene.putBackStore("older")
+            try await scene.agent.start()
+            try await scene.expectRefusal(saying: "may be an older copy")
+        }
+    }
+}
