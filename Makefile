@@ -20,6 +20,7 @@ MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-protocol.7
 LINKS    = git-credential-tokenagent docker-credential-tokenagent terraform-credentials-tokenagent
 UNITS    = tokenagent.service tokenagent.socket
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
+EXAMPLES = packaging/examples/tpm-rollback-counter
 
 bindir  = $(PREFIX)/bin
 libexecdir = $(PREFIX)/libexec/tokenagent
@@ -99,6 +100,7 @@ install:
 	for page in $(MANPAGES); do \
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
 	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
+	$(INSTALL) -m 755 $(EXAMPLES) '$(DESTDIR)$(docdir)'
 	$(RELEASE)/tokenctl completions bash > '$(DESTDIR)$(bashdir)/tokenctl'
 	$(RELEASE)/tokenctl completions zsh > '$(DESTDIR)$(zshdir)/_tokenctl'
 	$(RELEASE)/tokenctl completions fish > '$(DESTDIR)$(fishdir)/tokenctl.fish'
@@ -113,7 +115,7 @@ uninstall:
 	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link"; done
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
-	for document in LICENSE strict.conf $(notdir $(DOCUMENTS)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
+	for document in LICENSE strict.conf $(notdir $(DOCUMENTS) $(EXAMPLES)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
 	-rmdir '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
 
 deb: build

@@ -24,6 +24,10 @@ enum ExampleConfiguration {
         #event          = ["logger", "-t", "tokenagent"]
         #confirm        = ["ssh-askpass", "Give out a token?"]   # exit status 0 is a yes, for rules with confirm
 
+        [vault]
+        #require_locked_memory = false   # true: do not start when the memory of the keys can not be locked
+        #rollback_counter = ["/usr/local/bin/tpm-rollback-counter", "0x1500016"]   # refuse old copies of the store
+
         # Any OpenID Connect server. Redirect: http://127.0.0.1/callback
         #[session.work]
         #kind            = "oidc"              # endpoints are discovered from the issuer
