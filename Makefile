@@ -60,7 +60,7 @@ test:
 
 # ROWS="54 57" runs only what shows that these promises are kept.
 test-full: build
-	@Scripts/install-dependencies build curl strace python3 ext4 xfs btrfs
+	@Scripts/install-dependencies build curl strace python3 ext4 xfs btrfs tpm keyring
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
 	Scripts/check-docs $(DEBUG)
 	SWIFT='$(SWIFT)' SWIFT_FLAGS='$(SWIFT_FLAGS)' TEST_WIDTH=$(TEST_WIDTH) \

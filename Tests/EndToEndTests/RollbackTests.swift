@@ -122,6 +122,25 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
+        @Test(.enabled(if: TestEnvironment.isFull, "takes half a minute; set TOKENAGENT_TEST_FULL=1"))
+        func `a counter that hangs keeps the store locked after half a minute`() async throws {
+            let scene = try await scene()
+            try await scene.agent.start()
+            try await scene.logIn()
+            _ = try await scene.settledCounter()
+            #expect(try await scene.agent.tokenctl("lock").status == 0)
+            try scene.breakCounter("read) exec tail -f /dev/null;;")
+            let start = ContinuousClock.now
+            let unlocking = try await scene.agent.tokenctl("unlock", within: .seconds(120))
+            let duration = ContinuousClock.now - start
+            #expect(unlocking.status == 1 && duration >= .seconds(29))
+            #expect(unlocking.standardError.contains("counter"), "\(unlocking.standardError)")
+            Attachment.record("given up after \(Int(duration / .seconds(1))) s", named: "figure")
+            try scene.repairCounter()
+            #expect(try await scene.agent.tokenctl("unlock").status == 0)
+            #expect(try await scene.token().isEmpty == false)
+        }
+
         @Test func `a counter that fails at a step is told, and tried again`() async throws {
             let scene = try await scene()
             try await scene.agent.start()
