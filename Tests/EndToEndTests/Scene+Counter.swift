@@ -51,10 +51,14 @@ extension Scene {
         )
     }
 
-    /// What the counter says once the agent has taken the step after its start.
+    /// What the counter says once the agent has taken the step after its start and heard the answer.
     func settledCounter() async throws -> Int {
-        try #require(try await Polling.until { (counter ?? 0) > 0 })
-        return counter ?? 0
+        let value = try await Polling.value { () -> Int? in
+            guard let counter, counter > 0 else { return nil }
+            let report = try await agent.socket.request("GET", "/v1/doctor").text
+            return report.contains("is refused (\(counter))") ? counter : nil
+        }
+        return try #require(value, "\(agent.log)")
     }
 
     /// Keeps a copy of the store.

@@ -49,8 +49,10 @@ func fuzzStore(_ bytes: [UInt8]) {
         file.withUnsafeBytes { fuzzSnapshot($0, store) }
     default:
         _ = try? Manifest(file, under: store.ring)
-        var manifest = Manifest()
-        file.withUnsafeBytes { try? manifest.read(ByteReader($0)) }
+        for isCounted in [false, true] {
+            var manifest = Manifest()
+            file.withUnsafeBytes { try? manifest.read(ByteReader($0), isCounted: isCounted) }
+        }
     }
 }
 
