@@ -50,7 +50,8 @@ struct RequestParser {
 
     /// Some old clients end a body with one line end too many (RFC 9112 §2.2).
     private mutating func skipEmptyLine(in input: inout ByteBuffer) {
-        guard !hasSkippedLine, searched < 2, input.readableBytes >= 2, input.readableBytesView.first == .carriageReturn,
+        guard !hasSkippedLine, searched < 2, input.readableBytes >= 2,
+            input.readableBytesView.first == .carriageReturn,
             input.readableBytesView.dropFirst().first == .lineFeed
         else { return }
         input.moveReaderIndex(forwardBy: 2)
