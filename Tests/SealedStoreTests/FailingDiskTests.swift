@@ -32,9 +32,10 @@ struct FailingDiskTests {
     }
 
     @Test(arguments: codes)
-    func `a refresh survives the failure of any single call`(code: Int32) throws {
+    func `a refresh survives the failure of any single call`(code: Int32) async throws {
         var number = 1
         while true {
+            await Task.yield()
             let fixture = copy()
             let files = FaultyFiles()
             let (open, loaded) = try fixture.unlocked(files)
@@ -59,9 +60,11 @@ struct FailingDiskTests {
     }
 
     @Test(arguments: codes)
-    func `a disk that fails for good leaves the answer in the lifeboat or in memory`(code: Int32) throws {
+    func `a disk that fails for good leaves the answer in the lifeboat or in memory`(code: Int32) async throws
+    {
         var number = 1
         while true {
+            await Task.yield()
             let fixture = copy()
             let files = FaultyFiles()
             let (open, loaded) = try fixture.unlocked(files)
@@ -84,9 +87,10 @@ struct FailingDiskTests {
         #expect(number > 10)
     }
 
-    @Test func `a start-up on a failing disk harms nothing`() throws {
+    @Test func `a start-up on a failing disk harms nothing`() async throws {
         var number = 1
         while true {
+            await Task.yield()
             let fixture = copy()
             let files = FaultyFiles()
             do {
@@ -102,9 +106,10 @@ struct FailingDiskTests {
         #expect(number > 10)
     }
 
-    @Test func `a logout that fails says so and can be repeated`() throws {
+    @Test func `a logout that fails says so and can be repeated`() async throws {
         var number = 1
         while true {
+            await Task.yield()
             let fixture = copy()
             let files = FaultyFiles()
             let (open, _) = try fixture.unlocked(files)

@@ -28,7 +28,7 @@ struct PowerCutTests {
         prepare: (OpenStore, SessionSnapshot) throws -> Void = { _, _ in },
         operation: (OpenStore, SessionSnapshot) throws -> Void,
         check: (Found, _ acknowledged: Bool) -> Void
-    ) throws -> Int {
+    ) async throws -> Int {
         let fixture = StoreFixture()
         Disk.copy(template.statePath, to: fixture.statePath)
         let files = RecordingFiles()
@@ -48,6 +48,7 @@ struct PowerCutTests {
         for step in 0...changes.count {
             if step > 0 { cut.apply(changes[before + step - 1]) }
             for image in cut.images where step == changes.count || seen.insert(image).inserted {
+                await Task.yield()
                 check(try recover(image, of: fixture), step == changes.count)
             }
         }
@@ -62,8 +63,8 @@ struct PowerCutTests {
         return Found(refreshTokens: tokens, interrupted: loaded.sessions.contains { $0.interrupted })
     }
 
-    @Test func `a refresh`() throws {
-        let states = try enumerate { open, old in
+    @Test func `a refresh`() async throws {
+        let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
             try open.commitDurably("RT-2")
         } check: { found, acknowledged in
@@ -73,8 +74,8 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `a reservation that was acknowledged is found as an interrupted refresh`() throws {
-        let states = try enumerate { open, old in
+    @Test func `a reservation that was acknowledged is found as an interrupted refresh`() async throws {
+        let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
         } check: { found, acknowledged in
             #expect(found.refreshTokens == ["RT-1"])
@@ -83,8 +84,8 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `the refresh after an interrupted one`() throws {
-        let states = try enumerate { open, old in
+    @Test func `the refresh after an interrupted one`() async throws {
+        let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
         } operation: { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
@@ -99,8 +100,8 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `a second attempt after one without answer`() throws {
-        let states = try enumerate { open, old in
+    @Test func `a second attempt after one without answer`() async throws {
+        let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
             open.store.release(.work, old, answered: false)
             try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
@@ -111,8 +112,8 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `a login over an existing session`() throws {
-        let states = try enumerate { open, _ in
+    @Test func `a login over an existing session`() async throws {
+        let states = try await enumerate { open, _ in
             try open.commitDurably("RT-2")
         } check: { found, acknowledged in
             #expect(found.refreshTokens == ["RT-2"] || !acknowledged && found.refreshTokens == ["RT-1"])
@@ -121,8 +122,8 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a first login beside another session`() throws {
-        let states = try enumerate { open, _ in
+    @Test func `a first login beside another session`() async throws {
+        let states = try await enumerate { open, _ in
             try open.commitDurably("RT-9", to: .home)
         } check: { found, acknowledged in
             let tokens = found.refreshTokens.compactMap(\.self).sorted()
@@ -131,8 +132,8 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a logout`() throws {
-        let states = try enumerate { open, _ in
+    @Test func `a logout`() async throws {
+        let states = try await enumerate { open, _ in
             try open.store.forget(.work)
         } check: { found, acknowledged in
             #expect(found.refreshTokens.isEmpty || !acknowledged && found.refreshTokens == ["RT-1"])
@@ -141,8 +142,8 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a logout during a refresh`() throws {
-        let states = try enumerate { open, old in
+    @Test func `a logout during a refresh`() async throws {
+        let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
             try open.store.forget(.work)
         } check: { found, acknowledged in
@@ -151,8 +152,8 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a new master key and the move of the records to it`() throws {
-        let states = try enumerate { open, _ in
+    @Test func `a new master key and the move of the records to it`() async throws {
+        let states = try await enumerate { open, _ in
             try open.store.rekey()
             open.store.maintain()
             #expect(open.store.epoch == 2)
@@ -163,9 +164,9 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `slots added and removed`() throws {
+    @Test func `slots added and removed`() async throws {
         let secret = [UInt8](repeating: 7, count: 32)
-        let states = try enumerate { open, _ in
+        let states = try await enumerate { open, _ in
             let bytes = try secret.withUnsafeBytes { try GuardedBytes(copying: $0) }
             try open.store.addSlot(.external(.command, name: "cat\0secret", bytes))
             try open.store.removeSlot(1)

@@ -8,6 +8,8 @@ import TokenCore
 @testable import SealedStore
 
 /// Whatever is changed on disk is noticed, and costs at most the session it belongs to.
+///
+/// Long loops yield: there are as few threads for all tests as processors, and others wait for a socket meanwhile.
 struct TamperingTests {
     let fixture = StoreFixture()
     /// Paths of the records of the sessions `work` and `home`.
@@ -48,9 +50,10 @@ struct TamperingTests {
         _ = try open.store.unlock(with: .keyFile(path: nil))
     }
 
-    @Test func `every changed bit of the vault is noticed before or at unlocking`() throws {
+    @Test func `every changed bit of the vault is noticed before or at unlocking`() async throws {
         let vault = try #require(Disk.read("\(fixture.statePath)/vault"))
         for bit in 0..<vault.count * 8 {
+            await Task.yield()
             var changed = vault
             changed[bit / 8] ^= 1 << (bit % 8)
             #expect(throws: StoreError.self, "bit \(bit)") { try unlock(vault: changed) }
@@ -59,9 +62,10 @@ struct TamperingTests {
         Attachment.record("\(vault.count * 8) bits of a vault, all noticed", named: "figure")
     }
 
-    @Test func `a vault cut anywhere is refused`() throws {
+    @Test func `a vault cut anywhere is refused`() async throws {
         let vault = try #require(Disk.read("\(fixture.statePath)/vault"))
         for count in 0..<vault.count {
+            await Task.yield()
             #expect(throws: StoreError.self, "\(count) bytes") {
                 try unlock(vault: Array(vault.prefix(count)))
             }
@@ -70,7 +74,7 @@ struct TamperingTests {
     }
 
     /// In the full run every bit; else every bit of the header, and some of what is sealed.
-    @Test func `every changed bit of a record that means something costs that session only`() throws {
+    @Test func `every changed bit of a record that means something costs that session only`() async throws {
         let record = try #require(Disk.read(work))
         let meaning = try meaning(of: record)
         let header = RecordHeader.count + AEAD.nonceCount
@@ -79,6 +83,7 @@ struct TamperingTests {
         bits += stride(from: bits.count + meaning.lowerBound * 8, to: meaning.upperBound * 8, by: step)
         var wrong: [Int] = []
         for bit in bits + [meaning.upperBound * 8 - 1] {
+            await Task.yield()
             var changed = record
             changed[bit / 8] ^= 1 << (bit % 8)
             let loaded = try load(work, changed)
@@ -90,13 +95,14 @@ struct TamperingTests {
     }
 
     /// The first half holds an intent that is over, and the second is longer than what is sealed in it.
-    @Test func `what is changed in the slack of a record changes nothing`() throws {
+    @Test func `what is changed in the slack of a record changes nothing`() async throws {
         let record = try #require(Disk.read(work))
         let meaning = try meaning(of: record)
         let slack = Array(0..<meaning.lowerBound) + Array(meaning.upperBound..<record.count)
         var harmed: [Int] = []
         var tried = 0
         for offset in stride(from: 0, to: slack.count, by: TestEnvironment.isFull ? 3 : 1_201) {
+            await Task.yield()
             var changed = record
             changed[slack[offset]] ^= 0xFF
             tried += 1
@@ -113,11 +119,12 @@ struct TamperingTests {
         return half..<half + RecordHeader.count + length
     }
 
-    @Test func `a record cut anywhere costs that session only`() throws {
+    @Test func `a record cut anywhere costs that session only`() async throws {
         let record = try #require(Disk.read(work))
         let step = TestEnvironment.isFull ? 1 : 509
         var wrong: [Int] = []
         for count in Array(stride(from: 0, to: record.count, by: step)) + [record.count - 1] {
+            await Task.yield()
             let loaded = try load(work, Array(record.prefix(count)))
             let isNoticed = loaded.problems.map(\.kind) == [.unreadable]
             if !isNoticed || loaded.sessions.map(\.name) != [.home] { wrong.append(count) }
