@@ -16,7 +16,8 @@ final class CounterUpkeep: Sendable {
 
     private struct Plan {
         var timer: (due: NIODeadline, task: Scheduled<Void>)?
-        var isStepping = false
+        /// Fulfilled when the step that is under way has ended.
+        var step: EventLoopFuture<Void>?
     }
 
     let program: CounterProgram
@@ -41,7 +42,7 @@ final class CounterUpkeep: Sendable {
         guard program.isConfigured, let delay = store.counterDelay else { return }
         let due = NIODeadline.now() + .nanoseconds(delay.saturatedNanoseconds)
         planned.withLock { plan in
-            guard !plan.isStepping else { return }
+            guard plan.step == nil else { return }
             if let timer = plan.timer, timer.due <= due { return }
             plan.timer?.task.cancel()
             let task = program.eventLoop.scheduleTask(deadline: due) { [self] in
@@ -55,21 +56,39 @@ final class CounterUpkeep: Sendable {
     /// Covers what has changed before the agent ends, if the program is quick.
     func stepLast() async {
         guard program.isConfigured else { return }
-        await step(early: true, within: CounterUpkeep.farewell)
+        let end = ContinuousClock.now + CounterUpkeep.farewell
+        await stepEnds(within: CounterUpkeep.farewell)
+        let rest = end - ContinuousClock.now
+        if rest > .zero { await step(early: true, within: rest) }
+    }
+
+    /// Waits for the step that is under way, at most `limit`.
+    private func stepEnds(within limit: Duration) async {
+        guard let step = planned.withLock(\.step) else { return }
+        let promise = program.eventLoop.makePromise(of: Void.self)
+        let timer = program.eventLoop.scheduleTask(in: .nanoseconds(limit.saturatedNanoseconds)) {
+            promise.succeed()
+        }
+        step.whenComplete { _ in promise.succeed() }
+        try? await promise.futureResult.get()
+        timer.cancel()
     }
 
     /// Takes one step, unless one is under way.
     private func step(early: Bool = false, within limit: Duration = CounterProgram.timeLimit) async {
+        let promise = program.eventLoop.makePromise(of: Void.self)
+        defer { promise.succeed() }
         let isFree = planned.withLock { plan in
-            defer { plan.isStepping = true }
-            return !plan.isStepping
+            guard plan.step == nil else { return false }
+            plan.step = promise.futureResult
+            return true
         }
         guard isFree else { return }
         if let order = await onPool({ $0.beginCounterStep(early: early) }) {
             let reading = await program.run(order, within: limit)
             note(await onPool { $0.finishCounterStep(order, reading) })
         }
-        planned.withLock { $0.isStepping = false }
+        planned.withLock { $0.step = nil }
         _ = await onPool { [self] _ -> Void? in planStep() }
     }
 

@@ -61,6 +61,22 @@ extension Scene {
         return try #require(value, "\(agent.log)")
     }
 
+    /// Has the counter move beyond `value`, whatever step is under way: each unlocking asks for one.
+    func moveCounter(past value: Int, reading counter: () async throws -> Int?) async throws {
+        for _ in 0..<5 {
+            #expect(try await agent.tokenctl("lock").status == 0)
+            #expect(try await agent.tokenctl("unlock").status == 0)
+            if try await Polling.until(within: .seconds(5), { try await (counter() ?? 0) > value }) { return }
+        }
+        Issue.record("the counter did not move beyond \(value): \(agent.log)")
+    }
+
+    /// The number that the last refusal says to set.
+    var offeredNumber: Int? {
+        agent.log.split(separator: "rollback_counter_accept = ").dropFirst().last
+            .flatMap { Int($0.prefix { $0.isNumber }) }
+    }
+
     /// Keeps a copy of the store.
     func copyStore(to name: String) async throws {
         let done = try await agent.shell("cp -a '\(agent.statePath)' \"$HOME/\(name)\"")
