@@ -27,7 +27,7 @@ package final class ScriptedAgent: Sendable {
 
     package let socket: String
     private let directory: TemporaryDirectory
-    private let listener: Int32
+    private let listener: Listener
     private let received = Mutex<[String]>([])
 
     /// Listens, and plays one script per connection; the last script is played for all that follow.
@@ -43,16 +43,21 @@ package final class ScriptedAgent: Sendable {
     private init(first scripts: [[Step]], then last: [Step]?) throws {
         directory = try TemporaryDirectory()
         socket = directory.path("agent.sock")
-        listener = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let listener = Listener(
+            Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        )
+        self.listener = listener
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: socket.utf8) }
         let bound = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                bind(listener.descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        guard bound == 0, listen(listener, 16) == 0 else { throw SystemFailure("listen at \(socket)") }
+        guard bound == 0, listen(listener.descriptor, 16) == 0 else {
+            throw SystemFailure("listen at \(socket)")
+        }
         DispatchQueue(label: "scripted agent").async { [self] in serve(scripts, then: last) }
     }
 
@@ -62,8 +67,7 @@ package final class ScriptedAgent: Sendable {
     }
 
     deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
+        shutdown(listener.descriptor, Int32(SHUT_RDWR))
     }
 
     /// The requests so far, each with its head and body as they came.
@@ -75,7 +79,7 @@ package final class ScriptedAgent: Sendable {
         guard let last else { return }
         DispatchQueue(label: "scripted agent").async { [listener, weak self] in
             while true {
-                let peer = accept(listener, nil, nil)
+                let peer = accept(listener.descriptor, nil, nil)
                 guard peer >= 0 else { return }
                 self?.play(last, peer)
                 close(peer)
@@ -84,7 +88,7 @@ package final class ScriptedAgent: Sendable {
     }
 
     private func answer(_ script: [Step]) {
-        let peer = accept(listener, nil, nil)
+        let peer = accept(listener.descriptor, nil, nil)
         guard peer >= 0 else { return }
         play(script, peer)
         close(peer)
@@ -126,6 +130,19 @@ package final class ScriptedAgent: Sendable {
     private static func readByte(_ peer: Int32) -> UInt8? {
         var byte: UInt8 = 0
         return recv(peer, &byte, 1, 0) == 1 ? byte : nil
+    }
+}
+
+/// A descriptor that stays this socket's until nobody accepts at it any more.
+private final class Listener: Sendable {
+    let descriptor: Int32
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
     }
 }
 
