@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import Dispatch
+import Synchronization
+
 /// Waiting for something another process does.
 package enum Polling {
     /// Asks every few milliseconds until `condition` holds; `false` when that took longer than `limit`.
@@ -32,24 +35,30 @@ package final class Watch<Finding: Hashable & Sendable>: Sendable {
         package var looks = 0
     }
 
-    private let task: Task<Result, Never>
+    /// A thread of its own: those of the tests may be busy for long.
+    private let queue = DispatchQueue(label: "watch")
+    private let end = DispatchSemaphore(value: 0)
+    private let result = Mutex(Result())
 
     /// Begins; `look` answers what it sees at the moment.
     package init(_ look: @escaping @Sendable () -> [Finding]) {
-        task = Task.detached {
-            var result = Result()
+        queue.async { [self] in
             repeat {
-                result.findings.formUnion(look())
-                result.looks += 1
-                try? await Task.sleep(for: .milliseconds(1))
-            } while !Task.isCancelled
-            return result
+                let findings = look()
+                result.withLock {
+                    $0.findings.formUnion(findings)
+                    $0.looks += 1
+                }
+            } while end.wait(timeout: .now() + .milliseconds(1)) == .timedOut
         }
     }
 
     /// Stops, and tells everything that was seen.
     package func stop() async -> Result {
-        task.cancel()
-        return await task.value
+        end.signal()
+        await withCheckedContinuation { continuation in
+            queue.async { continuation.resume() }
+        }
+        return result.withLock { $0 }
     }
 }
