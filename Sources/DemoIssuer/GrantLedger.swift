@@ -12,6 +12,8 @@ struct GrantLedger: Sendable {
         var nonce: String?
         /// All tokens of one login belong to one family and die together.
         var family: Int
+        /// When the person logged in, in seconds since 1970.
+        var authenticatedAt = WallClock.seconds
     }
 
     struct Code: Sendable {

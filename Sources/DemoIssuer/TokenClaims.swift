@@ -20,7 +20,7 @@ extension IssuerState {
         var claims = commonClaims(authorization, lifetime: .seconds(600))
         claims["aud"] = .string(authorization.client)
         claims["azp"] = .string(authorization.client)
-        claims["auth_time"] = .integer(WallClock.seconds)
+        claims["auth_time"] = .integer(authorization.authenticatedAt)
         claims["nonce"] = authorization.nonce.map(JSONValue.string)
         if authorization.scope.contains("email") {
             claims["email"] = .string("\(authorization.user ?? "nobody")@example.com")

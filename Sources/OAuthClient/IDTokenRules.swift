@@ -113,6 +113,14 @@ struct IDTokenRules: Sendable {
         if let nonce = token.claims["nonce"], nonce != original.claims["nonce"] { throw .changed("nonce") }
     }
 
+    /// OIDC Core §12.2: `auth_time` stays that of the login; a server need not tell it.
+    static func isSameAuthentication(_ token: JWTParts, as original: JWTParts?) -> Bool {
+        guard let time = token.claims["auth_time"], let before = original?.claims["auth_time"] else {
+            return true
+        }
+        return time == before
+    }
+
     /// OIDC Core §3.1.3.8: the left half of the hash that belongs to the signature algorithm.
     private func checkHash(
         _ value: JSONValue?,

@@ -56,27 +56,26 @@ struct IDTokenVerifier: Sendable {
 
     /// Checks the ID token of a refresh against the one of the login.
     ///
-    /// - Returns: whether to keep it. A token that only our clock contradicts is not kept, and harms nobody;
-    ///   so is one whose signature can not be checked now, which TLS to the issuer vouches for
-    ///   (OIDC Core §3.1.3.7 (6)).
+    /// - Returns: whether to keep it. A token that only our clock contradicts is not kept, and harms nobody; nor
+    ///   is one of another `auth_time`, or one whose signature can not be checked now, because its key is not
+    ///   there: TLS to the issuer vouches for it (OIDC Core §3.1.3.7 (6)).
     /// - Throws: `identityChanged`.
     func verifyRefresh(
         _ token: String,
         accessToken: String,
         original: String?
     ) async throws(RefreshFailure) -> Bool {
+        let original = original.flatMap { JWTParts($0) }
         do throws(Refusal) {
             let parts = try parse(token)
             try rule { () throws(IDTokenRules.Problem) in
                 try rules.checkBinding(parts, accessToken: accessToken)
-                if let original = original.flatMap({ JWTParts($0) }) {
-                    try IDTokenRules.checkSame(parts, as: original)
-                }
+                if let original { try IDTokenRules.checkSame(parts, as: original) }
             }
             try await verifySignature(parts)
             do throws(IDTokenRules.Problem) {
                 try rules.checkTimes(parts, at: tools.timekeeper.wallTime)
-                return true
+                return IDTokenRules.isSameAuthentication(parts, as: original)
             } catch {
                 return false
             }
@@ -131,6 +130,10 @@ struct IDTokenVerifier: Sendable {
             )
         } catch {
             throw .undecided(error)
+        }
+        guard !candidates.isEmpty else {
+            let message = "the issuer publishes no key that may have signed the ID token"
+            throw .undecided(RefreshFailure(kind: .misbehaved, message: message))
         }
         for candidate in candidates where await algorithm.verify(token, with: candidate.material) { return }
         throw .broken(.signature)

@@ -16,6 +16,8 @@ struct TestIssuer {
     static let oauthURL = "https://id.example/.well-known/oauth-authorization-server/tenant"
     static let clientSecret = "a client secret of some length: 32"
     static let now: Int64 = 1_800_000_000
+    /// The name of a signer that takes what everybody can read for a secret.
+    static let publicKeyAsSecret = "public key as secret"
 
     /// Made for these tests; protects nothing.
     private static let modulus = """
@@ -49,6 +51,10 @@ struct TestIssuer {
             "PS256": try await JWTKeyCollection().add(pss: rsa, digestAlgorithm: .sha256).getKey(),
             "ES256": try await JWTKeyCollection().add(ecdsa: try ES256PrivateKey(backing: ecdsa)).getKey(),
             "EdDSA": try await JWTKeyCollection().add(eddsa: EdDSA.PrivateKey(backing: eddsa)).getKey(),
+            TestIssuer.publicKeyAsSecret: try await JWTKeyCollection().add(
+                hmac: HMACKey(from: TestIssuer.modulus),
+                digestAlgorithm: .sha256
+            ).getKey(),
             "HS256": try await JWTKeyCollection().add(hmac: secret, digestAlgorithm: .sha256).getKey(),
         ]
         let point = Array(ecdsa.publicKey.rawRepresentation)
