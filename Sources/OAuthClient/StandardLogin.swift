@@ -15,6 +15,13 @@ struct StandardLogin {
     var tools: ServerTools { server.tools }
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+        var grant = try await grant(by: flow)
+        // What the answer does not say is what was asked for (RFC 6749 §5.1); an import asks for nothing.
+        if flow != .import { grant.tokens.scope = grant.tokens.scope ?? profile.scopes }
+        return grant
+    }
+
+    private func grant(by flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
         switch flow {
         case .browser: try await logInByBrowser()
         case .device: try await logInByDevice()

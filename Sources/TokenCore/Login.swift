@@ -51,7 +51,7 @@ struct Login: Equatable, Sendable {
         let tokens = grant.tokens
         renewal = grant.renewal
         use = .unsent
-        self.tokens = [.primary: AccessToken(tokens, replacing: nil, jitter: jitter)]
+        self.tokens = [.primary: AccessToken(tokens, for: .primary, replacing: nil, jitter: jitter)]
         loggedInAt = tokens.requestedAt
         refreshExpiresAt = tokens.refreshLifetime.map { tokens.requestedAt + $0 }
         rotation = .unknown(unchanged: 0)
@@ -83,7 +83,7 @@ struct Login: Equatable, Sendable {
     ) -> (Login, Set<SecretID>) {
         var next = self
         let previous = tokens[variant] ?? primary
-        next.tokens[variant] = AccessToken(granted, replacing: previous, jitter: jitter)
+        next.tokens[variant] = AccessToken(granted, for: variant, replacing: previous, jitter: jitter)
         if case .refreshToken = renewal {
             next.rotation = rotation.observing(
                 changed: granted.refreshToken != nil && !granted.refreshTokenUnchanged
@@ -119,12 +119,19 @@ struct Login: Equatable, Sendable {
 
 extension AccessToken {
     /// The token of an answer; what the answer leaves out is as before.
-    fileprivate init(_ granted: GrantedTokens, replacing previous: AccessToken?, jitter: Double) {
+    fileprivate init(
+        _ granted: GrantedTokens,
+        for variant: TokenVariant,
+        replacing previous: AccessToken?,
+        jitter: Double
+    ) {
+        // Silence means the scope that was asked for (RFC 6749 §5.1).
+        let asked = variant.scopes.isEmpty ? previous?.scope ?? [] : variant.scopes
         self.init(
             secret: granted.accessToken,
             idToken: granted.idToken ?? previous?.idToken,
             tokenType: granted.tokenType,
-            scope: granted.scope ?? previous?.scope ?? [],
+            scope: granted.scope ?? asked,
             obtainedAt: granted.requestedAt,
             expiresAt: granted.requestedAt + granted.lifetime,
             jitter: jitter

@@ -62,6 +62,21 @@ struct DirectLoginTests {
         #expect(person.questions.isEmpty)
     }
 
+    /// The scope of an answer to a login that asks for `api`, and what counts as granted (RFC 6749 §5.1).
+    @Test(arguments: [
+        (#","scope":"read""#, ["read"]), ("", ["api"]), (#","scope":"api more""#, ["api", "more"]),
+    ])
+    func `the scope granted is the one of the answer, else the one asked for`(
+        member: String,
+        granted: [String]
+    ) async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect("https://tokens.example/token", #"{"access_token":"at"\#(member)}"#)
+        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let outcome = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
+        #expect(outcome.granted?.tokens.scope == granted)
+    }
+
     @Test func `leaving the password question cancels the login`() async throws {
         let bench = try Bench(.fixed())
         let person = ScriptedPerson(vault: bench.vault) { $0.kind == .username ? "alice" : nil }

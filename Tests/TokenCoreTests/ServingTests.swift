@@ -80,6 +80,16 @@ import Testing
         #expect(cached.reply(to: again)?.secret == SecretID(rawValue: 600))
     }
 
+    @Test func `a token of a scope has that scope where the answer does not say`() {
+        var script = SessionScript.ready()
+        let (waiter, refresh) = script.get(TokenVariant(scopes: ["api"], audience: nil))
+        guard case .token(let token) = script.answer(refresh, script.granted()).reply(to: waiter) else {
+            Issue.record("no token")
+            return
+        }
+        #expect(token.scope == ["api"])
+    }
+
     @Test func `a request that does not wait starts the refresh and is told to come back`() {
         var script = SessionScript.ready()
         script.advance(by: .seconds(599.5))
