@@ -25,7 +25,7 @@ extension SessionReader {
     }
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {
-        _ = url("issuer")
+        let issuer = url("issuer")
         let token = requiredURL("token_endpoint", "without discovery the endpoints are written by hand")
         let authorization = url("authorization_endpoint")
         let device = url("device_authorization_endpoint")
@@ -35,7 +35,8 @@ extension SessionReader {
                 token: $0.description,
                 authorization: authorization?.description,
                 deviceAuthorization: device?.description,
-                revocation: revocation?.description
+                revocation: revocation?.description,
+                issuer: issuer?.description
             )
         }
     }

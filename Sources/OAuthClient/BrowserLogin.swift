@@ -32,6 +32,9 @@ extension StandardLogin {
         if let methods = metadata.challengeMethods, !methods.contains("S256") {
             throw misconfigured("the server does not offer PKCE with S256")
         }
+        guard !metadata.wantsPushedRequests else {
+            throw misconfigured("the server wants pushed authorization requests, which are not sent here")
+        }
         return url
     }
 

@@ -85,6 +85,7 @@ extension ServerProfile.Kind {
 
 extension FixedEndpoints {
     fileprivate func validate() throws(ProfileProblem) {
+        if let issuer { _ = try ProfileProblem.url(issuer, key: "issuer") }
         _ = try ProfileProblem.url(token, key: "token_endpoint")
         if let authorization { _ = try ProfileProblem.url(authorization, key: "authorization_endpoint") }
         if let deviceAuthorization {

@@ -19,6 +19,8 @@ struct ServerMetadata: Equatable, Sendable {
     var signingAlgorithms: [String]?
     /// The authorization response names its issuer (RFC 9207 §3).
     var namesIssuer = false
+    /// Authorization requests have to be pushed first (RFC 9126 §5).
+    var wantsPushedRequests = false
     /// The document came from an address inside a private network, so its endpoints may be there too.
     var isInternal = false
     /// The configuration, not the server, named the endpoints.
@@ -26,6 +28,7 @@ struct ServerMetadata: Equatable, Sendable {
 
     /// Endpoints written down by hand; validated with the profile.
     init(_ endpoints: FixedEndpoints) throws(EndpointProblem) {
+        issuer = endpoints.issuer
         token = try EndpointURL(endpoints.token)
         authorization = try endpoints.authorization.map { text throws(EndpointProblem) in
             try EndpointURL(text)
@@ -69,6 +72,7 @@ struct ServerMetadata: Equatable, Sendable {
         challengeMethods = reader.strings("code_challenge_methods_supported")
         signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
         namesIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
+        wantsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
     }
 
     /// Takes from `other`, another document of the same issuer, what this one lacks.
@@ -83,6 +87,7 @@ struct ServerMetadata: Equatable, Sendable {
         challengeMethods = challengeMethods ?? other.challengeMethods
         signingAlgorithms = signingAlgorithms ?? other.signingAlgorithms
         namesIssuer = namesIssuer || other.namesIssuer
+        wantsPushedRequests = wantsPushedRequests || other.wantsPushedRequests
     }
 
     /// Whether a request to `url` must not end inside a private network.

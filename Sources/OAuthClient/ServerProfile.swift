@@ -59,6 +59,8 @@ package struct ServerProfile: Equatable, Sendable {
 
 /// Endpoints of a server without metadata.
 package struct FixedEndpoints: Equatable, Sendable {
+    /// Compared with the `iss` of authorization responses where it is known (RFC 9207 §2.4).
+    package var issuer: String?
     package var token: String
     package var authorization: String?
     package var deviceAuthorization: String?
@@ -68,12 +70,14 @@ package struct FixedEndpoints: Equatable, Sendable {
         token: String,
         authorization: String? = nil,
         deviceAuthorization: String? = nil,
-        revocation: String? = nil
+        revocation: String? = nil,
+        issuer: String? = nil
     ) {
         self.token = token
         self.authorization = authorization
         self.deviceAuthorization = deviceAuthorization
         self.revocation = revocation
+        self.issuer = issuer
     }
 }
 

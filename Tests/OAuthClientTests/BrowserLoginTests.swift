@@ -126,7 +126,7 @@ struct BrowserLoginTests {
             ["code_challenge_methods_supported": ["plain"]], ["code_challenge_methods_supported": []],
             ["response_types_supported": ["token"]],
             ["response_types_supported": ["id_token", "code id_token"]],
-            ["authorization_endpoint": .null],
+            ["authorization_endpoint": .null], ["require_pushed_authorization_requests": true],
         ] as [[String: JSONValue]]
     )
     func `a server without the code flow or S256 is refused`(metadata: [String: JSONValue]) async throws {
