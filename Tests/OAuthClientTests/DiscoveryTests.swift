@@ -72,6 +72,24 @@ struct DiscoveryTests {
         #expect(failure.kind == .misconfigured)
     }
 
+    @Test func `nothing of a bad document is remembered, and what was known stays`() async throws {
+        let bench = try Bench(TestIssuer.profile())
+        let discovery = bench.server.discovery
+        let bad = TestIssuer.metadata([
+            "issuer": "https://evil.example", "token_endpoint": "https://evil.example/",
+        ])
+        bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
+        bench.exchange.expect(TestIssuer.discoveryURL, bad)
+        await #expect(throws: RefreshFailure.self) { try await discovery.metadata() }
+        bench.exchange.expect(TestIssuer.discoveryURL, TestIssuer.metadata())
+        let good = try await discovery.metadata()
+        #expect(good.token.description == TestIssuer.tokenEndpoint)
+        bench.clock.advance(by: Discovery.lifetime)
+        bench.exchange.expect(TestIssuer.discoveryURL, bad)
+        #expect(try await discovery.metadata() == good)
+        #expect(bench.exchange.isExhausted)
+    }
+
     @Test func `a query of an endpoint is kept`() async throws {
         let document = TestIssuer.metadata(["token_endpoint": "https://id.example/token?tenant=7"])
         #expect(try await metadata(document).get().token.description == "https://id.example/token?tenant=7")

@@ -98,6 +98,20 @@ import Testing
         #expect(tries > 20)
     }
 
+    @Test func `a server that asks for patience is told of a logout no sooner`() {
+        var script = SessionScript.ready()
+        _ = script.session.logoutRequested(local: false, at: script.moment)
+        let begin = script.moment.now
+        let failure = RefreshFailure(kind: .busy, message: "503", retryAfter: .seconds(90))
+        for number in 1...2 {
+            _ = script.session.revocationFinished(.failed(failure), jitter: 0, at: script.moment)
+            let effects = script.sleepUntilWake()
+            #expect(effects.contains { if case .revoke = $0 { true } else { false } })
+            #expect(script.moment.now - begin == .seconds(90 * number))
+        }
+        #expect(script.session.revocationFinished(.revoked, jitter: 0, at: script.moment).contains(.forget))
+    }
+
     @Test func `a local logout asks no server`() {
         var script = SessionScript.ready()
         let effects = script.session.logoutRequested(local: true, at: script.moment)
