@@ -58,7 +58,7 @@ test:
 	SWIFT='$(SWIFT)' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) Scripts/run-tests $(SWIFT_FLAGS)
 	Scripts/check-docs $(DEBUG)
 
-# ROWS="54 57" runs only what shows that these promises are kept.
+# ROWS="54 O17" runs only what shows that these promises and requirements are kept.
 test-full: build
 	@Scripts/install-dependencies build curl strace python3 ext4 xfs btrfs tpm keyring
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
