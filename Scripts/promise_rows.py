@@ -19,6 +19,7 @@ class Kind:
     plural: str
     numbers: frozenset[int]
     keys: tuple[str, str]
+    note: str
     heading: str
     preface: str
 
@@ -27,13 +28,13 @@ KINDS = [
     Kind(
         # Readers may have met the numbers elsewhere; those left out were never given.
         "promise", "", "promises",
-        frozenset(range(1, 141)) - {12, 20, 36, 61, 70, 71, 84, 85, 116, 124, 125, 130}, ("promise", "figure"),
+        frozenset(range(1, 141)) - {12, 20, 36, 61, 70, 71, 84, 85, 116, 124, 125, 130}, ("promise", "figure"), "for ",
         "## Promises and their tests",
         """Every promise has a number that stays, and is held by the tests and scripts named here. `make test-full` runs
 them and prints one line for each. This list is written by `Scripts/promises --document` from
 `Tests/promises.toml`, which also says when a promise counts as kept."""),
     Kind(
-        "requirement", "O", "requirements", frozenset(range(1, 61)), ("what", "source"),
+        "requirement", "O", "requirements", frozenset(range(1, 61)), ("what", "source"), "",
         "## OAuth requirements and their tests",
         """What the standards demand of an OAuth or OpenID Connect client, and the tests that hold it, most of them with a
 server that breaks the rules on purpose. This list is written and its tests are run like those above."""),
