@@ -39,7 +39,7 @@ package struct Instant: Comparable, Hashable, Sendable {
 extension Duration {
     /// Nanoseconds, clamped to what 64 bits hold (about 292 years).
     package var saturatedNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
+        let (seconds, attoseconds) = saturatedComponents
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         guard !overflow else { return seconds < 0 ? .min : .max }
         let (sum, carried) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
@@ -48,5 +48,12 @@ extension Duration {
     }
 
     /// Whole seconds, rounded towards zero.
-    package var wholeSeconds: Int64 { components.seconds }
+    package var wholeSeconds: Int64 { saturatedComponents.seconds }
+
+    /// The components, which trap for durations of more seconds than 64 bits hold, clamped to those that do.
+    ///
+    /// The difference of two absurd times is such a duration.
+    var saturatedComponents: (seconds: Int64, attoseconds: Int64) {
+        min(max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
+    }
 }

@@ -19,7 +19,7 @@ package struct WallTime: Comparable, Hashable, Sendable {
     }
 
     package static func + (time: WallTime, duration: Duration) -> WallTime {
-        let (seconds, attoseconds) = duration.components
+        let (seconds, attoseconds) = duration.saturatedComponents
         let nanoseconds = Int64(time.fraction) + attoseconds / 1_000_000_000
         let carry = nanoseconds >= second ? 1 : nanoseconds < 0 ? -1 : 0 as Int64
         let (sum, overflow) = time.secondsSince1970.addingReportingOverflow(seconds)

@@ -95,6 +95,12 @@ import Testing
         #expect(Instant(nanoseconds: .min) - .seconds(1) == Instant(nanoseconds: .min))
         #expect(Instant.seconds(0) + .seconds(Int64.max) == Instant(nanoseconds: .max))
         #expect(WallTime(secondsSince1970: .max) + .seconds(1) == WallTime(secondsSince1970: .max))
+        // More seconds than 64 bits hold.
+        let longest = WallTime(secondsSince1970: .max) - WallTime(secondsSince1970: .min)
+        #expect(Instant.seconds(0) + longest == Instant(nanoseconds: .max))
+        #expect(Instant.seconds(0) - longest == Instant(nanoseconds: .min))
+        #expect(WallTime(secondsSince1970: 0) + longest == WallTime(secondsSince1970: .max))
+        #expect(longest.wholeSeconds == .max)
     }
 
     @Test(arguments: ["work", "a", "A.b_c-9", String(repeating: "x", count: 64)])
