@@ -147,17 +147,16 @@ struct HTTPTransportTests {
     }
 
     @Test func `a closed port is unreachable`() async throws {
-        let server = try await TinyServer.start { _ in [] }
-        let port = server.port
-        await server.stop()
+        let port = try ClosedPort()
         let transport = HTTPTransport(eventLoop: Wire.eventLoop)
         let request = HTTPRequest(
-            url: try EndpointURL("http://127.0.0.1:\(port)/"),
+            url: try EndpointURL("http://127.0.0.1:\(port.number)/"),
             form: FormBody([("a", "b")]),
             trust: ServerTrust()
         )
         let result = await transport.outcome(of: request)
         await transport.shutDown()
+        withExtendedLifetime(port) {}
         guard case .failure(.unreachable(let reason)) = result else {
             Issue.record("\(result)")
             return
