@@ -89,9 +89,20 @@ package final class Program: Sendable {
         let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in arguments + variables { free(text) } }
         var pid: pid_t = 0
-        let code = posix_spawnp(&pid, command[0], &actions, &attributes, arguments, variables)
+        let program = located(command[0], environment["PATH"] ?? "")
+        let code = posix_spawnp(&pid, program, &actions, &attributes, arguments, variables)
         guard code == 0 else { throw SystemFailure("start \(command[0])", code: code) }
         return pid
+    }
+
+    /// The program where its own environment has it.
+    ///
+    /// An interpreter looks for its library beside what that environment names, which may be another version than the
+    /// one our environment has.
+    private static func located(_ name: String, _ path: String) -> String {
+        guard !name.contains("/") else { return name }
+        let places = path.split(separator: ":").map { "\($0)/\(name)" }
+        return places.first { access($0, X_OK) == 0 } ?? name
     }
 
     deinit {
