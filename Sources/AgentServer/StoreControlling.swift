@@ -64,6 +64,9 @@ package struct VaultStatus: Equatable, Sendable {
         /// For a person: a path, a command's name; no secret.
         package var detail: String
 
+        /// Whether it needs no person.
+        var opensByItself: Bool { type != "passphrase" && type != "previous-key" }
+
         package init(index: Int, type: String, detail: String) {
             self.index = index
             self.type = type
@@ -78,12 +81,10 @@ package struct VaultStatus: Equatable, Sendable {
     package var slots: [Slot]
 
     /// Whether some way to unlock needs no person.
-    var opensByItself: Bool { slots.contains { $0.type != "passphrase" && $0.type != "previous-key" } }
+    var opensByItself: Bool { slots.contains(where: \.opensByItself) }
 
     /// Whether something other than a key file may have to deliver the key.
-    var needsCommand: Bool {
-        slots.contains { $0.type != "passphrase" && $0.type != "previous-key" && $0.type != "keyfile" }
-    }
+    var needsCommand: Bool { slots.contains { $0.opensByItself && $0.type != "keyfile" } }
 
     package init(state: State, vaultID: String?, epoch: Int, slots: [Slot]) {
         self.state = state
