@@ -39,22 +39,13 @@ extension EndToEnd {
             try await scene.agent.start()
             // The code is one the attacker got for a challenge of his own; the state is the victim's.
             let login = try await scene.agent.shell(
-                """
-                mkfifo "$HOME/pasted"
-                tokenctl login work --paste --no-browser <"$HOME/pasted" >"$HOME/shown" 2>&1 &
-                login=$!
-                exec 9>"$HOME/pasted"
-                tries=0
-                while ! grep -q '/authorize?' "$HOME/shown" 2>/dev/null; do
-                    tries=$((tries + 1)); [ $tries -lt 2000 ] || exit 99
-                    kill -0 $login || { cat "$HOME/shown"; exit 98; }
-                done
-                url=$(grep -o 'http[^ ]*/authorize?[^ "]*' "$HOME/shown" | head -n 1)
-                other=$(printf '%s' "$url" | sed 's/code_challenge=[^&]*/code_challenge=\(Self.challenge)/')
-                [ "$other" != "$url" ] || exit 97
-                curl -s -o /dev/null -w '%{redirect_url}\\n' "$other" >&9
-                wait $login
-                """
+                Scene.pastedLogin(
+                    """
+                    other=$(printf '%s' "$url" | sed 's/code_challenge=[^&]*/code_challenge=\(Self.challenge)/')
+                    [ "$other" != "$url" ] || exit 97
+                    curl -s -o /dev/null -w '%{redirect_url}\\n' "$other" >&9
+                    """
+                )
             )
             #expect(login.status != 0 && login.status < 90, "\(login)")
             #expect(scene.issuer.tokenRequests("authorization_code") == 1)

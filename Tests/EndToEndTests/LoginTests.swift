@@ -75,22 +75,8 @@ extension EndToEnd {
         @Test func `a browser login can be finished by pasting the address`() async throws {
             let scene = try await Scene(flow: "browser")
             try await scene.agent.start()
-            // The first run only learns the address; a pasted answer must carry the state of its own login.
             let login = try await scene.agent.shell(
-                """
-                mkfifo "$HOME/pasted"
-                tokenctl login work --paste --no-browser <"$HOME/pasted" >"$HOME/shown" 2>&1 &
-                login=$!
-                exec 9>"$HOME/pasted"
-                tries=0
-                while ! grep -q '/authorize?' "$HOME/shown" 2>/dev/null; do
-                    tries=$((tries + 1)); [ $tries -lt 2000 ] || exit 99
-                    kill -0 $login || { cat "$HOME/shown"; exit 98; }
-                done
-                url=$(grep -o 'http[^ ]*/authorize?[^ "]*' "$HOME/shown" | head -n 1)
-                curl -s -o /dev/null -w '%{redirect_url}\\n' "$url" >&9
-                wait $login
-                """
+                Scene.pastedLogin(#"curl -s -o /dev/null -w '%{redirect_url}\n' "$url" >&9"#)
             )
             #expect(login.status == 0, "\(login) \(File.text(scene.agent.home.path("shown")) ?? "")")
             #expect(try await scene.token().isEmpty == false)
