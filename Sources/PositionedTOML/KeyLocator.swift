@@ -92,13 +92,17 @@ struct KeyLocator {
 
     private mutating func readBare() -> String {
         let start = offset
-        while let byte = current, !KeyLocator.bareEnds.contains(byte) { advance() }
+        while let byte = current, byte.isBareKeyByte { advance() }
         return String(decoding: bytes[start..<offset], as: UTF8.self)
     }
 
-    private static let bareEnds = Set(". \t\r\n=]".utf8)
-
     private mutating func readQuoted(_ quote: UInt8) -> String {
+        let content = skipQuoted(quote)
+        return String(decoding: bytes[content], as: UTF8.self)
+    }
+
+    /// Goes past the closing quote and returns where the content is.
+    private mutating func skipQuoted(_ quote: UInt8) -> Range<Int> {
         advance()
         let start = offset
         while let byte = current, byte != quote {
@@ -106,7 +110,7 @@ struct KeyLocator {
             if current != nil { advance() }
         }
         defer { if current != nil { advance() } }
-        return String(decoding: bytes[start..<offset], as: UTF8.self)
+        return start..<offset
     }
 
     /// Goes to the end of the line that ends the value.
@@ -132,7 +136,7 @@ struct KeyLocator {
     private mutating func skipString(_ quote: UInt8) {
         let opening = [quote, quote, quote]
         guard bytes[offset...].starts(with: opening) else {
-            _ = readQuoted(quote)
+            _ = skipQuoted(quote)
             return
         }
         for _ in opening { advance() }
@@ -143,5 +147,17 @@ struct KeyLocator {
         }
         // Up to two quotes may stand before the closing three.
         while current == quote { advance() }
+    }
+}
+
+extension UInt8 {
+    /// Not the end of a bare key in a text that is known to be TOML.
+    fileprivate var isBareKeyByte: Bool {
+        switch self {
+        case UInt8(ascii: "."), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"),
+            UInt8(ascii: "="), UInt8(ascii: "]"):
+            false
+        default: true
+        }
     }
 }
