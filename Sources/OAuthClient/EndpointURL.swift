@@ -17,24 +17,28 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     package let query: String?
 
     package init(_ text: String) throws(EndpointProblem) {
-        guard !text.isEmpty,
-            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) })
+        let bytes = text.utf8
+        guard !bytes.isEmpty, bytes.allSatisfy(\.isURLByte),
+            let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+            bytes[colon...].starts(with: "://".utf8)
         else { throw .notAURL }
-        guard let separator = text.firstRange(of: "://") else { throw .notAURL }
-        let scheme = text[..<separator.lowerBound].lowercased()
-        guard scheme == "https" || scheme == "http" else { throw .wrongScheme }
-        guard !text.contains("#") else { throw .hasFragment }
-        let rest = text[separator.upperBound...]
-        let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        switch text[..<colon].lowercased() {
+        case "https": isTLS = true
+        case "http": isTLS = false
+        default: throw .wrongScheme
+        }
+        guard !bytes.contains(UInt8(ascii: "#")) else { throw .hasFragment }
+        let rest = text[bytes.index(colon, offsetBy: 3)...]
+        let authorityEnd =
+            rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         let authority = rest[..<authorityEnd]
-        guard !authority.contains("@") else { throw .hasUserInformation }
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw .hasUserInformation }
         let tail = rest[authorityEnd...]
-        let queryStart = tail.firstIndex(of: "?")
+        let queryStart = tail.utf8.firstIndex(of: UInt8(ascii: "?"))
         description = text
-        isTLS = scheme == "https"
         (host, port) = try EndpointURL.split(authority, defaultPort: isTLS ? 443 : 80)
         path = String(tail[..<(queryStart ?? tail.endIndex)])
-        query = queryStart.map { String(tail[tail.index(after: $0)...]) }
+        query = queryStart.map { String(tail[$0...].dropFirst()) }
         guard isTLS || IPAddress(host)?.isLoopback == true else { throw .notSecure }
     }
 
@@ -55,20 +59,23 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     ) throws(EndpointProblem) -> (String, Int) {
         let host: Substring
         let portText: Substring
-        if authority.hasPrefix("[") {
-            guard let end = authority.firstIndex(of: "]") else { throw .notAURL }
-            host = authority[authority.index(after: authority.startIndex)..<end]
-            portText = authority[authority.index(after: end)...]
-            guard host.contains(":"), IPAddress(String(host)) != nil else { throw .notAURL }
+        if authority.utf8.first == UInt8(ascii: "[") {
+            guard let end = authority.utf8.firstIndex(of: UInt8(ascii: "]")) else { throw .notAURL }
+            host = authority[..<end].dropFirst()
+            portText = authority[end...].dropFirst()
+            guard host.utf8.contains(UInt8(ascii: ":")), IPAddress(String(host)) != nil else {
+                throw .notAURL
+            }
         } else {
-            let end = authority.firstIndex(of: ":") ?? authority.endIndex
+            let end = authority.utf8.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
             host = authority[..<end]
             portText = authority[end...]
             guard !host.isEmpty, host.utf8.allSatisfy(\.isHostNameByte) else { throw .notAURL }
         }
         guard !portText.isEmpty else { return (host.lowercased(), defaultPort) }
-        guard portText.hasPrefix(":"), portText.dropFirst().utf8.allSatisfy(\.isASCIIDigit),
-            let port = Int(portText.dropFirst()), (1...65_535).contains(port)
+        let digits = portText.dropFirst()
+        guard portText.utf8.first == UInt8(ascii: ":"), digits.utf8.allSatisfy(\.isASCIIDigit),
+            let port = Int(digits), (1...65_535).contains(port)
         else { throw .notAURL }
         return (host.lowercased(), port)
     }
@@ -99,7 +106,19 @@ extension UInt8 {
     var isASCIILetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
 
     fileprivate var isHostNameByte: Bool {
-        isASCIIDigit || isASCIILetter
-            || [UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_")].contains(self)
+        switch self {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+        default: isASCIIDigit || isASCIILetter
+        }
+    }
+
+    /// Visible ASCII that no URL has to write as an escape (RFC 3986 §2).
+    fileprivate var isURLByte: Bool {
+        switch self {
+        case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
+            UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+            false
+        default: (0x21...0x7E).contains(self)
+        }
     }
 }
