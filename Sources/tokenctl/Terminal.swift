@@ -57,9 +57,11 @@ struct Terminal: ~Copyable {
         var during = before
         if echo == false { during.c_lflag &= ~tcflag_t(ECHO) }
         during.c_lflag |= tcflag_t(ICANON | ISIG)
-        // Typed ahead is kept for an open question, dropped for a hidden one.
-        unsafe tcsetattr(descriptor, echo ? TCSADRAIN : TCSAFLUSH, &during)
-        defer { unsafe tcsetattr(descriptor, TCSADRAIN, &before) }
+        // What is typed or pasted around an open answer is kept. Around a hidden one it is dropped: it may be more of
+        // the secret, and who reads the terminal next, a shell most often, would show and remember it.
+        let change = echo ? TCSADRAIN : TCSAFLUSH
+        unsafe tcsetattr(descriptor, change, &during)
+        defer { unsafe tcsetattr(descriptor, change, &before) }
         write(prompt)
         line.wipe()
         line.removeAll(keepingCapacity: true)

@@ -8,7 +8,7 @@ extension EndToEnd {
     @Suite struct TerminalTests {
         /// Runs a program as the foreground job of a new terminal, types keys at its prompt, and tells what happened.
         private static let script = """
-            import json, os, pty, signal, sys, termios, time
+            import json, os, pty, select, signal, sys, termios, time
             keys, command = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]
             echo = lambda fd: bool(termios.tcgetattr(fd)[3] & termios.ECHO)
             def leader():
@@ -29,7 +29,8 @@ extension EndToEnd {
                     os.tcsetpgrp(0, job)
                     os.kill(job, signal.SIGCONT)
                 os.tcsetpgrp(0, os.getpid())
-                print("RESULT", json.dumps({"status": os.waitstatus_to_exitcode(status), "echo": echo(0), "stops": stops}), flush=True)
+                left = bool(select.select([0], [], [], 0)[0])
+                print("RESULT", json.dumps({"status": os.waitstatus_to_exitcode(status), "echo": echo(0), "stops": stops, "left": left}), flush=True)
                 os._exit(0)
             pid, fd = pty.fork()
             if pid == 0: leader()
@@ -55,6 +56,8 @@ extension EndToEnd {
             /// The terminal shows again what is typed.
             var isRestored: Bool
             var stops: Int
+            /// Something typed waits for who reads the terminal next.
+            var leavesInput: Bool
             var status: Int32
         }
 
@@ -71,6 +74,7 @@ extension EndToEnd {
                 wasHidden: text.contains(#""hidden": true"#),
                 isRestored: text.contains(#"\"echo\": true"#) && !text.contains(#"\"echo\": false"#),
                 stops: text.split(separator: "STOPPED").count - 1,
+                leavesInput: !text.contains(#"\"left\": false"#),
                 status: text.firstMatch(of: /RESULT {\\"status\\": (-?\d+)/).flatMap { Int32($0.1) } ?? -99
             )
         }
@@ -83,6 +87,16 @@ extension EndToEnd {
             #expect(outcome.wasHidden && outcome.isRestored)
             #expect(!outcome.text.contains("alice-password"))
             #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `of a secret pasted with more lines nothing is left for the shell`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let outcome = try await type(#"alice-password\rthe rest of it\rand more"#, scene)
+            #expect(outcome.status == 0, "\(outcome.text)")
+            #expect(outcome.wasHidden && outcome.isRestored)
+            #expect(!outcome.leavesInput, "\(outcome.text)")
+            #expect(!outcome.text.contains("alice-password") && !outcome.text.contains("the rest"))
         }
 
         /// Keys, and the exit status, negative for a signal.
