@@ -114,6 +114,7 @@ extension EndToEnd {
             #expect(after != before)
             #expect(try await scene.isAccepted(after))
             #expect(scene.refreshes > sent)
+            #expect(waited < .seconds(2))
             Attachment.record("a new token \(waited) after the agent went on", named: "figure")
         }
 
