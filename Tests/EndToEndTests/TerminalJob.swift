@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+
+/// What became of a program that ran as the foreground job of a shell at a terminal, where a person typed.
+struct TerminalJob {
+    let text: String
+    /// What was typed could not be seen at any prompt.
+    let wasHidden: Bool
+    /// The terminal shows again what is typed.
+    let isRestored: Bool
+    let stops: Int
+    /// Something typed waits for who reads the terminal next.
+    let leavesInput: Bool
+    /// The exit status, negative for a signal.
+    let status: Int32
+
+    /// Runs `command` and types `keys` at its password prompts, `|` between those of one and the next.
+    init(_ command: [String], typing keys: String, environment: [String: String]) async throws {
+        let result = try await Program.run(
+            ["/usr/bin/env", "python3", "-c", Self.script, keys] + command,
+            environment: environment
+        )
+        let text = result.standardOutput
+        self.text = text + result.standardError
+        wasHidden = text.contains(#""hidden": true"#)
+        isRestored = text.contains(#"\"echo\": true"#) && !text.contains(#"\"echo\": false"#)
+        stops = text.split(separator: "STOPPED").count - 1
+        leavesInput = !text.contains(#"\"left\": false"#)
+        status = text.firstMatch(of: /RESULT .\\"status\\": (-?\d+)/).flatMap { Int32($0.1) } ?? -99
+    }
+
+    /// The shell, in a terminal of its own, and the person.
+    private static let script = """
+        import json, os, pty, select, signal, sys, termios, time
+        keys, command = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]
+        echo = lambda fd: bool(termios.tcgetattr(fd)[3] & termios.ECHO)
+        def leader():
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            job = os.fork()
+            if job == 0:
+                os.setpgid(0, 0)
+                os.tcsetpgrp(0, os.getpid())
+                signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+                os.execvp(command[0], command)
+            stops = 0
+            while True:
+                _, status = os.waitpid(job, os.WUNTRACED)
+                if not os.WIFSTOPPED(status): break
+                stops += 1
+                os.tcsetpgrp(0, os.getpid())
+                print("STOPPED", json.dumps({"echo": echo(0)}), flush=True)
+                os.tcsetpgrp(0, job)
+                os.kill(job, signal.SIGCONT)
+            os.tcsetpgrp(0, os.getpid())
+            left = bool(select.select([0], [], [], 0)[0])
+            print("RESULT", json.dumps({"status": os.waitstatus_to_exitcode(status), "echo": echo(0), "stops": stops, "left": left}), flush=True)
+            os._exit(0)
+        pid, fd = pty.fork()
+        if pid == 0: leader()
+        out, prompts, hidden = b"", 0, True
+        while True:
+            try: chunk = os.read(fd, 4096)
+            except OSError: break
+            if not chunk: break
+            out += chunk
+            while out.count(b"assword") > prompts:
+                prompts += 1
+                hidden = hidden and not echo(fd)
+                key, _, keys = keys.partition(b"|")
+                os.write(fd, key)
+        os.waitpid(pid, 0)
+        print(json.dumps({"hidden": hidden and prompts > 0, "prompts": prompts, "text": out.decode(errors="replace")}))
+        """
+}
