@@ -18,14 +18,20 @@ public struct TokenAnswer: Equatable, Sendable {
     public var scopes: [String]
     /// The issuer it came from, if the agent says.
     public var issuer: String?
+    /// The proof of possession for the request it was asked for (RFC 9449 §4).
+    package var proof: String?
 
     /// Reads the answer's JSON.
     init(parsing body: [UInt8]) throws(AgentError) {
         guard let object = try? JSONValue(parsing: body).object,
             let value = object["access_token"]?.string ?? object["id_token"]?.string,
             let expiresAt = object["expires_at"]?.integer,
-            value.isEmpty == false, value.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+            TokenAnswer.isVisible(value)
         else { throw AgentError(.malformed("no token in it")) }
+        proof = object["dpop_proof"]?.string
+        guard proof.map(TokenAnswer.isVisible) != false else {
+            throw AgentError(.malformed("no proof of possession in it"))
+        }
         self.value = value
         self.expiresAt = expiresAt
         session = object["session"]?.string ?? ""
@@ -36,6 +42,13 @@ public struct TokenAnswer: Equatable, Sendable {
         scopes =
             scope?.array?.compactMap(\.string)
             ?? scope?.string?.split(separator: " ").map(String.init) ?? []
+    }
+
+    /// Whether it is only of use with a proof for each request (RFC 9449 §7.1).
+    package var isBoundToKey: Bool { type.lowercased() == "dpop" }
+
+    private static func isVisible(_ text: String) -> Bool {
+        text.isEmpty == false && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
     }
 }
 

@@ -10,6 +10,8 @@ package struct TokenDemand: Equatable, Sendable {
     package var scopes: [String]
     package var audience: String?
     package var wantsIDToken: Bool
+    /// Nil for a token without a proof.
+    package var proof: TokenDemand.Proof?
 
     package init(
         session: String,
@@ -17,7 +19,8 @@ package struct TokenDemand: Equatable, Sendable {
         timeout: Duration? = nil,
         scopes: [String] = [],
         audience: String? = nil,
-        wantsIDToken: Bool = false
+        wantsIDToken: Bool = false,
+        proof: TokenDemand.Proof? = nil
     ) {
         self.session = session
         self.minimumValidity = minimumValidity
@@ -25,6 +28,7 @@ package struct TokenDemand: Equatable, Sendable {
         self.scopes = scopes
         self.audience = audience
         self.wantsIDToken = wantsIDToken
+        self.proof = proof
     }
 
     /// How long a client waits for the agent's answer: a little longer than the agent itself may wait.
@@ -40,6 +44,7 @@ package struct TokenDemand: Equatable, Sendable {
         if scopes.isEmpty == false { query.append(("scope", scopes.joined(separator: " "))) }
         if let audience { query.append(("audience", audience)) }
         if wantsIDToken { query.append(("kind", "id")) }
+        if let proof { query += proof.query }
         return AgentRequest(.get, "sessions", session, "token", query: query, wantsPlainText: plainText)
     }
 }

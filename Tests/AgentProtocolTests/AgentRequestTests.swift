@@ -20,12 +20,14 @@ import Testing
             timeout: .milliseconds(1500),
             scopes: ["a", "b&c"],
             audience: "https://api.example.com/?x=1",
-            wantsIDToken: true
+            wantsIDToken: true,
+            proof: TokenDemand.Proof(url: "https://api.example.com/?x=1", method: "POST", nonce: "n+/")
         )
         #expect(
             demand.request(plainText: false).target
                 == "/v1/sessions/work/token?min_valid=60&timeout=2&scope=a%20b%26c"
                 + "&audience=https%3A%2F%2Fapi.example.com%2F%3Fx%3D1&kind=id"
+                + "&dpop_url=https%3A%2F%2Fapi.example.com%2F%3Fx%3D1&dpop_method=POST&dpop_nonce=n%2B%2F"
         )
     }
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+
+extension TokenDemand {
+    /// For which request a proof of possession shall come with a token (RFC 9449 §4.2).
+    package struct Proof: Equatable, Sendable {
+        package var url: String
+        /// Nil means `GET`.
+        package var method: String?
+        /// What the server wants to see in the proof, if it said so (RFC 9449 §9).
+        package var nonce: String?
+
+        package init(url: String, method: String? = nil, nonce: String? = nil) {
+            self.url = url
+            self.method = method
+            self.nonce = nonce
+        }
+
+        /// The parameters for it, in their order.
+        var query: [(name: String, value: String)] {
+            let optional = [("dpop_method", method), ("dpop_nonce", nonce)]
+            return [("dpop_url", url)] + optional.compactMap { name, value in value.map { (name, $0) } }
+        }
+    }
+}
