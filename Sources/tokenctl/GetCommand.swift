@@ -38,6 +38,8 @@ struct GetCommand: ParsableCommand {
     @Flag(name: .customLong("id-token"), help: "Print the ID token instead.")
     var wantsIDToken = false
 
+    @OptionGroup var proof: ProofOptions
+
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
@@ -56,7 +58,8 @@ struct GetCommand: ParsableCommand {
             timeout: doesNotWait ? .zero : timeout?.duration,
             scopes: variant.scopes,
             audience: variant.audience,
-            wantsIDToken: wantsIDToken
+            wantsIDToken: wantsIDToken,
+            proof: proof.demand
         )
         let chosen = agent.wantsJSON ? .json : format ?? .token
         try GetOrder(demand: demand, format: chosen, user: user, endpoint: agent.endpoint).carryOut()

@@ -55,10 +55,23 @@ extension GetOrder {
             format = named
         case "--scope": demand.scopes.append(value)
         case "--audience": demand.audience = value
+        case "--dpop-url", "--dpop-method", "--dpop-nonce": return readProofOption(name, value)
         case "--user": user = value
         case "--socket": endpoint.socket = value
         default: return false
         }
         return true
+    }
+
+    /// The URL first; the argument parser knows the other orders.
+    private mutating func readProofOption(_ name: String, _ value: String) -> Bool {
+        switch name {
+        case "--dpop-url":
+            demand.proof = demand.proof ?? TokenDemand.Proof(url: "")
+            demand.proof?.url = value
+        case "--dpop-method": demand.proof?.method = value
+        default: demand.proof?.nonce = value
+        }
+        return demand.proof != nil
     }
 }

@@ -15,7 +15,7 @@ struct GetOrder {
     ///
     /// The bare token takes no JSON on either side.
     func carryOut() throws(AgentError) {
-        try format.check(user: user)
+        try check()
         var agent = try endpoint.connect()
         let isBare = format == .token
         let body: [UInt8]
@@ -28,7 +28,21 @@ struct GetOrder {
         let about =
             format == .json
             ? try? agent.object(AgentRequest(.get, "sessions", demand.session), timeout: .seconds(5)) : nil
-        try StandardOutput.write(format.render(body, user: user, about: about ?? JSONObject()))
+        try StandardOutput.write(
+            format.render(body, wantsProof: demand.proof != nil, user: user, about: about ?? JSONObject())
+        )
+    }
+
+    /// Checks that the options fit together.
+    private func check() throws(AgentError) {
+        try format.check(user: user)
+        guard demand.proof != nil else { return }
+        guard format.hasPlaceForProof else {
+            throw AgentError(.badRequest, "--dpop-url needs --format json, header or curl")
+        }
+        guard demand.wantsIDToken == false else {
+            throw AgentError(.badRequest, "--dpop-url is for access tokens and excludes --id-token")
+        }
     }
 
     /// The bare token as the agent sent it, if it is one line of visible ASCII.

@@ -3,7 +3,7 @@
 import AgentProtocol
 import StrictJSON
 
-/// How `get` prints a token, always exactly one line.
+/// How `get` prints a token: exactly one line, and where it prints a proof of possession, another for that.
 enum TokenFormat: String, CaseIterable {
     /// The bare token.
     case token
@@ -20,6 +20,14 @@ enum TokenFormat: String, CaseIterable {
     /// The initial response of SASL OAUTHBEARER, in Base64 (RFC 7628 §3.1).
     case saslOAuthBearer = "sasl-oauthbearer"
 
+    /// Whether a proof of possession can be printed with the token.
+    var hasPlaceForProof: Bool {
+        switch self {
+        case .json, .header, .curl: true
+        case .token, .env, .saslXOAuth2, .saslOAuthBearer: false
+        }
+    }
+
     /// Checks that a user is given exactly when the format names one.
     func check(user: String?) throws(AgentError) {
         switch self {
@@ -34,14 +42,22 @@ enum TokenFormat: String, CaseIterable {
         }
     }
 
-    /// The line for the agent's JSON answer.
+    /// The line for the agent's JSON answer, or two with a proof.
     ///
     /// `about` is the session's status, from which JSON takes who issued the token, and to whom.
-    func render(_ body: [UInt8], user: String?, about: JSONObject) throws(AgentError) -> [UInt8] {
+    func render(
+        _ body: [UInt8],
+        wantsProof: Bool,
+        user: String?,
+        about: JSONObject
+    ) throws(AgentError) -> [UInt8] {
         guard var object = try? JSONValue(parsing: body).object,
-            let token = object["access_token"]?.string ?? object["id_token"]?.string,
-            token.isEmpty == false, token.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+            let token = TokenFormat.visible(object["access_token"] ?? object["id_token"])
         else { throw AgentError(.internal, "the agent's answer holds no token") }
+        let proof = TokenFormat.visible(object["dpop_proof"])
+        guard wantsProof == false || proof != nil else {
+            throw AgentError(.internal, "the agent's answer holds no proof of possession")
+        }
         if self == .json {
             if let expiry = object["expires_at"]?.integer {
                 object["expires_at_rfc3339"] = .string(DurationPhrase.rfc3339(expiry))
@@ -49,7 +65,21 @@ enum TokenFormat: String, CaseIterable {
             for name in ["issuer", "account"] { object[name] = object[name] ?? about[name] }
             return TerminalText.ascii(.object(object)) + [0x0A]
         }
-        return Array(line(token, scheme: TokenFormat.scheme(object), user: user ?? "").utf8) + [0x0A]
+        var text = line(token, scheme: TokenFormat.scheme(object), user: user ?? "") + "\n"
+        if wantsProof, let proof { text += line(proof: proof) + "\n" }
+        return Array(text.utf8)
+    }
+
+    private func line(proof: String) -> String {
+        self == .curl ? "header = \"DPoP: \(TokenFormat.quotable(proof))\"" : "DPoP: \(proof)"
+    }
+
+    /// The string, if it is of visible ASCII and not empty.
+    private static func visible(_ value: JSONValue?) -> String? {
+        guard let text = value?.string, text.isEmpty == false,
+            text.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+        else { return nil }
+        return text
     }
 
     private func line(_ token: String, scheme: String, user: String) -> String {
@@ -66,7 +96,9 @@ enum TokenFormat: String, CaseIterable {
 
     /// The authentication scheme; token types are case-insensitive (RFC 6749 §5.1), some servers' schemes are not.
     private static func scheme(_ object: JSONObject) -> String {
-        guard let type = object["token_type"]?.string, type.lowercased() != "bearer",
+        let type = object["token_type"]?.string ?? ""
+        if type.lowercased() == "dpop" { return "DPoP" }
+        guard type.lowercased() != "bearer",
             type.isEmpty == false,
             type.utf8.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C })
         else { return "Bearer" }
