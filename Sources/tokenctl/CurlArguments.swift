@@ -2,15 +2,6 @@
 
 /// The arguments for curl, as far as they matter to who watches its answers.
 struct CurlArguments: Equatable {
-    /// Short options of curl 7.60 to 8.17 that take a value.
-    private static let shortWithValue = Set("AbCcDdEeFHhKmoPQrTtUuwXxYyz")
-    /// Long options that take a value which may begin with a hyphen, or which matter here.
-    private static let longWithValue: Set = [
-        "config", "cookie", "data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "dump-header",
-        "form", "form-string", "header", "json", "output", "request", "upload-file", "url", "url-query",
-        "user", "user-agent", "variable", "write-out",
-    ]
-
     private enum Word: Equatable {
         case given(String)
         /// Where the place for headers stands, after a short option's letters or alone.
@@ -27,18 +18,21 @@ struct CurlArguments: Equatable {
     private(set) var outputFile: String?
     /// Whether curl will read standard input.
     private(set) var readsStandardInput = false
+    /// What curl will ask for.
+    private(set) var target = CurlTarget()
 
     init(_ arguments: [String]) {
         var rest = arguments[...]
         // Only as the first argument it keeps curl from reading its own configuration.
         if let first = rest.first, first.hasPrefix("-q") || first == "--disable" {
-            words.append(.given(first))
             rest.removeFirst()
+            first == "--disable" ? words.append(.given(first)) : readShort(first, &rest)
         }
         words.append(.ownOptions)
         while let argument = rest.popFirst() {
             if hasOptionsEnded || argument.hasPrefix("-") == false || argument == "-" {
                 words.append(.given(argument))
+                target.read(url: argument)
             } else if argument == "--" {
                 hasOptionsEnded = true
                 words.append(.given(argument))
@@ -65,16 +59,18 @@ struct CurlArguments: Equatable {
 
     private mutating func readLong(_ argument: String, _ rest: inout ArraySlice<String>) {
         words.append(.given(argument))
-        let name = String(argument.dropFirst(2))
-        guard CurlArguments.longWithValue.contains(name), let value = rest.popFirst() else { return }
+        // An expanded value is read as it stands: nobody but curl knows its variables.
+        let name = String(argument.dropFirst(argument.hasPrefix("--expand-") ? 9 : 2))
+        guard CurlArguments.longWithValue.contains(name) else { return target.read(flag: name) }
+        guard let value = rest.popFirst() else { return }
         add(value, of: name, prefix: "")
     }
 
     private mutating func readShort(_ argument: String, _ rest: inout ArraySlice<String>) {
-        guard let letter = argument.dropFirst().firstIndex(where: CurlArguments.shortWithValue.contains)
-        else {
-            return words.append(.given(argument))
-        }
+        let flags = argument.dropFirst().prefix { CurlArguments.shortWithValue.contains($0) == false }
+        for flag in flags { target.read(flag: String(flag)) }
+        let letter = flags.endIndex
+        guard letter < argument.endIndex else { return words.append(.given(argument)) }
         let value = argument[argument.index(after: letter)...]
         let name = String(argument[letter])
         if value.isEmpty == false {
@@ -86,6 +82,7 @@ struct CurlArguments: Equatable {
     }
 
     private mutating func add(_ value: String, of name: String, prefix: String) {
+        target.read(value, of: name)
         switch name {
         case "D", "dump-header":
             headerFile = value

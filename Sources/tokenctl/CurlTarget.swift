@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// Which request curl's arguments describe, as far as a proof of possession needs to know it.
+struct CurlTarget: Equatable {
+    private var urls: [String] = []
+    private var request: String?
+    private var upload: String?
+    private var isHead = false
+    private var isGet = false
+    private var hasBody = false
+    private var takesURLsLiterally = false
+
+    mutating func read(url: String) {
+        urls.append(url)
+    }
+
+    /// Takes an option without a value, by its letter or its long name.
+    mutating func read(flag: String) {
+        switch flag {
+        case "I", "head": isHead = true
+        case "G", "get": isGet = true
+        case "g", "globoff": takesURLsLiterally = true
+        default: break
+        }
+    }
+
+    /// Takes the value of an option.
+    mutating func read(_ value: String, of name: String) {
+        switch name {
+        case "url": urls.append(value)
+        case "X", "request": request = value
+        case "T", "upload-file": upload = value.isEmpty ? nil : value
+        case "d", "data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "json", "F", "form",
+            "form-string":
+            hasBody = true
+        default: break
+        }
+    }
+
+    /// The method curl will use.
+    var method: String {
+        if let request { return request }
+        if isHead { return "HEAD" }
+        if upload != nil { return "PUT" }
+        return hasBody && isGet == false ? "POST" : "GET"
+    }
+
+    /// The proof for the one request.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if there is not one request, or its URL is not all there.
+    func proof(session: String) throws(AgentError) -> TokenDemand.Proof {
+        guard let url = urls.first, urls.count == 1, namesOneResource(url) else {
+            throw AgentError(
+                .badRequest,
+                "a proof of possession is for one URL, and curl's arguments name \(urls.isEmpty ? "none" : "several")",
+                remedy: "tokenctl get \(session) --dpop-url URL --format curl"
+            )
+        }
+        // The query is no part of a proof and may be long.
+        let resource = url.prefix { $0 != "?" && $0 != "#" }
+        try checkScheme(of: resource)
+        guard addsFileName(to: resource, url) == false else {
+            throw AgentError(
+                .badRequest,
+                "a proof of possession is for a whole URL, and curl would add the file's name to \(resource)",
+                remedy: "write the name at its end"
+            )
+        }
+        return TokenDemand.Proof(url: String(resource), method: method)
+    }
+
+    private func checkScheme(of resource: Substring) throws(AgentError) {
+        let start = resource.lowercased()
+        guard start.hasPrefix("https://") == false, start.hasPrefix("http://") == false else { return }
+        throw AgentError(
+            .badRequest,
+            "a proof of possession is for a whole URL, and \(resource) does not begin with https:// or http://",
+            remedy: "write the scheme, which curl would only guess"
+        )
+    }
+
+    /// Whether curl makes only one of it: it expands braces and brackets, but not those of an IPv6 address.
+    private func namesOneResource(_ url: String) -> Bool {
+        if takesURLsLiterally { return true }
+        let host = (url.split(separator: "/").dropFirst().first ?? "").prefix { $0 != "]" }
+        let isAddress = host.hasPrefix("[") && host.count { $0 == ":" } > 1
+        let rest = isAddress ? url.drop { $0 != "]" } : url[...]
+        return "\(rest)\(upload ?? "")".contains { "{[".contains($0) } == false
+    }
+
+    /// Whether curl makes the name of an uploaded file the end of the path.
+    private func addsFileName(to resource: Substring, _ url: String) -> Bool {
+        guard let upload, ["-", "."].contains(upload) == false else { return false }
+        let path = resource.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
+        return url.contains("?") == false && (path.contains("/") == false || path.hasSuffix("/"))
+    }
+}
