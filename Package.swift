@@ -263,7 +263,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenctlTests",
-            dependencies: ["AgentProtocol", "StrictJSON", "TestSupport", "tokenctl"],
+            dependencies: ["AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenctl"],
             swiftSettings: testing
         ),
         .testTarget(

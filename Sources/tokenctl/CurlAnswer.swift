@@ -14,9 +14,17 @@ struct CurlAnswer {
     private(set) var verdict = Verdict.open
     /// The `WWW-Authenticate` fields of the last answer.
     private(set) var challenge = ""
+    /// What the last answer wants to see in the next proof of possession (RFC 9449 §8.1).
+    private(set) var nonce: String?
     /// All heads, as they came.
     private(set) var bytes: [UInt8] = []
     private var lineStart = 0
+
+    /// Whether nothing was wrong but the nonce of the proof (RFC 9449 §9).
+    var wantsNonce: Bool {
+        guard verdict == .refused, nonce != nil else { return false }
+        return Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
+    }
 
     mutating func append(_ read: [UInt8]) {
         bytes += read
@@ -30,6 +38,7 @@ struct CurlAnswer {
     private mutating func readLine(_ line: Substring) {
         if line.hasPrefix("HTTP/") {
             challenge = ""
+            nonce = nil
             let words = line.split(separator: " ", maxSplits: 2)
             let status = words.count > 1 ? Int(words[1]) ?? 0 : 0
             // A proxy's answer to CONNECT is not the server's.
@@ -40,9 +49,23 @@ struct CurlAnswer {
             case 401: verdict = .refused
             default: verdict = isTunnel ? .open : .settled
             }
-        } else if line.lowercased().hasPrefix("www-authenticate:") {
-            let value = line.dropFirst(17).drop { $0 == " " || $0 == "\t" }
+        } else if let value = CurlAnswer.value(of: "www-authenticate", in: line) {
             challenge += (challenge.isEmpty ? "" : ", ") + value
+        } else if let value = CurlAnswer.value(of: "dpop-nonce", in: line) {
+            nonce = CurlAnswer.isNonce(value) ? value : nil
         }
+    }
+
+    private static func value(of field: String, in line: Substring) -> String? {
+        guard line.lowercased().hasPrefix(field + ":") else { return nil }
+        var value = line.dropFirst(field.count + 1).drop { $0 == " " || $0 == "\t" }
+        while value.last == " " || value.last == "\t" { value.removeLast() }
+        return String(value)
+    }
+
+    /// What RFC 9449 §8.1 allows, of a length that fits into a proof.
+    private static func isNonce(_ text: String) -> Bool {
+        (1...512).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C }
     }
 }

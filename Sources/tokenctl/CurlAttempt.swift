@@ -11,7 +11,7 @@ struct CurlAttempt: ~Copyable {
     private static let longestReport = 8192
 
     private let arguments: CurlArguments
-    private var answer = CurlAnswer()
+    private(set) var answer = CurlAnswer()
     private var isPassing = false
     private var heads: HeldStream
     private var output: HeldStream
@@ -73,8 +73,6 @@ struct CurlAttempt: ~Copyable {
 
     /// Whether the server refused the token and nothing of that was let through.
     var isRefused: Bool { isPassing == false && answer.verdict == .refused }
-
-    var challenge: String { answer.challenge }
 
     /// Lets through what was held.
     mutating func pass() {

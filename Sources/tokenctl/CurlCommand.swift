@@ -50,40 +50,17 @@ struct CurlCommand: ParsableCommand {
 
     private func send() throws(AgentError) -> Int32 {
         let arguments = CurlArguments(arguments)
-        var connection = try agent.endpoint.connect()
-        let first = try connection.token(demand)
+        var tokens = try CurlTokens(demand, for: arguments, from: agent.endpoint)
         let signals = try RelayedSignals()
         let spool = try RequestSpool(isNeeded: arguments.readsStandardInput)
-        var attempt = try CurlAttempt.prepared(arguments)
-        let status = try attempt.run(first, input: spool.descriptor, signals)
-        guard attempt.isRefused, let second = try replacement(of: first, &attempt) else {
-            attempt.pass()
-            return status
-        }
-        spool.rewind()
-        var repeated = try CurlAttempt.prepared(arguments)
-        let secondStatus = try repeated.run(second, input: spool.descriptor, signals)
-        if repeated.isRefused { _ = try replacement(of: second, &repeated) }
-        repeated.pass()
-        return secondStatus
-    }
-
-    /// Tells the agent what the server said; a token to try instead, nil if none would help.
-    ///
-    /// - Throws: ``AgentError`` with the code `loginRequired` when the session is over; any other failure of the
-    ///   agent leaves the server's answer to speak for itself.
-    private func replacement(
-        of token: TokenAnswer,
-        _ attempt: inout CurlAttempt
-    ) throws(AgentError) -> TokenAnswer? {
-        let report = RefusalReport(token: token, challenge: attempt.challenge, body: attempt.refusedBody())
-        do {
-            return try report.send(to: agent.endpoint, about: demand)
-        } catch {
-            guard error.code != .loginRequired else { throw error }
-            attempt.pass()
-            StandardError.write("tokenctl: \(FailureReport.line(for: error.about(session.name)))\n")
-            return nil
+        while true {
+            var attempt = try CurlAttempt.prepared(arguments)
+            let status = try attempt.run(tokens.current, input: spool.descriptor, signals)
+            guard attempt.isRefused, try tokens.advance(after: &attempt) else {
+                attempt.pass()
+                return status
+            }
+            spool.rewind()
         }
     }
 }

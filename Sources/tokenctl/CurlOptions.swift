@@ -4,23 +4,17 @@ import AgentProtocol
 import CHardening
 import Glibc
 
-/// curl's configuration with the token in it, in memory that only the child inherits.
+/// curl's configuration with the token in it, and the proof where it needs one, in memory that only the child inherits.
 ///
 /// curl may read it once for every request of one command line.
 struct CurlOptions: ~Copyable {
     let descriptor: Int32
 
-    /// Writes the token, where the headers go, and with `isQuiet` that there is no progress to show.
+    /// Writes token and proof, where the headers go, and with `isQuiet` that there is no progress to show.
     init(_ token: TokenAnswer, headers: Int32, isQuiet: Bool) throws(AgentError) {
         descriptor = hardening_memory_file()
         guard descriptor >= 0 else { throw AgentError(.internal, "memfd_create: \(systemMessage(errno))") }
-        let value = CurlOptions.quotable(token.value)
-        // curl sends either to the first host only, whatever redirects say.
-        let isBearer = token.type.lowercased() == "bearer"
-        var text =
-            isBearer
-            ? "oauth2-bearer = \"\(value)\"\n"
-            : "header = \"Authorization: \(CurlOptions.quotable(token.type)) \(value)\"\n"
+        var text = CurlOptions.lines(presenting: token)
         text += "dump-header = \"/dev/fd/\(headers)\"\n"
         if isQuiet { text += "no-progress-meter\n" }
         var bytes = Array(text.utf8)
@@ -30,6 +24,17 @@ struct CurlOptions: ~Copyable {
     }
 
     deinit { close(descriptor) }
+
+    /// curl sends the token to the first host only, whatever redirects say.
+    ///
+    /// A proof it sends on, to servers who can use it neither without the token nor for their own addresses.
+    private static func lines(presenting token: TokenAnswer) -> String {
+        let value = quotable(token.value)
+        guard token.type.lowercased() != "bearer" else { return "oauth2-bearer = \"\(value)\"\n" }
+        let scheme = token.isBoundToKey ? "DPoP" : quotable(token.type)
+        let proof = token.proof.map { "header = \"DPoP: \(quotable($0))\"\n" } ?? ""
+        return "header = \"Authorization: \(scheme) \(value)\"\n" + proof
+    }
 
     /// With backslashes before what would end a quoted string, and nothing that would end the line.
     private static func quotable(_ text: String) -> String {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+@Suite struct `The request that curl's arguments describe` {
+    /// `URL` stands for the server's address and `FILE` for a file.
+    @Test(arguments: [
+        ("URL", "GET"), ("--url URL", "GET"), ("-- URL", "GET"), ("URL?q=1#f", "GET"),
+        ("-g URL?x={1}[2-3]", "GET"),
+        ("-X DELETE URL", "DELETE"), ("-XPATCH URL", "PATCH"), ("-SX PUT URL", "PUT"),
+        ("URL --request PURGE", "PURGE"),
+        ("-I URL", "HEAD"), ("-SI URL", "HEAD"), ("--head URL", "HEAD"), ("-qI URL", "HEAD"),
+        ("-T - URL", "PUT"), ("--upload-file FILE URL", "PUT"), ("-TFILE URL", "PUT"),
+        ("-T FILE URL?dir/", "PUT"),
+        ("-d a URL", "POST"), ("-da URL", "POST"), ("-Sd @FILE URL", "POST"), ("--data a URL", "POST"),
+        ("--data-raw a URL", "POST"), ("--data-ascii a URL", "POST"), ("--data-binary a URL", "POST"),
+        ("--data-urlencode a URL", "POST"), ("-F a=b URL", "POST"), ("--form a=b URL", "POST"),
+        ("--form-string a=b URL", "POST"), ("-d a -X PUT URL", "PUT"), ("-G -d a URL", "GET"),
+        ("-SGd a URL", "GET"), ("--get --data a URL", "GET"), ("-X REPORT -I URL", "REPORT"),
+        ("--connect-timeout 60 -m 60 -o /dev/null -A agent --max-redirs 3 URL", "GET"),
+        ("-H X:http://other.example/ -e http://other.example/ URL", "GET"),
+        ("-qsX PUT URL", "PUT"), ("--disable URL", "GET"), ("--retry 0 URL --proxy-header a", "GET"),
+    ])
+    func `is the one the server sees`(row: (words: String, method: String)) async throws {
+        let issuer = try await DemoIssuer.start()
+        let file = try TemporaryDirectory()
+        try file.write("x", to: "file")
+        let agent = try KeyBoundAgent()
+        let arguments = row.words.split(separator: " ").map { word in
+            word.split(separator: "URL", omittingEmptySubsequences: false).joined(
+                separator: issuer.issuer + "/a/b"
+            )
+            .split(separator: "FILE", omittingEmptySubsequences: false).joined(separator: file.path("file"))
+        }
+        // Only as the first argument it keeps curl from reading its own configuration.
+        let isFirst = arguments.first?.hasPrefix("-q") == true || arguments.first == "--disable"
+        let result = try await agent.curl(isFirst ? arguments : ["-s"] + arguments)
+        #expect(result.status == 0, "\(result)")
+        let seen = issuer.requests().map { "\($0.method) \(issuer.issuer)\($0.path)" }
+        #expect(seen == ["\(row.method) \(issuer.issuer)/a/b"])
+        #expect(agent.proofs == seen)
+    }
+
+    @Test(arguments: [
+        ("--json {} http://h/a", "POST http://h/a"), ("-X put http://h/a", "put http://h/a"),
+        ("HTTPS://H/a?b=c", "GET HTTPS://H/a"),
+        ("http://[::1]:80/a", "GET http://[::1]:80/a"), ("-T x http://h/a", "PUT http://h/a"),
+        ("--expand-url http://h/a --expand-data x", "POST http://h/a"),
+        ("--ipfs-gateway x http://h", "GET http://h"),
+        ("-T - http://h/", "PUT http://h/"),
+    ])
+    func `is found where this curl or network may not know it`(words: String, proof: String) async throws {
+        let agent = try KeyBoundAgent()
+        let silent = try SubstituteCurl("")
+        let result = try await agent.curl(words.split(separator: " ").map(String.init), path: silent.path)
+        #expect(result.status == 0, "\(result)")
+        #expect(agent.proofs == [proof])
+    }
+
+    @Test(arguments: [
+        ("-s", "name none; run: tokenctl get work --dpop-url URL --format curl"),
+        ("-K file", "name none; run: tokenctl get work --dpop-url URL --format curl"),
+        ("http://h/a http://h/b", "name several; run: tokenctl get work --dpop-url URL --format curl"),
+        ("http://h/a --url http://h/a", "name several; run: tokenctl get work"),
+        ("http://h/a --next http://h/b", "name several; run: tokenctl get work"),
+        ("-- http://h/a -s", "name several; run: tokenctl get work"),
+        ("http://h/[1-3]", "name several; run:"),
+        ("http://h:80/{a,b}", "name several; run:"), ("http://[1-9:2].h/", "name several; run:"),
+        ("http://[::1]/[1-3]", "name several; run:"), ("-T {a,b} http://h/a", "name several; run:"),
+        ("h/a", "h/a does not begin with https:// or http://; write the scheme"),
+        ("ftp://h/a", "ftp://h/a does not begin with https:// or http://; write the scheme"),
+        ("-T x http://h/a/", "curl would add the file's name to http://h/a/; write the name at its end"),
+        ("-T x http://h", "curl would add the file's name to http://h; write the name at its end"),
+    ])
+    func `is needed, and wrong usage says what to do`(words: String, complaint: String) async throws {
+        let agent = try KeyBoundAgent()
+        let telltale = try SubstituteCurl("echo ran")
+        let result = try await agent.curl(words.split(separator: " ").map(String.init), path: telltale.path)
+        #expect(result.status == 2)
+        #expect(result.standardOutput.isEmpty)
+        #expect(result.standardError.hasPrefix("tokenctl: work: a proof of possession is for "))
+        #expect(result.standardError.contains(complaint), "\(result.standardError)")
+        #expect(result.standardError.split(separator: "\n").count == 1)
+        #expect(agent.requests == ["GET /v1/sessions/work/token"])
+    }
+
+    @Test func `does not matter to a token that is not bound`() async throws {
+        let agent = try KeyBoundAgent(type: "Bearer")
+        let telltale = try SubstituteCurl("echo ran")
+        let result = try await agent.curl(["h/a", "h/b"], path: telltale.path)
+        #expect(result.all == (0, "ran\n", ""))
+        #expect(agent.requests == ["GET /v1/sessions/work/token"])
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import Synchronization
+import TestSupport
+
+/// An agent whose tokens are bound to a key: each answer with a proof has a token and a proof of its own.
+struct KeyBoundAgent {
+    private let agent: ScriptedAgent
+
+    /// Says `action` to every report of a refused token.
+    init(action: String = "retry", type: String = "DPoP") throws {
+        let proofs = Counter()
+        agent = try ScriptedAgent { request in
+            if request.hasPrefix("POST /v1/sessions/work/report ") {
+                return .answer(#"{"action":"\#(action)","access_token":"REPORTED","token_type":"\#(type)"}"#)
+            }
+            let start = #"{"session":"work","token_type":"\#(type)","expires_at":1"#
+            guard request.contains("dpop_url=") else {
+                return .answer(start + #","access_token":"UNPROVEN"}"#)
+            }
+            let number = proofs.next()
+            return .answer(start + #","access_token":"TOKEN\#(number)","dpop_proof":"pro.of.\#(number)"}"#)
+        }
+    }
+
+    /// What was asked, as method and target.
+    var requests: [String] {
+        agent.requests.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+    }
+
+    /// The bodies of the reports.
+    var reports: [String] {
+        agent.requests.filter { $0.hasPrefix("POST ") }.compactMap { $0.split(separator: "\r\n").last }
+            .map(String.init)
+    }
+
+    /// For which requests a proof was asked, as method and URL.
+    var proofs: [String] {
+        requests.compactMap { request in
+            let target = String(request.drop { $0 != "/" })
+            let query = IssuerRequest(method: "GET", target: target).query
+            guard let url = query["dpop_url"], let method = query["dpop_method"] else { return nil }
+            return "\(method) \(url)" + (query["dpop_nonce"].map { " \($0)" } ?? "")
+        }
+    }
+
+    /// Runs `tokenctl curl work -- ARGUMENTS`, with the programs of `path`.
+    func curl(
+        _ arguments: [String],
+        path: String = TestEnvironment.searchPath,
+        input: String = ""
+    ) async throws -> ProgramResult {
+        try await Program.run(
+            [BuiltPrograms.client, "curl", "work", "--"] + arguments,
+            environment: ["TOKENAGENT_SOCK": agent.socket, "TOKENAGENT_AUTOSTART": "0", "PATH": path],
+            input: input
+        )
+    }
+
+    private final class Counter: Sendable {
+        private let count = Mutex(0)
+
+        func next() -> Int {
+            count.withLock { count in
+                count += 1
+                return count
+            }
+        }
+    }
+}
