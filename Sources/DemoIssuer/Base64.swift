@@ -41,6 +41,21 @@ enum Base64 {
         return output
     }
 
+    /// Accepts exactly what ``encodeForURL(_:)`` writes.
+    static func decodeForURL(_ text: some StringProtocol) -> [UInt8]? {
+        let digits = text.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "-"): UInt8(ascii: "+")
+            case UInt8(ascii: "_"): UInt8(ascii: "/")
+            default: byte
+            }
+        }
+        guard let bytes = decode(String(decoding: digits, as: UTF8.self)), encodeForURL(bytes) == text else {
+            return nil
+        }
+        return bytes
+    }
+
     private static func encodeDigits(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         var digits: [UInt8] = []
         var buffer: UInt32 = 0

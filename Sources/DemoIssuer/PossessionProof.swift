@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import StrictJSON
+
+/// A DPoP proof whose signature is good (RFC 9449 §4.2); what it says is still to be compared with its request.
+struct PossessionProof {
+    /// Bytes of the whole text; an honest proof has less than a tenth of them.
+    static let maximumSize = 8192
+
+    let key: ProofKey
+    let claims: JSONObject
+
+    /// Reads the value of a `DPoP` header and checks everything that needs no knowledge of the request.
+    init(parsing text: String) throws(ProofRefusal) {
+        guard text.utf8.count <= PossessionProof.maximumSize else { throw .oversized }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),
+            let signature = Base64.decodeForURL(parts[2])
+        else { throw .malformed }
+        guard header["typ"] == "dpop+jwt" else { throw .wrongType }
+        guard header["alg"] == "ES256" else { throw .wrongAlgorithm }
+        guard header["crit"] == nil else { throw .criticalHeader }
+        key = try ProofKey(header["jwk"])
+        guard key.isSigner(of: "\(parts[0]).\(parts[1])", signature) else { throw .badSignature }
+        self.claims = claims
+    }
+
+    /// Compares what the proof says with the request it came with.
+    ///
+    /// `url` is without the query, `accessToken` is `nil` at the token endpoint, `now` is in seconds since 1970.
+    func check(method: String, url: String, accessToken: String?, now: Int64) throws(ProofRefusal) {
+        guard claims["htm"]?.string == method else { throw .wrongMethod }
+        guard claims["htu"]?.string == url else { throw .wrongURL }
+        guard let issuedAt = claims["iat"]?.double, abs(issuedAt - Double(now)) <= 60 else {
+            throw .wrongTime
+        }
+        guard let accessToken else { return }
+        let hash = Base64.encodeForURL(SHA256.hash(data: Array(accessToken.utf8)))
+        guard claims["ath"]?.string == hash else { throw .wrongAccessToken }
+    }
+
+    private static func object(_ part: Substring) -> JSONObject? {
+        Base64.decodeForURL(part).flatMap { try? JSONValue(parsing: $0) }?.object
+    }
+}

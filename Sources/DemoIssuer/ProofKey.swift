@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import StrictJSON
+
+/// The public key in the header of a DPoP proof, on the curve P-256 (RFC 7518 §6.2.1).
+struct ProofKey {
+    /// RFC 7638 §3, with SHA-256.
+    let thumbprint: String
+    private let publicKey: P256.Signing.PublicKey
+
+    /// Reads the member `jwk`; a private key in it is a refusal of its own (RFC 9449 §4.3).
+    init(_ value: JSONValue?) throws(ProofRefusal) {
+        guard let members = value?.object else { throw .unusableKey }
+        guard members["d"] == nil else { throw .privateKey }
+        guard members["kty"] == "EC", members["crv"] == "P-256",
+            let x = members["x"]?.string, let first = Base64.decodeForURL(x), first.count == 32,
+            let y = members["y"]?.string, let second = Base64.decodeForURL(y), second.count == 32,
+            let key = try? P256.Signing.PublicKey(rawRepresentation: first + second)
+        else { throw .unusableKey }
+        publicKey = key
+        thumbprint = Base64.encodeForURL(
+            SHA256.hash(data: Array(#"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#.utf8))
+        )
+    }
+
+    /// Whether `signature`, 64 bytes, is this key's for the bytes of `input` (RFC 7518 §3.4).
+    func isSigner(of input: String, _ signature: [UInt8]) -> Bool {
+        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else {
+            return false
+        }
+        return publicKey.isValidSignature(signature, for: Array(input.utf8))
+    }
+}
