@@ -38,7 +38,8 @@ extension IssuerState {
                 family: grants.newFamily()
             ),
             redirectURI: redirectURI,
-            challenge: query["code_challenge"]
+            challenge: query["code_challenge"],
+            keyThumbprint: settings.dpop == .off ? nil : query["dpop_jkt"]
         )
         return redirect(redirectURI, [("code", code)], query, issuer: claimedIssuer)
     }

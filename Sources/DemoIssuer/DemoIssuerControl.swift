@@ -71,6 +71,20 @@ extension DemoIssuer {
         withState { state in state.grants.refreshTokens.keys.filter { state.isAlive($0) } }
     }
 
+    /// How many different proofs of possession were shown that were good but perhaps for their nonce.
+    package var distinctProofs: Int { withState(\.proofs.seen.count) }
+
+    /// The nonce a proof has to hold now; `nil` before the first was handed out.
+    package var newestDPoPNonce: String? { withState(\.proofs.newestNonce) }
+
+    /// The thumbprint of the key an access or refresh token is bound to; `nil` for any bearer's.
+    package func keyThumbprint(of token: String) -> String? {
+        withState { state in
+            let access = state.grants.accessTokens[token]?.authorization
+            return (access ?? state.grants.refreshTokens[token]?.authorization)?.keyThumbprint
+        }
+    }
+
     /// Approves or refuses the device login with this user code; `false` if there is none.
     package func decideDevice(userCode: String, user: String = "alice", denied: Bool = false) -> Bool {
         var fields = [("user_code", userCode), ("user", user)]
@@ -80,12 +94,16 @@ extension DemoIssuer {
     }
 
     /// A fresh refresh token, as a login with `scope` would have bought it.
-    package func grantRefreshToken(client: String, user: String, scope: [String]) -> String {
+    package func grantRefreshToken(
+        client: String,
+        user: String,
+        scope: [String],
+        boundTo key: String? = nil
+    ) -> String {
         withState { state in
             let family = state.grants.newFamily()
-            return state.newRefreshToken(
-                GrantLedger.Authorization(client: client, user: user, scope: scope, family: family)
-            )
+            let login = GrantLedger.Authorization(client: client, user: user, scope: scope, family: family)
+            return state.newRefreshToken(login.bound(to: key))
         }
     }
 

@@ -41,7 +41,11 @@ extension IssuerState {
     }
 
     /// One poll of the token endpoint (RFC 8628 §3.4).
-    mutating func pollDevice(_ form: FormFields, client: RegisteredClient) throws -> IssuerReply {
+    mutating func pollDevice(
+        _ form: FormFields,
+        client: RegisteredClient,
+        key: String?
+    ) throws -> IssuerReply {
         guard let code = form["device_code"], var grant = grants.devices[code], grant.client == client.id
         else { throw OAuthRefusal(code: "invalid_grant") }
         if settings.approvesDevices, grant.decision == .pending {
@@ -49,7 +53,7 @@ extension IssuerState {
         }
         let outcome = judge(&grant)
         grants.devices[code] = grant
-        return try firstTokens(outcome.get())
+        return try firstTokens(outcome.get(), boundTo: key)
     }
 
     private mutating func judge(

@@ -27,6 +27,7 @@ extension IssuerState {
         document["id_token_signing_alg_values_supported"] = [.string(signingKey.algorithm.rawValue)]
         document["scopes_supported"] = .strings(settings.knownScopes.sorted())
         document["authorization_response_iss_parameter_supported"] = true
+        if settings.dpop != .off { document["dpop_signing_alg_values_supported"] = ["ES256"] }
         document.replace(with: settings.metadata)
         return .json(.object(document))
     }

@@ -10,16 +10,27 @@ struct GrantLedger: Sendable {
         var scope: [String]
         var audience: String?
         var nonce: String?
+        /// The key whose possession a bearer of the tokens has to prove (RFC 9449 §6), as its thumbprint.
+        var keyThumbprint: String?
         /// All tokens of one login belong to one family and die together.
         var family: Int
         /// When the person logged in, in seconds since 1970.
         var authenticatedAt = WallClock.seconds
+
+        /// The same for tokens bound to `key`, or for any bearer.
+        func bound(to key: String?) -> Authorization {
+            var bound = self
+            bound.keyThumbprint = key
+            return bound
+        }
     }
 
     struct Code: Sendable {
         var authorization: Authorization
         var redirectURI: String
         var challenge: String?
+        /// The key the exchange has to prove (RFC 9449 §10), as its thumbprint.
+        var keyThumbprint: String?
         var isUsed = false
     }
 

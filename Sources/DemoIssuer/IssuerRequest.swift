@@ -49,15 +49,25 @@ package struct IssuerRequest: Sendable {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
+    /// The values of every header of this name, whatever its case.
+    func headers(named name: String) -> [String] {
+        headers.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
+    }
+
     /// The body as a JSON object.
     package var json: JSONObject? { (try? JSONValue(parsing: body))?.object }
 
     /// The token of `Authorization: Bearer …` (RFC 6750 §2.1).
-    package var bearerToken: String? {
-        guard let header = header("authorization"), header.lowercased().hasPrefix("bearer ") else {
+    package var bearerToken: String? { token(scheme: "bearer") }
+
+    /// The token of `Authorization: DPoP …` (RFC 9449 §7.1).
+    package var proofBoundToken: String? { token(scheme: "dpop") }
+
+    private func token(scheme: String) -> String? {
+        guard let header = header("authorization"), header.lowercased().hasPrefix("\(scheme) ") else {
             return nil
         }
-        return String(header.dropFirst("bearer ".count))
+        return String(header.dropFirst(scheme.count + 1))
     }
 
     /// `user:secret` of `Authorization: Basic …` (RFC 7617 §2).

@@ -36,10 +36,27 @@ package struct IssuerSettings: Sendable {
         case never
     }
 
+    /// What the issuer makes of proofs of possession (RFC 9449).
+    package enum DPoPDemand: String, CaseIterable, Sendable {
+        /// `DPoP` headers mean nothing.
+        case off
+        /// A proof binds the tokens to its key; without one they are for any bearer.
+        case allowed
+        /// No tokens without a proof.
+        case required
+    }
+
     package var accessLifetime: Duration = .seconds(20)
     /// `nil`: refresh tokens do not expire.
     package var refreshLifetime: Duration?
     package var rotation = Rotation.none
+    package var dpop = DPoPDemand.off
+    /// Whether a proof must hold the newest nonce handed out (RFC 9449 §8).
+    package var demandsDPoPNonce = false
+    /// Answers with a fresh nonce whatever nonce a proof holds, without end.
+    package var refusesEveryNonce = false
+    /// Takes a good proof, yet issues an access token for any bearer and says `Bearer`.
+    package var ignoresProofs = false
     /// Before every answer outside `/_control/`.
     package var delay: Duration = .zero
     package var accessTokenFormat = AccessTokenFormat.jwt

@@ -10,6 +10,7 @@ struct IssuerState: Sendable {
     /// The issuer identifier: scheme, host and port, no path.
     var issuer = ""
     var grants = GrantLedger()
+    var proofs = ProofLedger()
     var routes = Route.standard
     var log: [IssuerRequest] = []
     private var disturbances: [String: [Disturbance]] = [:]

@@ -2,10 +2,18 @@
 
 extension IssuerState {
     /// The refresh grant (RFC 6749 §6) under the rotation of the moment.
-    mutating func refresh(_ form: FormFields, client: RegisteredClient) throws -> IssuerReply {
+    mutating func refresh(
+        _ form: FormFields,
+        client: RegisteredClient,
+        key: String?
+    ) throws -> IssuerReply {
         guard let text = form["refresh_token"], var entry = grants.refreshTokens[text],
             entry.authorization.client == client.id
         else { throw OAuthRefusal(code: "invalid_grant", description: "unknown refresh token") }
+        // Before anything a thief could do by showing the token without its key.
+        guard entry.authorization.keyThumbprint == nil || entry.authorization.keyThumbprint == key else {
+            throw OAuthRefusal(code: "invalid_grant", description: "bound to another key")
+        }
         guard !grants.isSpent(entry, rotation: settings.rotation, now: now) else {
             // Somebody has a stolen copy: nobody keeps anything (RFC 9700 §4.14.2).
             grants.deadFamilies.insert(entry.authorization.family)
@@ -14,12 +22,12 @@ extension IssuerState {
         guard grants.isAlive(text, rotation: settings.rotation, now: now) else {
             throw OAuthRefusal(code: "invalid_grant", description: "refresh token revoked or expired")
         }
-        let granted = try narrowed(entry.authorization, form)
+        let granted = try narrowed(entry.authorization.bound(to: key), form)
         if entry.firstUsedAt == nil { entry.firstUsedAt = now }
         grants.refreshTokens[text] = entry
         return try tokens(
             granted,
-            refreshToken: successor(of: text, entry.authorization),
+            refreshToken: successor(of: text, entry.authorization.bound(to: key)),
             withIDToken: settings.refreshBringsIDToken
         )
     }

@@ -29,12 +29,14 @@ extension IssuerState {
     }
 
     private func describe(_ authorization: GrantLedger.Authorization) -> IssuerReply {
-        .json([
+        var object: JSONObject = [
             "active": true,
             "client_id": .string(authorization.client),
             "sub": .string(authorization.user ?? authorization.client),
             "scope": .string(authorization.scope.joined(separator: " ")),
-        ])
+        ]
+        if let thumbprint = authorization.keyThumbprint { object["cnf"] = ["jkt": .string(thumbprint)] }
+        return .json(.object(object))
     }
 
     /// RP-initiated logout; `id_token_hint` is not looked into: every login of the person of `user` ends.

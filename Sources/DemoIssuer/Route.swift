@@ -53,6 +53,11 @@ struct OAuthRefusal: Error {
     var code: String
     var status = 400
     var description: String?
+    var headers: [IssuerReply.Header] = []
 
-    var reply: IssuerReply { .failure(code, status: status, description: description) }
+    var reply: IssuerReply {
+        var reply = IssuerReply.failure(code, status: status, description: description)
+        reply.headers += headers
+        return reply
+    }
 }

@@ -9,6 +9,7 @@ extension IssuerState {
         claims["aud"] = .string(authorization.audience ?? "\(issuer)/resource")
         claims["client_id"] = .string(authorization.client)
         claims["scope"] = .string(authorization.scope.joined(separator: " "))
+        if let thumbprint = authorization.keyThumbprint { claims["cnf"] = ["jkt": .string(thumbprint)] }
         claims["jti"] = .string(RandomText.token("jti"))
         var header = JSONObject()
         header["typ"] = "at+jwt"

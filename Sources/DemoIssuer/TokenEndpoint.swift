@@ -9,19 +9,34 @@ extension IssuerState {
         guard let client = registry.authenticate(request) else {
             throw OAuthRefusal(code: "invalid_client", status: 401)
         }
-        let form = request.form
+        let key = try provenKey(request)
+        var reply = try exchange(request.form, client: client, key: key)
+        reply.headers += nextNonce(afterProofOf: key)
+        return reply
+    }
+
+    private mutating func exchange(
+        _ form: FormFields,
+        client: RegisteredClient,
+        key: String?
+    ) throws -> IssuerReply {
         switch form["grant_type"] {
-        case "authorization_code": return try redeemCode(form, client: client)
-        case "refresh_token": return try refresh(form, client: client)
-        case "password": return try acceptPassword(form, client: client)
-        case "client_credentials": return try acceptClientCredentials(form, client: client)
-        case "urn:ietf:params:oauth:grant-type:device_code": return try pollDevice(form, client: client)
+        case "authorization_code": return try redeemCode(form, client: client, key: key)
+        case "refresh_token": return try refresh(form, client: client, key: key)
+        case "password": return try acceptPassword(form, client: client, key: key)
+        case "client_credentials": return try acceptClientCredentials(form, client: client, key: key)
+        case "urn:ietf:params:oauth:grant-type:device_code":
+            return try pollDevice(form, client: client, key: key)
         case nil: throw OAuthRefusal(code: "invalid_request", description: "grant_type is missing")
         case .some: throw OAuthRefusal(code: "unsupported_grant_type")
         }
     }
 
-    private mutating func redeemCode(_ form: FormFields, client: RegisteredClient) throws -> IssuerReply {
+    private mutating func redeemCode(
+        _ form: FormFields,
+        client: RegisteredClient,
+        key: String?
+    ) throws -> IssuerReply {
         guard let text = form["code"], var code = grants.codes[text], code.authorization.client == client.id,
             code.redirectURI == form["redirect_uri"]
         else { throw OAuthRefusal(code: "invalid_grant", description: "unknown code") }
@@ -34,24 +49,32 @@ extension IssuerState {
         guard Base64.encodeForURL(SHA256.hash(data: Array(verifier.utf8))) == code.challenge else {
             throw OAuthRefusal(code: "invalid_grant", description: "wrong code_verifier")
         }
+        guard code.keyThumbprint == nil || code.keyThumbprint == key else {
+            throw OAuthRefusal(code: "invalid_grant", description: "not the key of dpop_jkt")
+        }
         code.isUsed = true
         grants.codes[text] = code
-        return try firstTokens(code.authorization)
+        return try firstTokens(code.authorization, boundTo: key)
     }
 
-    private mutating func acceptPassword(_ form: FormFields, client: RegisteredClient) throws -> IssuerReply {
+    private mutating func acceptPassword(
+        _ form: FormFields,
+        client: RegisteredClient,
+        key: String?
+    ) throws -> IssuerReply {
         guard let user = form["username"].flatMap(registry.user), user.password == form["password"] else {
             throw OAuthRefusal(code: "invalid_grant", description: "wrong user name or password")
         }
-        return try firstTokens(authorization(form, client: client, user: user.name))
+        return try firstTokens(authorization(form, client: client, user: user.name), boundTo: key)
     }
 
     private mutating func acceptClientCredentials(
         _ form: FormFields,
-        client: RegisteredClient
+        client: RegisteredClient,
+        key: String?
     ) throws -> IssuerReply {
         guard client.secret != nil else { throw OAuthRefusal(code: "unauthorized_client") }
-        let authorization = try authorization(form, client: client, user: nil)
+        let authorization = try authorization(form, client: client, user: nil).bound(to: key)
         return try tokens(authorization, refreshToken: nil, withIDToken: false)
     }
 
@@ -70,7 +93,11 @@ extension IssuerState {
     }
 
     /// The answer that ends a login.
-    mutating func firstTokens(_ authorization: GrantLedger.Authorization) throws -> IssuerReply {
+    mutating func firstTokens(
+        _ granted: GrantLedger.Authorization,
+        boundTo key: String?
+    ) throws -> IssuerReply {
+        let authorization = granted.bound(to: key)
         let offline = authorization.scope.contains("offline_access")
         let refreshToken: String? =
             switch settings.refreshTokens {
@@ -96,9 +123,10 @@ extension IssuerState {
         refreshToken: String?,
         withIDToken: Bool
     ) throws -> IssuerReply {
+        let key = settings.ignoresProofs ? nil : authorization.keyThumbprint
         var object = JSONObject()
-        object["access_token"] = .string(try newAccessToken(authorization))
-        object["token_type"] = "Bearer"
+        object["access_token"] = .string(try newAccessToken(authorization.bound(to: key)))
+        object["token_type"] = key == nil ? "Bearer" : "DPoP"
         if settings.tellsExpiry {
             object["expires_in"] = .integer(settings.accessLifetime.components.seconds)
         }
