@@ -42,8 +42,8 @@ package struct Route: Sendable {
         Route("POST", "/device") { request, state in try state.decideDevice(request.form) },
         Route("POST", "/revoke") { request, state in try state.revoke(request) },
         Route("POST", "/introspect") { request, state in try state.introspect(request) },
-        Route(nil, "/userinfo") { request, state in state.userinfo(request) },
-        Route(nil, "/resource") { request, state in state.resource(request) },
+        Route(nil, "/userinfo") { request, state in try state.userinfo(request) },
+        Route(nil, "/resource") { request, state in try state.resource(request) },
         Route("GET", "/end_session") { request, state in state.endSession(request) },
     ]
 }
