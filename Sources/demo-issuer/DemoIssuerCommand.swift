@@ -30,6 +30,12 @@ struct DemoIssuerCommand: AsyncParsableCommand {
     @Option(help: "What a refresh does to the refresh token: none, strict or grace=SECONDS.")
     var rotation = "none"
 
+    @Option(help: "Proofs of possession, RFC 9449: off, allowed or required.")
+    var dpop = "off"
+
+    @Flag(name: .customLong("dpop-nonce"), help: "Demand a fresh nonce in every proof of possession.")
+    var demandsDPoPNonce = false
+
     @Option(help: "Seconds every answer takes.")
     var delay = 0.0
 
@@ -57,10 +63,15 @@ struct DemoIssuerCommand: AsyncParsableCommand {
         guard let algorithm = SigningKey.Algorithm(rawValue: algorithm) else {
             throw ValidationError("--algorithm is ES256 or RS256")
         }
+        guard let dpop = IssuerSettings.DPoPDemand(rawValue: dpop) else {
+            throw ValidationError("--dpop is off, allowed or required")
+        }
         var options = DemoIssuer.Options()
         options.port = port
         options.algorithm = algorithm
         options.settings.rotation = rotation
+        options.settings.dpop = dpop
+        options.settings.demandsDPoPNonce = demandsDPoPNonce
         options.settings.accessLifetime = .seconds(accessTTL)
         options.settings.refreshLifetime = refreshTTL.map { .seconds($0) }
         options.settings.delay = .milliseconds(Int64(delay * 1000))
