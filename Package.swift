@@ -190,6 +190,7 @@ let package = Package(
                 "CTesting", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "DemoIssuer",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/TestSupport",
             swiftSettings: testing
