@@ -34,13 +34,13 @@ final class AuthorizationTransaction: Sendable {
         self.redirectURI = redirectURI
         self.issuer = issuer
         self.namesIssuer = namesIssuer
-        verifier = AuthorizationTransaction.random()
-        state = AuthorizationTransaction.random()
-        nonce = AuthorizationTransaction.random()
+        verifier = RandomText.make()
+        state = RandomText.make()
+        nonce = RandomText.make()
     }
 
-    /// The address the person's browser opens.
-    func address(at endpoint: EndpointURL, profile: ServerProfile) -> String {
+    /// The parameters of the request (RFC 6749 §4.1.1).
+    func parameters(_ profile: ServerProfile) -> [(name: String, value: String)] {
         var parameters = [
             ("response_type", "code"), ("client_id", profile.clientID), ("redirect_uri", redirectURI),
             ("state", state), ("code_challenge", challenge), ("code_challenge_method", "S256"),
@@ -49,6 +49,16 @@ final class AuthorizationTransaction: Sendable {
         if profile.scopes.contains("openid") { parameters.append(("nonce", nonce)) }
         if let audience = profile.audience { parameters.append(("audience", audience)) }
         for resource in profile.resources { parameters.append(("resource", resource)) }
+        return parameters
+    }
+
+    /// The address the person's browser opens, with the whole request in it.
+    func address(at endpoint: EndpointURL, profile: ServerProfile) -> String {
+        AuthorizationTransaction.address(at: endpoint, parameters(profile))
+    }
+
+    /// ``address(at:profile:)`` with other parameters.
+    static func address(at endpoint: EndpointURL, _ parameters: [(name: String, value: String)]) -> String {
         let query = parameters.map { "\($0)=\(FormEncoding.queryEncoded($1))" }.joined(separator: "&")
         // A query the endpoint brought along is kept (RFC 6749 §3.1).
         return endpoint.description + (endpoint.query == nil ? "?" : "&") + query
@@ -101,12 +111,6 @@ final class AuthorizationTransaction: Sendable {
     private static func single(_ name: String, in parameters: [(name: String, value: String)]) -> String? {
         let values = parameters.filter { $0.name == name }
         return values.count == 1 ? values[0].value : nil
-    }
-
-    /// 256 bits from the system.
-    private static func random() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return Base64.urlEncoded((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
     }
 }
 

@@ -32,9 +32,6 @@ extension StandardLogin {
         if let methods = metadata.challengeMethods, !methods.contains("S256") {
             throw misconfigured("the server does not offer PKCE with S256")
         }
-        guard !metadata.wantsPushedRequests else {
-            throw misconfigured("the server wants pushed authorization requests, which are not sent here")
-        }
         return url
     }
 
@@ -69,12 +66,25 @@ extension StandardLogin {
             throw .failed(error)
         }
         let transaction = transaction(port: listener.port)
-        // Before anybody learns the address: a browser may be back at once.
-        listener.expect(transaction)
-        await conversation.tell(.openURL(transaction.address(at: url, profile: profile)))
-        let response = await wait(on: listener)
+        let response = await response(to: transaction, from: url, on: listener)
         await listener.close()
         return (transaction, try response.get())
+    }
+
+    private func response(
+        to transaction: AuthorizationTransaction,
+        from url: EndpointURL,
+        on listener: LoopbackListener
+    ) async -> Result<AuthorizationTransaction.Response, LoginStop> {
+        do throws(LoginStop) {
+            let address = try await browserAddress(transaction, at: url)
+            // Before anybody learns the address: a browser may be back at once.
+            listener.expect(transaction)
+            await conversation.tell(.openURL(address))
+        } catch {
+            return .failure(error)
+        }
+        return await wait(on: listener)
     }
 
     private func wait(
@@ -108,7 +118,7 @@ extension StandardLogin {
     ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let anyPort = Int.random(in: 49_152...65_535)
         let transaction = transaction(port: profile.redirectPort == 0 ? anyPort : profile.redirectPort)
-        await conversation.tell(.openURL(transaction.address(at: url, profile: profile)))
+        await conversation.tell(.openURL(try await browserAddress(transaction, at: url)))
         for _ in 0..<StandardLogin.pastes {
             let prompt = "Address the browser ended at (\(transaction.redirectURI)?...)"
             let answer = try await ask(.redirectAddress, prompt, isSecret: false)

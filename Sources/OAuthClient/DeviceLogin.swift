@@ -25,27 +25,13 @@ extension StandardLogin {
         let form = FormBody()
         addScope(to: form)
         profile.addAudience(to: form)
-        var request = HTTPRequest(url: url, form: form, trust: profile.trust)
-        request.publicAddressOnly = metadata.publicAddressOnly(url)
-        request.headers = [("accept", "application/json")]
-        do throws(RefreshFailure) {
-            try authentication.authenticate(form, &request.headers, vault: tools.vault)
-            let requestedAt = tools.timekeeper.now
-            let reply = try await tools.send(request)
-            guard reply.status == 200, let object = reply.jsonObject, OAuthError(object) == nil else {
-                let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
-                throw FailureClassification.classify(answer, from: url.hostAndPort)
-            }
-            guard let grant = DeviceGrant(object, requestedAt: requestedAt) else {
-                throw RefreshFailure(
-                    kind: .misbehaved,
-                    message: "\(url.hostAndPort): not a device code answer"
-                )
-            }
-            return grant
-        } catch {
-            throw .failed(error)
+        let requestedAt = tools.timekeeper.now
+        let answer = try await send(form, to: url)
+        guard let grant = DeviceGrant(answer, requestedAt: requestedAt) else {
+            let message = "\(url.hostAndPort): not a device code answer"
+            throw .failed(RefreshFailure(kind: .misbehaved, message: message))
         }
+        return grant
     }
 
     /// Asks for the tokens, never sooner than the server allows and never after the code expired.

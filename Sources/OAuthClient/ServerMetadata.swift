@@ -19,6 +19,7 @@ struct ServerMetadata: Equatable, Sendable {
     var signingAlgorithms: [String]?
     /// The authorization response names its issuer (RFC 9207 §3).
     var namesIssuer = false
+    var pushedAuthorization: EndpointURL?
     /// Authorization requests have to be pushed first (RFC 9126 §5).
     var wantsPushedRequests = false
     /// The document came from an address inside a private network, so its endpoints may be there too.
@@ -64,6 +65,7 @@ struct ServerMetadata: Equatable, Sendable {
         self.isInternal = isInternal
         authorization = try reader.endpoint("authorization_endpoint")
         deviceAuthorization = try reader.endpoint("device_authorization_endpoint")
+        pushedAuthorization = try reader.endpoint("pushed_authorization_request_endpoint")
         revocation = try reader.endpoint("revocation_endpoint")
         endSession = try reader.endpoint("end_session_endpoint")
         keySet = try reader.endpoint("jwks_uri")
@@ -79,6 +81,7 @@ struct ServerMetadata: Equatable, Sendable {
     mutating func fill(from other: ServerMetadata) {
         authorization = authorization ?? other.authorization
         deviceAuthorization = deviceAuthorization ?? other.deviceAuthorization
+        pushedAuthorization = pushedAuthorization ?? other.pushedAuthorization
         revocation = revocation ?? other.revocation
         endSession = endSession ?? other.endSession
         keySet = keySet ?? other.keySet

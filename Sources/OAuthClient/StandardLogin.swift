@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import StrictJSON
 import TokenCore
 
 /// One login at a standard server: what all flows share.
@@ -99,6 +100,24 @@ struct StandardLogin {
             tokenEndpoint: metadata.token.description,
             subject: subject.map { ServerText.cleaned($0, limit: 255) }
         )
+    }
+
+    /// Sends `form`, to which the client's credentials are added, to an endpoint that gives no tokens.
+    func send(_ form: FormBody, to url: EndpointURL) async throws(LoginStop) -> JSONObject {
+        var request = HTTPRequest(url: url, form: form, trust: profile.trust)
+        request.publicAddressOnly = metadata.publicAddressOnly(url)
+        request.headers = [("accept", "application/json")]
+        do throws(RefreshFailure) {
+            try authentication.authenticate(form, &request.headers, vault: tools.vault)
+            let reply = try await tools.send(request)
+            if [200, 201].contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil {
+                return object
+            }
+            let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
+            throw FailureClassification.classify(answer, from: url.hostAndPort)
+        } catch {
+            throw .failed(error)
+        }
     }
 
     /// Asks the person for one thing.

@@ -34,8 +34,9 @@ struct BrowserLoginTests {
             let (exchange, issuer) = (bench.exchange, issuer)
             let person = ScriptedPerson(vault: bench.vault, answers: answers) { step in
                 guard let address = OpenedAddress(step) else { return }
-                let nonce = JSONValue.string(address.parameters["nonce"] ?? "")
-                if let token = try? issuer.idToken(["nonce": nonce]) {
+                // Where the request was pushed, the address has no nonce.
+                let nonce = address.parameters["nonce"] ?? exchange.sent.last?.form["nonce"] ?? ""
+                if let token = try? issuer.idToken(["nonce": .string(nonce)]) {
                     let body = #"{"access_token":"at","refresh_token":"rt","id_token":"\#(token)"}"#
                     exchange.always(TestIssuer.tokenEndpoint, .json(body))
                 }
@@ -127,6 +128,7 @@ struct BrowserLoginTests {
             ["response_types_supported": ["token"]],
             ["response_types_supported": ["id_token", "code id_token"]],
             ["authorization_endpoint": .null], ["require_pushed_authorization_requests": true],
+            ["require_pushed_authorization_requests": true, "pushed_authorization_request_endpoint": .null],
         ] as [[String: JSONValue]]
     )
     func `a server without the code flow or S256 is refused`(metadata: [String: JSONValue]) async throws {

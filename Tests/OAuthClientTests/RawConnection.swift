@@ -72,6 +72,12 @@ struct OpenedAddress: Sendable {
     /// Fetches the redirect URI with `query`, as a browser does.
     @discardableResult
     func redirect(_ query: String) async throws -> String {
+        try await OpenedAddress.redirect(query, port: port)
+    }
+
+    /// ``redirect(_:)`` where the address does not name the port.
+    @discardableResult
+    static func redirect(_ query: String, port: Int) async throws -> String {
         let request = "GET /callback?\(query) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n"
         return try await RawConnection.exchange(port: port, request)
     }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// The authorization request, sent by the browser or, where the server wants that, past it (RFC 9126).
+extension StandardLogin {
+    /// The address the person's browser opens.
+    func browserAddress(
+        _ transaction: AuthorizationTransaction,
+        at url: EndpointURL
+    ) async throws(LoginStop) -> String {
+        guard metadata.wantsPushedRequests else { return transaction.address(at: url, profile: profile) }
+        // Good for one request, and only for a short time, so every login pushes its own (RFC 9126 §4).
+        let reference = try await push(transaction.parameters(profile))
+        return AuthorizationTransaction.address(
+            at: url,
+            [("client_id", profile.clientID), ("request_uri", reference)]
+        )
+    }
+
+    /// Sends the request to the server and returns what the browser names it by (RFC 9126 §2.2 `request_uri`).
+    private func push(_ parameters: [(name: String, value: String)]) async throws(LoginStop) -> String {
+        guard let url = metadata.pushedAuthorization else {
+            throw misconfigured("the server wants pushed authorization requests, and says not where")
+        }
+        // The client names itself when it authenticates.
+        let form = FormBody(parameters.filter { $0.name != "client_id" })
+        let answer = try await send(form, to: url)
+        guard let reference = answer["request_uri"]?.string, (1...2_048).contains(reference.utf8.count),
+            reference.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
+            let message = "\(url.hostAndPort): the answer to the pushed request has no request_uri"
+            throw .failed(RefreshFailure(kind: .misbehaved, message: message))
+        }
+        return reference
+    }
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+
+/// Values nobody can guess and none of which comes twice.
+enum RandomText {
+    /// 256 bits from the system, as 43 characters of base64url.
+    static func make() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return Base64.urlEncoded((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+}
