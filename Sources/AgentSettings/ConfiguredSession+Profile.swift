@@ -29,7 +29,8 @@ extension ConfiguredSession {
             redirectPort: redirectPort,
             audience: audience,
             resources: resources,
-            trust: trust
+            trust: trust,
+            bindsTokens: bindsTokens
         )
     }
 

@@ -18,6 +18,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var audience: String?
     package var resources: [String]
     package var trust: ServerTrust
+    /// `dpop`: tokens are bound to a key.
+    package var bindsTokens: Bool
     package var policy: SessionPolicy
     /// The servers its tokens are for, for helpers of other programs.
     package var hosts: [String]

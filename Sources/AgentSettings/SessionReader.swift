@@ -27,6 +27,7 @@ struct SessionReader {
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? resources() : []
         let trust = trust()
+        let bindsTokens = isStandard ? table.boolean("dpop") : nil
         let reauthentication = reauthentication()
         let policy = policy(defaults, reauthentication)
         let command = reauthenticationCommand(reauthentication)
@@ -47,6 +48,7 @@ struct SessionReader {
             audience: audience,
             resources: resources,
             trust: trust,
+            bindsTokens: bindsTokens ?? false,
             policy: policy,
             hosts: hosts,
             reauthentication: reauthentication,

@@ -96,6 +96,11 @@ package final class AuthorizationServers: AuthorizationServing {
         return await server.revoke(tokens)
     }
 
+    package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
+        let maker = ProofMaker(key: key, vault: tools.vault)
+        return try? maker.proof(for: demand, at: tools.timekeeper.wallTime, showing: token)
+    }
+
     private func server(for session: SessionName) -> (any AuthorizationServer)? {
         entries.withLock { $0[session]?.server }
     }

@@ -21,6 +21,7 @@ final class AuthorizationTransaction: Sendable {
     private let state: String
     private let issuer: String?
     private let namesIssuer: Bool
+    private let keyThumbprint: String?
     private let isAnswered = Mutex(false)
 
     /// Longest code we carry: real ones are below 4 KiB.
@@ -30,10 +31,12 @@ final class AuthorizationTransaction: Sendable {
     ///   - redirectURI: where the response comes to.
     ///   - issuer: the authorization server's name, if it has one.
     ///   - namesIssuer: the server announces `iss` in its responses, so one without it is not its own.
-    init(redirectURI: String, issuer: String?, namesIssuer: Bool) {
+    ///   - keyThumbprint: of the key that the code is to be bound to (RFC 9449 §10).
+    init(redirectURI: String, issuer: String?, namesIssuer: Bool, keyThumbprint: String? = nil) {
         self.redirectURI = redirectURI
         self.issuer = issuer
         self.namesIssuer = namesIssuer
+        self.keyThumbprint = keyThumbprint
         verifier = RandomText.make()
         state = RandomText.make()
         nonce = RandomText.make()
@@ -49,6 +52,7 @@ final class AuthorizationTransaction: Sendable {
         if profile.scopes.contains("openid") { parameters.append(("nonce", nonce)) }
         if let audience = profile.audience { parameters.append(("audience", audience)) }
         for resource in profile.resources { parameters.append(("resource", resource)) }
+        if let keyThumbprint { parameters.append(("dpop_jkt", keyThumbprint)) }
         return parameters
     }
 

@@ -48,24 +48,35 @@ extension StandardLogin {
         return try await exchange(form, nonce: asksForOpenID ? transaction.nonce : nil)
     }
 
-    private func transaction(port: Int) -> AuthorizationTransaction {
+    private func transaction(port: Int, keyThumbprint: String?) -> AuthorizationTransaction {
         AuthorizationTransaction(
             redirectURI: "http://127.0.0.1:\(port)\(CallbackRequest.path)",
             issuer: metadata.issuer,
-            namesIssuer: metadata.namesIssuer
+            namesIssuer: metadata.namesIssuer,
+            keyThumbprint: keyThumbprint
         )
+    }
+
+    private func keyThumbprint() throws(LoginStop) -> String? {
+        guard let proofKey else { return nil }
+        do throws(RefreshFailure) {
+            return try ProofKey(proofKey, in: tools.vault).thumbprint
+        } catch {
+            throw .failed(error)
+        }
     }
 
     private func listenedResponse(
         from url: EndpointURL
     ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
+        let thumbprint = try keyThumbprint()
         let listener: LoopbackListener
         do throws(RefreshFailure) {
             listener = try await LoopbackListener.open(port: profile.redirectPort, on: tools.eventLoop)
         } catch {
             throw .failed(error)
         }
-        let transaction = transaction(port: listener.port)
+        let transaction = transaction(port: listener.port, keyThumbprint: thumbprint)
         let response = await response(to: transaction, from: url, on: listener)
         await listener.close()
         return (transaction, try response.get())
@@ -117,7 +128,8 @@ extension StandardLogin {
         from url: EndpointURL
     ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let anyPort = Int.random(in: 49_152...65_535)
-        let transaction = transaction(port: profile.redirectPort == 0 ? anyPort : profile.redirectPort)
+        let port = profile.redirectPort == 0 ? anyPort : profile.redirectPort
+        let transaction = transaction(port: port, keyThumbprint: try keyThumbprint())
         await conversation.tell(.openURL(try await browserAddress(transaction, at: url)))
         for _ in 0..<StandardLogin.pastes {
             let prompt = "Address the browser ended at (\(transaction.redirectURI)?...)"

@@ -12,6 +12,8 @@ struct RefusedAnswer: Equatable, Sendable {
     var wantsBasic = false
     /// Already clamped.
     var retryAfter: Duration?
+    /// The request proved possession of a key (RFC 9449).
+    var hadProof = false
 }
 
 /// Decides what a failed token request means for the session.
@@ -28,7 +30,7 @@ enum FailureClassification {
     ///   - server: host and port, for the message.
     /// - Returns: the failure as the session sees it.
     static func classify(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
-        guard let error = answer.error, let kind = meaning(of: error, status: answer.status) else {
+        guard let error = answer.error, let kind = meaning(of: error, in: answer) else {
             return classifyStatus(answer, from: server)
         }
         return RefreshFailure(
@@ -40,7 +42,8 @@ enum FailureClassification {
     }
 
     /// `nil`: the status decides, whatever the JSON says.
-    private static func meaning(of error: OAuthError, status: Int) -> FailureClass? {
+    private static func meaning(of error: OAuthError, in answer: RefusedAnswer) -> FailureClass? {
+        let status = answer.status
         // RFC 6749 §4.1.2.1 and RFC 8628 §3.5 codes that ask for patience hold at any status.
         if ["temporarily_unavailable", "server_error", "slow_down", "internal_failure"].contains(error.code) {
             return .busy
@@ -55,10 +58,10 @@ enum FailureClassification {
         case "interaction_required", "login_required", "consent_required", "account_selection_required",
             "mfa_required", "access_denied":
             return .interactionRequired
-        case "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_dpop_proof",
-            "use_dpop_nonce":
-            // We send no proofs, so a server that demands them can not be satisfied by trying again.
-            return .misconfigured
+        case "invalid_client", "unauthorized_client", "unsupported_grant_type": return .misconfigured
+        case "invalid_dpop_proof", "use_dpop_nonce":
+            // Where none is sent, trying again satisfies no server that demands one.
+            return answer.hadProof ? .busy : .misconfigured
         case "invalid_scope", "invalid_target": return .variantRefused
         case "invalid_request": return .unexplained
         default: return .busy

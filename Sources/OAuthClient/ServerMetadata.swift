@@ -17,6 +17,8 @@ struct ServerMetadata: Equatable, Sendable {
     var responseTypes: [String]?
     var challengeMethods: [String]?
     var signingAlgorithms: [String]?
+    /// Of proofs of possession (RFC 9449 §5.1).
+    var proofAlgorithms: [String]?
     /// The authorization response names its issuer (RFC 9207 §3).
     var namesIssuer = false
     var pushedAuthorization: EndpointURL?
@@ -73,6 +75,7 @@ struct ServerMetadata: Equatable, Sendable {
         responseTypes = reader.strings("response_types_supported")
         challengeMethods = reader.strings("code_challenge_methods_supported")
         signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
+        proofAlgorithms = reader.strings("dpop_signing_alg_values_supported")
         namesIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
         wantsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
     }
@@ -89,6 +92,7 @@ struct ServerMetadata: Equatable, Sendable {
         responseTypes = responseTypes ?? other.responseTypes
         challengeMethods = challengeMethods ?? other.challengeMethods
         signingAlgorithms = signingAlgorithms ?? other.signingAlgorithms
+        proofAlgorithms = proofAlgorithms ?? other.proofAlgorithms
         namesIssuer = namesIssuer || other.namesIssuer
         wantsPushedRequests = wantsPushedRequests || other.wantsPushedRequests
     }

@@ -31,6 +31,8 @@ package struct ServerProfile: Equatable, Sendable {
     /// Sent as `resource`, absolute URIs without fragment (RFC 8707 §2).
     package var resources: [String]
     package var trust: ServerTrust
+    /// Tokens are bound to a key whose possession each request proves (RFC 9449).
+    package var bindsTokens: Bool
 
     package init(
         kind: Kind,
@@ -42,7 +44,8 @@ package struct ServerProfile: Equatable, Sendable {
         redirectPort: Int = 0,
         audience: String? = nil,
         resources: [String] = [],
-        trust: ServerTrust = ServerTrust()
+        trust: ServerTrust = ServerTrust(),
+        bindsTokens: Bool = false
     ) {
         self.kind = kind
         self.clientID = clientID
@@ -54,6 +57,7 @@ package struct ServerProfile: Equatable, Sendable {
         self.audience = audience
         self.resources = resources
         self.trust = trust
+        self.bindsTokens = bindsTokens
     }
 }
 

@@ -15,4 +15,6 @@ struct ServerTools: Sendable {
     var exchange: any HTTPExchanging
     var eventLoop: any EventLoop
     var sleep: Sleeping
+    /// Shared by all servers made with these tools.
+    var proofNonces = ProofNonces()
 }

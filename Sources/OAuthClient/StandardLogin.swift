@@ -11,6 +11,8 @@ struct StandardLogin {
     var authentication: ClientAuthentication
     var request: LoginRequest
     var conversation: any LoginConversing
+    /// The key that the tokens are to be bound to.
+    var proofKey: SecretID?
 
     var profile: ServerProfile { server.profile }
     var tools: ServerTools { server.tools }
@@ -38,9 +40,12 @@ struct StandardLogin {
             authentication: authentication,
             trust: profile.trust,
             publicAddressOnly: metadata.publicAddressOnly(metadata.token),
-            tools: tools
+            tools: tools,
+            prover: prover
         )
     }
+
+    var prover: ProofMaker? { proofKey.map { ProofMaker(key: $0, vault: tools.vault) } }
 
     var asksForOpenID: Bool { profile.scopes.contains("openid") }
 
@@ -98,7 +103,8 @@ struct StandardLogin {
             tokens: tokens,
             renewal: renewal,
             tokenEndpoint: metadata.token.description,
-            subject: subject.map { ServerText.cleaned($0, limit: 255) }
+            subject: subject.map { ServerText.cleaned($0, limit: 255) },
+            proofKey: proofKey
         )
     }
 

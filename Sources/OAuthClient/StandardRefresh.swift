@@ -80,7 +80,8 @@ struct StandardRefresh {
                 authentication: try await server.authentication(listed: metadata?.authenticationMethods),
                 trust: server.profile.trust,
                 publicAddressOnly: metadata?.publicAddressOnly(url) ?? false,
-                tools: server.tools
+                tools: server.tools,
+                prover: request.proofKey.map { ProofMaker(key: $0, vault: server.tools.vault) }
             )
         } catch {
             throw TokenEndpoint.Refusal(failure: error)

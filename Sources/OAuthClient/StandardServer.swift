@@ -41,7 +41,12 @@ struct StandardServer: AuthorizationServer {
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
         do throws(LoginStop) {
             let login = try await login(request, conversation)
-            return .granted(try await login.run(request.flow ?? profile.flow))
+            do throws(LoginStop) {
+                return .granted(try await login.run(request.flow ?? profile.flow))
+            } catch {
+                if let key = login.proofKey { tools.vault.erase(key) }
+                throw error
+            }
         } catch {
             switch error {
             case .cancelled: return .cancelled
@@ -66,6 +71,16 @@ struct StandardServer: AuthorizationServer {
         )
     }
 
+    /// A new key, where tokens are to be bound to one.
+    private func proofKey(_ metadata: ServerMetadata) throws(RefreshFailure) -> SecretID? {
+        guard profile.bindsTokens else { return nil }
+        if let algorithms = metadata.proofAlgorithms, !algorithms.contains(ProofKey.algorithm) {
+            let message = "the server takes no DPoP proofs with \(ProofKey.algorithm): remove dpop"
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+        return try ProofKey.make(in: tools.vault)
+    }
+
     private func login(
         _ request: LoginRequest,
         _ conversation: any LoginConversing
@@ -77,7 +92,8 @@ struct StandardServer: AuthorizationServer {
                 metadata: metadata,
                 authentication: try await authentication(listed: metadata.authenticationMethods),
                 request: request,
-                conversation: conversation
+                conversation: conversation,
+                proofKey: try proofKey(metadata)
             )
         } catch {
             throw .failed(error)

@@ -23,7 +23,12 @@ struct TokenAnswer: Equatable, Sendable {
     }
 
     /// Reads the members we know; unknown ones are ignored, duplicate ones refused.
-    init(_ object: JSONObject) throws(Problem) {
+    ///
+    /// - Parameters:
+    ///   - object: the body.
+    ///   - isBound: the request proved possession of a key: a token that anybody could use is not what was asked
+    ///     for (RFC 9449 §5).
+    init(_ object: JSONObject, isBound: Bool = false) throws(Problem) {
         guard let accessToken = try TokenAnswer.token("access_token", in: object) else {
             throw Problem(message: "the answer has no access_token")
         }
@@ -31,8 +36,9 @@ struct TokenAnswer: Equatable, Sendable {
         refreshToken = try TokenAnswer.token("refresh_token", in: object)
         idToken = try TokenAnswer.token("id_token", in: object)
         tokenType = object["token_type"]?.string ?? "Bearer"
-        guard tokenType.lowercased() == "bearer" else {
-            throw Problem(message: "the answer's token_type is \(ServerText.cleaned(tokenType, limit: 40))")
+        guard tokenType.lowercased() == (isBound ? "dpop" : "bearer") else {
+            let type = ServerText.cleaned(tokenType, limit: 40)
+            throw Problem(message: "the answer's token_type is \(type)\(isBound ? ", not DPoP" : "")")
         }
         scope = TokenAnswer.scope(object["scope"])
         expiresIn = LifetimeMember.read(object["expires_in"])

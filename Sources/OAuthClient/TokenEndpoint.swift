@@ -11,6 +11,8 @@ struct TokenEndpoint: Sendable {
     var trust: ServerTrust
     var publicAddressOnly: Bool
     var tools: ServerTools
+    /// Proves possession of the key that the tokens are bound to; `nil`: they are bound to none.
+    var prover: ProofMaker?
 
     /// Sends `form`, to which the client's credentials are added.
     ///
@@ -27,6 +29,8 @@ struct TokenEndpoint: Sendable {
     struct Refusal: Error {
         var failure: RefreshFailure
         var endpointIsMissing = false
+        /// What the server's clock says, where another proof may be taken (RFC 9449 §8).
+        var proofTime: WallTime?
     }
 
     /// ``send(_:)`` for callers that can look for the endpoint elsewhere.
@@ -38,6 +42,35 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw Refusal(failure: error)
         }
+        guard let prover else { return try await send(request) }
+        do throws(Refusal) {
+            return try await send(request, prover, at: tools.timekeeper.wallTime)
+        } catch {
+            // Once: a server that is never satisfied must not keep us busy.
+            guard let time = error.proofTime else { throw error }
+            return try await send(request, prover, at: time)
+        }
+    }
+
+    /// Sends `request` with a proof of its own.
+    private func send(
+        _ request: HTTPRequest,
+        _ prover: ProofMaker,
+        at time: WallTime
+    ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
+        let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
+        var request = request
+        do throws(RefreshFailure) {
+            request.headers.append(("dpop", try prover.proof(for: demand, at: time)))
+        } catch {
+            throw Refusal(failure: error)
+        }
+        return try await send(request)
+    }
+
+    private func send(
+        _ request: HTTPRequest
+    ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
         let requestedAt = tools.timekeeper.now
         let reply: HTTPReply
         do throws(TransportFailure) {
@@ -45,11 +78,18 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw Refusal(failure: error.refreshFailure(at: url))
         }
+        let hasNonce = tools.proofNonces.keep(from: reply, of: url)
         do throws(RefreshFailure) {
             return (try read(reply), requestedAt)
         } catch {
             let isMissing = [404, 405, 410].contains(reply.status) && error.code == nil
-            throw Refusal(failure: error, endpointIsMissing: isMissing)
+            let mayProveAgain =
+                error.code == "invalid_dpop_proof" || error.code == "use_dpop_nonce" && hasNonce
+            throw Refusal(
+                failure: error,
+                endpointIsMissing: isMissing,
+                proofTime: mayProveAgain ? reply.serverTime ?? tools.timekeeper.wallTime : nil
+            )
         }
     }
 
@@ -58,7 +98,7 @@ struct TokenEndpoint: Sendable {
         let object = reply.jsonObject
         if reply.status == 200 || reply.status == 201, let object, OAuthError(object) == nil {
             do throws(TokenAnswer.Problem) {
-                var answer = try TokenAnswer(object)
+                var answer = try TokenAnswer(object, isBound: prover != nil)
                 answer.serverTime = reply.serverTime
                 return answer
             } catch {
@@ -66,7 +106,8 @@ struct TokenEndpoint: Sendable {
                 throw RefreshFailure(kind: .misbehaved, message: message)
             }
         }
-        let answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
+        var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
+        answer.hadProof = prover != nil
         throw FailureClassification.classify(answer, from: url.hostAndPort)
     }
 

@@ -99,6 +99,7 @@ extension SnapshotDecoder {
             tokens[variant] = try accessToken()
         }
         let account = reader.remaining > 0 ? try optionalText() : nil
+        let proofKey = reader.remaining > 0 ? try numberedSecret() : nil
         return SessionSnapshot(
             standing: standing,
             renewal: renewal,
@@ -110,7 +111,8 @@ extension SnapshotDecoder {
             tokenEndpoint: tokenEndpoint,
             subject: subject,
             account: account,
-            keptMembers: kept
+            keptMembers: kept,
+            proofKey: proofKey
         )
     }
 

@@ -5,7 +5,7 @@ import TokenCore
 /// Writes a session into the plaintext of a record.
 ///
 /// Version 1, integers little endian, texts and byte strings with a 4-byte length, optional fields after a byte 0/1:
-/// clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access tokens, account.
+/// clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access tokens, account, key.
 /// Access tokens name their secrets by number, so that one ID token shared by several is written once. Refresh
 /// tokens are sealed once more, under a key that opens nothing else.
 struct SnapshotEncoder: ~Copyable {
@@ -110,7 +110,9 @@ extension SnapshotEncoder {
             append(token)
         }
         // Nothing at all when there is none, as in the records of before.
-        if let account = snapshot.account { append(optional: account) }
+        guard snapshot.account != nil || snapshot.proofKey != nil else { return }
+        append(optional: snapshot.account)
+        if let proofKey = snapshot.proofKey { append(proofKey) }
     }
 
     private mutating func append(_ standing: SessionSnapshot.Standing) {

@@ -11,12 +11,14 @@ package enum SecretKind: UInt8, CaseIterable, Sendable {
     case refreshToken = 3
     case clientSecret = 4
     case password = 5
+    /// A private key that tokens are bound to (RFC 9449), 32 bytes.
+    case proofKey = 6
 
     /// Secrets that never leave the agent except to their issuer.
     var isLongLived: Bool {
         switch self {
         case .accessToken, .idToken: false
-        case .refreshToken, .clientSecret, .password: true
+        case .refreshToken, .clientSecret, .password, .proofKey: true
         }
     }
 }

@@ -17,6 +17,10 @@ package protocol AuthorizationServing: Sendable {
     /// Tells the server to forget the tokens, refresh token first (RFC 7009).
     func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome
 
+    /// A proof that whoever shows `token` holds `key`, to which the token is bound (RFC 9449 §4.2); `nil` while the
+    /// vault is locked.
+    func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String?
+
     /// The network may be back: requests that hang before a byte of them was sent get a new connection at once.
     ///
     /// What may have been sent is left alone.
@@ -34,6 +38,8 @@ package struct RefreshRequest: Equatable, Sendable {
     package var accessToken: SecretID?
     /// The endpoint of the login (``LoginGrant/tokenEndpoint``); the refresh token goes nowhere else.
     package var tokenEndpoint: String?
+    /// The key that the login's tokens are bound to.
+    package var proofKey: SecretID?
 
     package init(
         attempt: AttemptNumber,
@@ -41,7 +47,8 @@ package struct RefreshRequest: Equatable, Sendable {
         variant: TokenVariant,
         idToken: SecretID? = nil,
         accessToken: SecretID? = nil,
-        tokenEndpoint: String? = nil
+        tokenEndpoint: String? = nil,
+        proofKey: SecretID? = nil
     ) {
         self.attempt = attempt
         self.renewal = renewal
@@ -49,6 +56,7 @@ package struct RefreshRequest: Equatable, Sendable {
         self.idToken = idToken
         self.accessToken = accessToken
         self.tokenEndpoint = tokenEndpoint
+        self.proofKey = proofKey
     }
 }
 
@@ -160,19 +168,23 @@ package struct LoginGrant: Equatable, Sendable {
     package var subject: String?
     /// The user name that was typed, when one was.
     package var account: String?
+    /// The key that the tokens are bound to (RFC 9449).
+    package var proofKey: SecretID?
 
     package init(
         tokens: GrantedTokens,
         renewal: Renewal,
         tokenEndpoint: String,
         subject: String? = nil,
-        account: String? = nil
+        account: String? = nil,
+        proofKey: SecretID? = nil
     ) {
         self.tokens = tokens
         self.renewal = renewal
         self.tokenEndpoint = tokenEndpoint
         self.subject = subject
         self.account = account
+        self.proofKey = proofKey
     }
 }
 

@@ -29,6 +29,8 @@ struct Login: Equatable, Sendable {
     var subject: String?
     var account: String?
     var keptMembers: [String: String]
+    /// The key that the tokens are bound to (RFC 9449); made for this login and gone with it.
+    var proofKey: SecretID?
 
     var primary: AccessToken? { tokens[.primary] }
 
@@ -39,6 +41,7 @@ struct Login: Equatable, Sendable {
     var secrets: Set<SecretID> {
         var all: Set<SecretID> = []
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
+        if let proofKey { all.insert(proofKey) }
         for token in tokens.values {
             all.insert(token.secret)
             if let idToken = token.idToken { all.insert(idToken) }
@@ -59,6 +62,7 @@ struct Login: Equatable, Sendable {
         subject = grant.subject
         account = grant.account
         keptMembers = tokens.keptMembers
+        proofKey = grant.proofKey
     }
 
     /// A login as it was stored.
@@ -73,6 +77,7 @@ struct Login: Equatable, Sendable {
         subject = snapshot.subject
         account = snapshot.account
         keptMembers = snapshot.keptMembers
+        proofKey = snapshot.proofKey
     }
 
     /// The login after a refresh of `variant`, and the secrets it no longer needs.
@@ -112,7 +117,8 @@ struct Login: Equatable, Sendable {
             tokenEndpoint: tokenEndpoint,
             subject: subject,
             account: account,
-            keptMembers: keptMembers
+            keptMembers: keptMembers,
+            proofKey: proofKey
         )
     }
 }

@@ -79,7 +79,8 @@ extension Session {
 
     func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }
-        return [
+        // Revoking needs no proof (RFC 9449 §5), so the key can go at once.
+        return (grant.proofKey.map { [.erase($0)] } ?? []) + [
             .discard(
                 RevocationRequest(
                     refreshToken: grant.tokens.refreshToken,

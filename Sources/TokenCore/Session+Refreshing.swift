@@ -190,7 +190,8 @@ extension Session {
                     variant: attempt.variant,
                     idToken: login.primary?.idToken,
                     accessToken: login.primary?.secret,
-                    tokenEndpoint: login.tokenEndpoint
+                    tokenEndpoint: login.tokenEndpoint,
+                    proofKey: login.proofKey
                 )
             )
         ]

@@ -75,6 +75,9 @@ package struct Session: Sendable {
         }
     }
 
+    /// The key that the tokens served are bound to (RFC 9449); `nil`: they are bound to none.
+    package var proofKey: SecretID? { servable?.proofKey }
+
     /// The login whose tokens may be served: the live one, or one that ended with a token still good.
     var servable: Login? {
         switch state {

@@ -23,6 +23,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// The user name of the login, as typed; for the next one.
     package var account: String?
     package var keptMembers: [String: String]
+    /// The key that the tokens are bound to (RFC 9449).
+    package var proofKey: SecretID?
 
     package init(
         standing: Standing,
@@ -35,7 +37,8 @@ package struct SessionSnapshot: Equatable, Sendable {
         tokenEndpoint: String,
         subject: String? = nil,
         account: String? = nil,
-        keptMembers: [String: String] = [:]
+        keptMembers: [String: String] = [:],
+        proofKey: SecretID? = nil
     ) {
         self.standing = standing
         self.renewal = renewal
@@ -48,12 +51,14 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.subject = subject
         self.account = account
         self.keptMembers = keptMembers
+        self.proofKey = proofKey
     }
 
     /// Every secret the snapshot names; the store writes all of them.
     package var secrets: Set<SecretID> {
         var all: Set<SecretID> = []
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
+        if let proofKey { all.insert(proofKey) }
         for token in tokens.values {
             all.insert(token.secret)
             if let idToken = token.idToken { all.insert(idToken) }

@@ -74,6 +74,7 @@ struct SettingsMistakeTests {
     }
 
     @Test(arguments: [
+        ("dpop = \"yes\"", "dpop: must be true or false, not a string"),
         ("issuer2 = \"x\"", "issuer2: unknown key; did you mean issuer?"),
         ("scopes = \"openid\"", "scopes: must be an array of strings, not a string"),
         (

@@ -81,6 +81,13 @@ struct SettingsReaderTests {
         rotates = true
         """
 
+    @Test(arguments: [("", false), ("dpop = true", true), ("dpop = false", false)])
+    func `tokens are bound to a key where the session says so`(line: String, binds: Bool) throws {
+        let session = try #require(try read(session(line)).sessions.first)
+        #expect(session.bindsTokens == binds)
+        #expect(session.profile { _ in SecretID(rawValue: 0) }.bindsTokens == binds)
+    }
+
     @Test func `an empty file is a configuration without sessions`() throws {
         #expect(try read("") == Settings())
     }

@@ -54,6 +54,20 @@ struct BrowserLoginTests {
     /// Longer than any test.
     static let forEver: Sleeping = { _ in try await Task.sleep(for: .seconds(3_600)) }
 
+    @Test func `the code is bound to the key that redeems it`() async throws {
+        var profile = TestIssuer.profile()
+        profile.bindsTokens = true
+        let login = try await Login(profile)
+        let named = Mutex<String?>(nil)
+        _ = await login.run { address in
+            named.withLock { $0 = address.parameters["dpop_jkt"] }
+            try await address.redirect("code=c&state=\(address.state)")
+        }
+        let proof = try #require(ReadProof(login.redemptions.first?.headers["dpop"]))
+        let jwk = String(decoding: JSONValue.object(proof.jwk).serialized, as: UTF8.self)
+        #expect(named.withLock { $0 } == ReadProof.digest(jwk))
+    }
+
     @Test func `a code that comes back with our state becomes tokens`() async throws {
         let login = try await Login()
         let seen = Mutex<OpenedAddress?>(nil)

@@ -50,6 +50,18 @@ struct SnapshotCodingTests {
         #expect(snapshot.account == nil)
     }
 
+    @Test(arguments: [nil, "alice"])
+    func `the key that tokens are bound to survives`(account: String?) throws {
+        let bytes = String(repeating: "k", count: 32)
+        let (snapshot, open) = try restored { snapshot, open in
+            snapshot.account = account
+            snapshot.proofKey = try open.secret(bytes, .proofKey)
+        }
+        #expect(snapshot.account == account)
+        let key = try #require(snapshot.proofKey)
+        #expect(try open.text(key) == bytes)
+    }
+
     @Test(arguments: EndReason.allCases)
     func `every reason for an end survives`(reason: EndReason) throws {
         let (snapshot, _) = try restored { snapshot, _ in

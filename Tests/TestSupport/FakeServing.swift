@@ -35,6 +35,14 @@ package final class FakeServing: AuthorizationServing {
     /// How often the network came back.
     package var networkReturns: Int { returns.load(ordering: .relaxed) }
 
+    /// The demand and the secrets' numbers, so that a test sees what was asked for.
+    package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
+        let words = [
+            demand.method, demand.target, demand.nonce ?? "-", "\(token.rawValue)", "\(key.rawValue)",
+        ]
+        return words.joined(separator: " ")
+    }
+
     package func networkReturned() {
         returns.add(1, ordering: .relaxed)
     }

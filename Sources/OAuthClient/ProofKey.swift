@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// The key pair whose possession a client proves with every request (RFC 9449 §4), for ES256 (RFC 7518 §3.4).
+///
+/// Lives for one signature; at rest its private half is sealed in the vault as 32 bytes.
+struct ProofKey {
+    /// The one every server has that has any.
+    static let algorithm = "ES256"
+
+    private let key: P256.Signing.PrivateKey
+
+    /// Makes a new key and seals it.
+    ///
+    /// - Returns: its name in `vault`.
+    /// - Throws: `busy` while the vault is locked.
+    static func make(in vault: Vault) throws(RefreshFailure) -> SecretID {
+        let key = P256.Signing.PrivateKey()
+        var bytes = Array(key.rawRepresentation)
+        defer { Wiping.wipe(&bytes) }
+        do {
+            return try unsafe bytes.withUnsafeBytes { unsafe try vault.seal($0, as: .proofKey) }
+        } catch {
+            throw .locked
+        }
+    }
+
+    /// The key that ``make(in:)`` sealed.
+    ///
+    /// - Throws: `busy` while the vault is locked.
+    init(_ secret: SecretID, in vault: Vault) throws(RefreshFailure) {
+        do {
+            key = try unsafe vault.open(secret) { unsafe try P256.Signing.PrivateKey(rawRepresentation: $0) }
+        } catch {
+            throw .locked
+        }
+    }
+
+    /// x and y of the public half, in base64url.
+    private var coordinates: (x: String, y: String) {
+        let point = Array(key.publicKey.rawRepresentation)
+        return (Base64.urlEncoded(point.prefix(32)), Base64.urlEncoded(point.suffix(32)))
+    }
+
+    /// A public key (RFC 7518 §6.2), with exactly the members and the order that RFC 7638 §3 hashes.
+    private static func jwk(x: String, y: String) -> JSONValue {
+        ["crv": "P-256", "kty": "EC", "x": .string(x), "y": .string(y)]
+    }
+
+    /// What `dpop_jkt` names the key by (RFC 9449 §10).
+    var thumbprint: String {
+        ProofKey.thumbprint(x: coordinates.x, y: coordinates.y)
+    }
+
+    /// RFC 7638.
+    static func thumbprint(x: String, y: String) -> String {
+        Base64.urlEncoded(SHA256.hash(data: jwk(x: x, y: y).serialized))
+    }
+
+    /// `claims` as a signed proof (RFC 9449 §4.2).
+    func sign(_ claims: JSONObject) throws -> String {
+        let jwk = ProofKey.jwk(x: coordinates.x, y: coordinates.y)
+        let header: JSONObject = ["typ": "dpop+jwt", "alg": .string(ProofKey.algorithm), "jwk": jwk]
+        let text = [header, claims].map { Base64.urlEncoded(JSONValue.object($0).serialized) }
+            .joined(separator: ".")
+        let signature = try key.signature(for: Array(text.utf8))
+        return text + "." + Base64.urlEncoded(signature.rawRepresentation)
+    }
+}

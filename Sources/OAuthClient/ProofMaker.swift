@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// Makes proofs with one session's key (RFC 9449 §4.2).
+struct ProofMaker: Sendable {
+    var key: SecretID
+    var vault: Vault
+
+    /// A proof for one request; every call makes another, since servers take each once.
+    ///
+    /// - Parameters:
+    ///   - demand: the request.
+    ///   - time: now, as the server sees it.
+    ///   - token: the access token that the request shows, if any.
+    /// - Throws: `busy` while the vault is locked.
+    func proof(
+        for demand: ProofDemand,
+        at time: WallTime,
+        showing token: SecretID? = nil
+    ) throws(RefreshFailure) -> String {
+        var claims: JSONObject = [
+            "jti": .string(RandomText.make()), "htm": .string(demand.method), "htu": .string(demand.target),
+            "iat": .integer(time.secondsSince1970),
+        ]
+        if let nonce = demand.nonce { claims["nonce"] = .string(nonce) }
+        do {
+            if let token { claims["ath"] = .string(try hash(of: token)) }
+            return try ProofKey(key, in: vault).sign(claims)
+        } catch {
+            throw .locked
+        }
+    }
+
+    private func hash(of token: SecretID) throws -> String {
+        try unsafe vault.open(token) { bytes in
+            var hash = SHA256()
+            unsafe hash.update(bufferPointer: bytes)
+            return Base64.urlEncoded(hash.finalize())
+        }
+    }
+}
+
+extension EndpointURL {
+    /// As a proof names it: without the query (RFC 9449 §4.2 `htu`); a fragment it never has.
+    var proofTarget: String {
+        query == nil ? description : String(description.prefix { $0 != "?" })
+    }
+}

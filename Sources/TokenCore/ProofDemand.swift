@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+
+/// A request that is to show a token together with a proof that the shower holds the token's key (RFC 9449 §7).
+package struct ProofDemand: Equatable, Sendable {
+    /// Method of the request the proof is for.
+    package var method: String
+    /// Its URL without query and fragment (RFC 9449 §4.2 `htu`).
+    package var target: String
+    /// What the server last gave in `DPoP-Nonce`.
+    package var nonce: String?
+
+    package init(method: String, target: String, nonce: String? = nil) {
+        self.method = method
+        self.target = target
+        self.nonce = nonce
+    }
+}
