@@ -55,8 +55,7 @@ extension SessionAgent: RequestAnswering {
         case .token(let name):
             let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
             let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
-            let isID = query.wantsIDToken
-            let call = TokenCall(connection: connection, session: name, wantsIDToken: isID, format: format)
+            let call = try TokenCall(query, for: name, as: format, on: connection)
             guard needsConfirmation(name, for: connection) else { return serveToken(query, call) }
             confirm(call, query.variant, within: query.timeout) { $0.serveToken(query, call) }
         case .refresh(let name):

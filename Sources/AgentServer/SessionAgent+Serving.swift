@@ -104,12 +104,21 @@ extension SessionAgent {
         guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
             return answer(RequestFailure(.noIDToken, of: call.session), to: call)
         }
+        let proof: String?
+        do throws(RequestFailure) {
+            proof = try call.proof.map { demand throws(RequestFailure) in
+                try self.proof(for: demand, showing: secret, of: call.session)
+            }
+        } catch {
+            return answer(error, to: call)
+        }
         let answer = TokenAnswer(
             session: call.session,
             token: token,
             wantsIDToken: call.wantsIDToken,
             format: call.format,
-            moment: moment
+            moment: moment,
+            proof: proof
         )
         call.connection.awaited = nil
         var body = scratch.take()

@@ -10,6 +10,8 @@ struct TokenAnswer {
     var wantsIDToken: Bool
     var format: TokenCall.Format
     var moment: Moment
+    /// That whoever shows the token holds its key (RFC 9449).
+    var proof: String?
 
     /// Writes head and body to `output`, going through `scratch` because the head tells the body's length.
     func write(
@@ -47,6 +49,10 @@ struct TokenAnswer {
         for (index, scope) in token.scope.enumerated() {
             if index > 0 { body.writeInteger(UInt8.blank) }
             body.writeEscaped(scope)
+        }
+        if let proof {
+            body.writeStaticString("\",\"dpop_proof\":\"")
+            body.writeEscaped(proof)
         }
         body.writeStaticString("\"}\n")
     }

@@ -16,6 +16,29 @@ struct TokenCall {
     var session: SessionName
     var wantsIDToken = false
     var format = Format.json
+    /// The request that the token is to be shown with, when it needs a proof.
+    var proof: ProofDemand?
+}
+
+extension TokenCall {
+    /// - Throws: `badRequest` when a proof is asked for where there is no place for one.
+    init(
+        _ query: TokenQuery,
+        for session: SessionName,
+        as format: Format,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        guard query.proof == nil || format == .json else {
+            throw RequestFailure(code: .badRequest, message: "A proof comes as JSON only.", session: session)
+        }
+        self.init(
+            connection: connection,
+            session: session,
+            wantsIDToken: query.wantsIDToken,
+            format: format,
+            proof: query.proof
+        )
+    }
 }
 
 /// What a connection waits for, so that the agent finds it when the peer leaves.

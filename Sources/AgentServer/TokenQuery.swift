@@ -8,6 +8,8 @@ struct TokenQuery: Equatable {
     var minimumValidity: Duration?
     var timeout: Duration?
     var wantsIDToken = false
+    /// The request that the token will be shown with.
+    var proof: ProofDemand?
 
     /// Seconds a caller may ask for; keeps arithmetic far from its limits.
     private static let mostSeconds: Int64 = 1_000_000_000
@@ -23,6 +25,7 @@ struct TokenQuery: Equatable {
         var seen: Set<String> = []
         var scopes: [String] = []
         var audience: String?
+        var proof = ProofParameters()
         for (name, value) in parameters {
             guard seen.insert(name).inserted || name == "scope" else {
                 throw RequestFailure(code: .badRequest, message: "The parameter \(name) is given twice.")
@@ -33,11 +36,15 @@ struct TokenQuery: Equatable {
             case "scope": scopes += try Self.scopes(value)
             case "audience": audience = try Self.audience(value)
             case "kind": wantsIDToken = try Self.isIDToken(value)
+            case "dpop_url": proof.target = try ProofParameters.target(value)
+            case "dpop_method": proof.method = try ProofParameters.method(value)
+            case "dpop_nonce": proof.nonce = try ProofParameters.nonce(value)
             default:
                 throw RequestFailure(code: .badRequest, message: "There is no such query parameter.")
             }
         }
         variant = TokenVariant(scopes: scopes, audience: audience)
+        self.proof = try proof.demand(forIDToken: wantsIDToken)
     }
 
     private static func seconds(_ text: String, of name: String) throws(RequestFailure) -> Duration {

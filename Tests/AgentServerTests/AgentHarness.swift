@@ -112,7 +112,8 @@ final class AgentHarness: Sendable {
         _ name: SessionName = work,
         token: String = "token-1",
         lifetime: Duration = .seconds(3600),
-        account: String? = nil
+        account: String? = nil,
+        isBound: Bool = false
     ) async throws {
         let peer = try peer()
         try peer.send(SocketPeer.request("POST", "/v1/sessions/\(name)/login", body: "{}"))
@@ -121,7 +122,8 @@ final class AgentHarness: Sendable {
             tokens: try granted(token, lifetime: lifetime),
             renewal: .refreshToken(try seal("refresh-\(token)", as: .refreshToken)),
             tokenEndpoint: "https://id.example/token",
-            account: account
+            account: account,
+            proofKey: isBound ? try seal("key", as: .proofKey) : nil
         )
         call.answer(.granted(grant))
         _ = try await peer.streamHead()

@@ -93,7 +93,8 @@ struct GlewlwydScene {
         flow: String,
         client: String = "public",
         scopes: String = #""openid", "offline_access", "api""#,
-        port: Int = 0
+        port: Int = 0,
+        more: String = ""
     ) async throws {
         server = try Glewlwyd.current()
         let secret = client == "confidential" ? "client_secret = \"\(server.secret)\"" : ""
@@ -111,6 +112,7 @@ struct GlewlwydScene {
                 scopes = [\(scopes)]
                 flow = "\(flow)"
                 redirect_port = \(port)
+                \(more)
 
                 """
         )
@@ -144,10 +146,14 @@ struct GlewlwydScene {
     /// Whether userinfo accepts the token.
     func isAccepted(_ token: String) async throws -> Bool {
         let issuer = try #require(try await agent.status("work")["issuer"]?.string)
+        return try await answer(of: "\(issuer)/userinfo", headers: ["Authorization: Bearer \(token)"])
+            .hasPrefix("HTTP/1.1 200")
+    }
+
+    /// Status line and headers of what the server answers to a request with `headers`.
+    func answer(of url: String, headers: [String]) async throws -> String {
         let trust = server.authority.map { "--cacert '\($0)'" } ?? ""
-        let result = try await agent.shell(
-            "curl -s \(trust) -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer \(token)' '\(issuer)/userinfo'"
-        )
-        return result.line == "200"
+        let options = headers.map { "-H '\($0)'" }.joined(separator: " ")
+        return try await agent.shell("curl -s \(trust) -o /dev/null -D - \(options) '\(url)'").standardOutput
     }
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The parameters of `GET …/token` that ask for a proof of possession (RFC 9449 §4.2).
+struct ProofParameters {
+    var target: String?
+    var method: String?
+    var nonce: String?
+
+    /// What they ask for together; `nil`: no proof.
+    func demand(forIDToken: Bool) throws(RequestFailure) -> ProofDemand? {
+        guard let target else {
+            guard method == nil, nonce == nil else {
+                throw .unusable("dpop_method and dpop_nonce go with dpop_url.")
+            }
+            return nil
+        }
+        guard !forIDToken else { throw .unusable("A proof goes with an access token, not with an ID token.") }
+        return ProofDemand(method: method ?? "GET", target: target, nonce: nonce)
+    }
+
+    /// An absolute URL without its query and fragment, which a proof does not name.
+    static func target(_ text: String) throws(RequestFailure) -> String {
+        let bytes = text.utf8
+        let scheme = bytes.prefix { $0 != UInt8(ascii: ":") }
+        let rest = bytes.dropFirst(scheme.count)
+        guard bytes.count <= 2_048, bytes.allSatisfy({ (0x21...0x7E).contains($0) }),
+            ["https", "http"].contains(String(Substring(scheme)).lowercased()), rest.starts(with: "://".utf8),
+            let host = rest.dropFirst(3).first, ![0x2F, 0x3F, 0x23].contains(host)
+        else { throw .unusable("dpop_url is an absolute http or https URL of up to 2048 characters.") }
+        return String(text.prefix { $0 != "?" && $0 != "#" })
+    }
+
+    /// A `token` (RFC 9110 §5.6.2); methods are case-sensitive.
+    static func method(_ text: String) throws(RequestFailure) -> String {
+        guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy(\.isTokenByte) else {
+            throw .unusable("dpop_method is an HTTP method.")
+        }
+        return text
+    }
+
+    /// `NQCHAR` (RFC 9449 §8.1).
+    static func nonce(_ text: String) throws(RequestFailure) -> String {
+        let isValid = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+        guard (1...512).contains(text.utf8.count), isValid else {
+            throw .unusable("dpop_nonce holds characters that no nonce can have, or too many.")
+        }
+        return text
+    }
+}
+
+extension RequestFailure {
+    fileprivate static func unusable(_ message: String) -> RequestFailure {
+        RequestFailure(code: .badRequest, message: message)
+    }
+}
