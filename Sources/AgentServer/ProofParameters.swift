@@ -29,6 +29,10 @@ struct ProofParameters {
             ["https", "http"].contains(String(Substring(scheme)).lowercased()), rest.starts(with: "://".utf8),
             let host = rest.dropFirst(3).first, ![0x2F, 0x3F, 0x23].contains(host)
         else { throw .unusable("dpop_url is an absolute http or https URL of up to 2048 characters.") }
+        // A client sends the user's name in a header, and a server does not see it in the address.
+        guard !rest.dropFirst(3).prefix(while: { ![0x2F, 0x3F, 0x23].contains($0) }).contains(0x40) else {
+            throw .unusable("dpop_url must not contain a user name or password.")
+        }
         return String(text.prefix { $0 != "?" && $0 != "#" })
     }
 

@@ -94,6 +94,12 @@ struct ResourceRefusal: Equatable {
         case sessionOver
     }
 
+    /// Errors of a challenge that are not about the token's age: RFC 6750 §3.1, and RFC 9449 §7.1 and §9, where
+    /// another proof helps.
+    private static let otherReasons = [
+        "insufficient_scope", "invalid_request", "invalid_dpop_proof", "use_dpop_nonce",
+    ]
+
     var status: Int64
     /// `WWW-Authenticate`.
     var challenge: String
@@ -106,9 +112,7 @@ struct ResourceRefusal: Equatable {
         }
         if let known { return settings.endCodes.contains(known) ? .sessionOver : .tokenRefused }
         guard status == 401 else { return .unrelated }
-        // RFC 6750 §3.1: insufficient_scope and invalid_request are not about the token's age.
-        return ["insufficient_scope", "invalid_request"].contains(challengeError ?? "")
-            ? .unrelated : .tokenRefused
+        return ResourceRefusal.otherReasons.contains(challengeError ?? "") ? .unrelated : .tokenRefused
     }
 
     /// The error code in the body.
@@ -127,7 +131,7 @@ struct ResourceRefusal: Equatable {
         [object, object?["error"]?.object].contains { $0?[member]?.bool == true }
     }
 
-    /// `error="…"` of a Bearer challenge (RFC 6750 §3).
+    /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1).
     private var challengeError: String? {
         let text = challenge.utf8
         guard let start = text.firstRange(of: "error=\"".utf8)?.upperBound,

@@ -16,6 +16,7 @@ struct ProofMaker: Sendable {
     ///   - demand: the request.
     ///   - time: now, as the server sees it.
     ///   - token: the access token that the request shows, if any.
+    /// - Returns: the value of the header `DPoP`.
     /// - Throws: `busy` while the vault is locked.
     func proof(
         for demand: ProofDemand,

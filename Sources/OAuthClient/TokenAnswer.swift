@@ -28,6 +28,7 @@ struct TokenAnswer: Equatable, Sendable {
     ///   - object: the body.
     ///   - isBound: the request proved possession of a key: a token that anybody could use is not what was asked
     ///     for (RFC 9449 §5).
+    /// - Throws: what makes it no token answer.
     init(_ object: JSONObject, isBound: Bool = false) throws(Problem) {
         guard let accessToken = try TokenAnswer.token("access_token", in: object) else {
             throw Problem(message: "the answer has no access_token")

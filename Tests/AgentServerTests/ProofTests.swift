@@ -68,7 +68,8 @@ struct ProofTests {
 
     @Test(arguments: [
         "dpop_method=GET", "dpop_nonce=n", "dpop_url=", "dpop_url=api.example", "dpop_url=ftp%3A%2F%2Fa%2F",
-        "dpop_url=https%3A%2F%2F", "dpop_url=https%3A%2F%2F%2Fa", "dpop_url=https%3A%2F%2Fa%20b",
+        "dpop_url=https%3A%2F%2F", "dpop_url=https%3A%2F%2Fuser%3Apw%40a%2F", "dpop_url=https%3A%2F%2F%2Fa",
+        "dpop_url=https%3A%2F%2Fa%20b",
         "dpop_url=https%3A%2F%2Fa&dpop_method=", "dpop_url=https%3A%2F%2Fa&dpop_method=G%20T",
         "dpop_url=https%3A%2F%2Fa&dpop_nonce=", "dpop_url=https%3A%2F%2Fa&dpop_nonce=%22",
         "dpop_url=https%3A%2F%2Fa&kind=id", "dpop_url=https%3A%2F%2Fa&dpop_url=https%3A%2F%2Fa",

@@ -184,6 +184,8 @@ struct RoutesTests {
         (500, "", "", .unrelated),
         (401, #"Bearer error="invalid_token""#, "", .tokenRefused),
         (401, #"Bearer realm="x", error="insufficient_scope""#, "", .unrelated),
+        (401, #"DPoP error="use_dpop_nonce""#, "", .unrelated),
+        (401, #"DPoP algs="ES256", error="invalid_dpop_proof""#, "", .unrelated),
         (403, "", #"{"error":"access_token_expired"}"#, .tokenRefused),
         (400, "", #"{"error":{"code":"token_revoked"}}"#, .sessionOver),
         (401, "", #"{"errorCode":"token_revoked"}"#, .sessionOver),
