@@ -5,8 +5,10 @@ extension IssuerState {
     ///
     /// `login_hint` chooses the person; without it, it is the first one.
     mutating func authorize(_ request: IssuerRequest) throws -> IssuerReply {
-        let query = request.query
-        guard let client = query["client_id"].flatMap(registry.client),
+        guard let query = authorizationParameters(request.query) else {
+            return .html("<p>Unknown request.</p>", status: 400)
+        }
+        guard let client = (request.query["client_id"]).flatMap(registry.client),
             let redirectURI = query["redirect_uri"], redirectURI.isLoopbackRedirect
         else { return .html("<p>Unknown client or redirect address.</p>", status: 400) }
         guard case .deny(let error) = settings.authorization else {

@@ -9,6 +9,7 @@ extension IssuerState {
         let endpoints = [
             ("authorization_endpoint", "/authorize"), ("token_endpoint", "/token"),
             ("device_authorization_endpoint", "/device_authorization"), ("revocation_endpoint", "/revoke"),
+            ("pushed_authorization_request_endpoint", "/par"),
             ("introspection_endpoint", "/introspect"), ("userinfo_endpoint", "/userinfo"),
             ("end_session_endpoint", "/end_session"), ("jwks_uri", "/jwks"),
         ]
@@ -27,6 +28,7 @@ extension IssuerState {
         document["id_token_signing_alg_values_supported"] = [.string(signingKey.algorithm.rawValue)]
         document["scopes_supported"] = .strings(settings.knownScopes.sorted())
         document["authorization_response_iss_parameter_supported"] = true
+        if settings.requiresPushedRequests { document["require_pushed_authorization_requests"] = true }
         if settings.dpop != .off { document["dpop_signing_alg_values_supported"] = ["ES256"] }
         document.replace(with: settings.metadata)
         return .json(.object(document))

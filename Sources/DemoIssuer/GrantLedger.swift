@@ -34,6 +34,12 @@ struct GrantLedger: Sendable {
         var isUsed = false
     }
 
+    struct PushedRequest: Sendable {
+        var client: String
+        var parameters: FormFields
+        var expiresAt: Duration
+    }
+
     struct RefreshToken: Sendable {
         var authorization: Authorization
         var firstUsedAt: Duration?
@@ -45,6 +51,8 @@ struct GrantLedger: Sendable {
         var expiresAt: Duration
     }
 
+    /// Authorization requests that were pushed and not yet opened (RFC 9126 §2.2), by their `request_uri`.
+    var pushedRequests: [String: PushedRequest] = [:]
     var codes: [String: Code] = [:]
     var devices: [String: DeviceGrant] = [:]
     var refreshTokens: [String: RefreshToken] = [:]

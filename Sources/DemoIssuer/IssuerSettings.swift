@@ -57,6 +57,8 @@ package struct IssuerSettings: Sendable {
     package var refusesEveryNonce = false
     /// Takes a good proof, yet issues an access token for any bearer and says `Bearer`.
     package var ignoresProofs = false
+    /// Whether authorization requests have to be pushed first (RFC 9126 §5).
+    package var requiresPushedRequests = false
     /// Before every answer outside `/_control/`.
     package var delay: Duration = .zero
     package var accessTokenFormat = AccessTokenFormat.jwt

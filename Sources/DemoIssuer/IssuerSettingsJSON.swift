@@ -18,6 +18,7 @@ extension IssuerSettings {
         case "demands_dpop_nonce": set(&demandsDPoPNonce, value.bool)
         case "refuses_every_nonce": set(&refusesEveryNonce, value.bool)
         case "ignores_proofs": set(&ignoresProofs, value.bool)
+        case "requires_pushed_requests": set(&requiresPushedRequests, value.bool)
         case "access_token_format": set(&accessTokenFormat, value.string.flatMap(AccessTokenFormat.init))
         case "deny": set(&authorization, value.string.map { .deny(error: $0) } ?? .approve)
         case "tells_expiry": set(&tellsExpiry, value.bool)

@@ -36,6 +36,7 @@ package struct Route: Sendable {
         Route("GET", "/.well-known/oauth-authorization-server") { _, state in try state.discovery() },
         Route("GET", "/jwks") { _, state in try state.keySet() },
         Route("GET", "/authorize") { request, state in try state.authorize(request) },
+        Route("POST", "/par") { request, state in try state.push(request) },
         Route("POST", "/token") { request, state in try state.token(request) },
         Route("POST", "/device_authorization") { request, state in try state.startDevice(request) },
         Route("GET", "/device") { _, _ in .html("<p>POST user_code and user to approve.</p>") },

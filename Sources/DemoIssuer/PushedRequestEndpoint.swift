@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+
+extension IssuerState {
+    /// How long a pushed request may be opened.
+    private static let pushedLifetime: Duration = .seconds(60)
+
+    /// The pushed authorization request endpoint (RFC 9126 §2).
+    mutating func push(_ request: IssuerRequest) throws -> IssuerReply {
+        guard let client = registry.authenticate(request) else {
+            throw OAuthRefusal(code: "invalid_client", status: 401)
+        }
+        guard request.form["request_uri"] == nil else { throw OAuthRefusal(code: "invalid_request") }
+        let reference = "urn:ietf:params:oauth:request_uri:" + RandomText.token("par")
+        grants.pushedRequests[reference] = GrantLedger.PushedRequest(
+            client: client.id,
+            parameters: request.form,
+            expiresAt: now + IssuerState.pushedLifetime
+        )
+        return .json(
+            [
+                "request_uri": .string(reference),
+                "expires_in": .integer(IssuerState.pushedLifetime.components.seconds),
+            ],
+            status: 201
+        )
+    }
+
+    /// The parameters that `query` names or holds; `nil` when it names none that may be opened.
+    ///
+    /// A pushed request may be opened once (RFC 9126 §4).
+    mutating func authorizationParameters(_ query: FormFields) -> FormFields? {
+        guard let reference = query["request_uri"] else {
+            return settings.requiresPushedRequests ? nil : query
+        }
+        guard let pushed = grants.pushedRequests.removeValue(forKey: reference),
+            pushed.client == query["client_id"], now < pushed.expiresAt
+        else { return nil }
+        return pushed.parameters
+    }
+}
