@@ -13,7 +13,10 @@ extension EndToEnd {
             ["issuer": "https://evil.example"], ["issuer": .null],
             ["token_endpoint": "http://id.example/token"],
             ["response_types_supported": ["token"]], ["code_challenge_methods_supported": ["plain"]],
-            ["require_pushed_authorization_requests": true],
+            [
+                "require_pushed_authorization_requests": true,
+                "pushed_authorization_request_endpoint": .null,
+            ],
         ]
 
         @Test(arguments: documents.indices)
