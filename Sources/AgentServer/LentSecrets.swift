@@ -36,7 +36,7 @@ struct LentSecrets {
 extension RefreshRequest {
     /// What is opened to send this and to judge its answer.
     var secrets: Set<SecretID> {
-        var all = Set([idToken, accessToken].compactMap(\.self))
+        var all = Set([idToken, accessToken, proofKey].compactMap(\.self))
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
         return all
     }
