@@ -25,6 +25,7 @@ extension SessionAgent {
         held[name] = step
         pacing[issuer, default: IssuerPacing(at: moment.now)].requested(
             by: name,
+            isReplay: kept.session.isReplaying,
             isDemanded: kept.session.status.waiters > 0,
             neededBy: kept.session.primaryToken?.expiresAt ?? moment.now
         )

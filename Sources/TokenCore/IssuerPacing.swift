@@ -22,6 +22,7 @@ package struct IssuerPacing: Equatable, Sendable {
 
     private struct Waiting: Equatable {
         var session: SessionName
+        var isReplay: Bool
         var isDemanded: Bool
         var neededBy: Instant
     }
@@ -48,11 +49,20 @@ package struct IssuerPacing: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - session: who.
-    ///   - isDemanded: somebody waits for it; those go first.
+    ///   - isReplay: the answer to its refresh token is missing, and the server may take that token for a few seconds
+    ///     more only; those go before all others while the issuer answers.
+    ///   - isDemanded: somebody waits for it; those go next.
     ///   - neededBy: when its token ends; the soonest go first.
-    package mutating func requested(by session: SessionName, isDemanded: Bool, neededBy: Instant) {
+    package mutating func requested(
+        by session: SessionName,
+        isReplay: Bool,
+        isDemanded: Bool,
+        neededBy: Instant
+    ) {
         waiting.removeAll { $0.session == session }
-        waiting.append(Waiting(session: session, isDemanded: isDemanded, neededBy: neededBy))
+        waiting.append(
+            Waiting(session: session, isReplay: isReplay, isDemanded: isDemanded, neededBy: neededBy)
+        )
     }
 
     /// A session no longer wants to send.
@@ -98,7 +108,7 @@ package struct IssuerPacing: Equatable, Sendable {
         refill(at: now)
         if let notBefore, notBefore > now { return [] }
         var admitted: [SessionName] = []
-        waiting.sort(by: IssuerPacing.isMoreUrgent)
+        waiting.sort(by: isMoreUrgent)
         while let next = waiting.first, running.count < limit(at: now), tokens >= 1 {
             if let probe = probeTime(for: next), probe > now { break }
             waiting.removeFirst()
@@ -111,7 +121,7 @@ package struct IssuerPacing: Equatable, Sendable {
 
     /// When ``admit(at:)`` may have something new although nothing was finished.
     package func wakeTime(at now: Instant) -> Instant? {
-        guard let first = waiting.min(by: IssuerPacing.isMoreUrgent) else { return nil }
+        guard let first = waiting.min(by: isMoreUrgent) else { return nil }
         if let notBefore, notBefore > now { return notBefore }
         guard running.count < limit(at: now) else { return nil }
         if let probe = probeTime(for: first), probe > now { return probe }
@@ -144,7 +154,9 @@ package struct IssuerPacing: Equatable, Sendable {
         filledAt = max(filledAt, now)
     }
 
-    private static func isMoreUrgent(_ left: Waiting, _ right: Waiting) -> Bool {
+    private func isMoreUrgent(_ left: Waiting, _ right: Waiting) -> Bool {
+        // An issuer that is down is asked sooner for somebody who waits, so nobody stands before those.
+        guard isDown || left.isReplay == right.isReplay else { return left.isReplay }
         guard left.isDemanded == right.isDemanded else { return left.isDemanded }
         return left.neededBy < right.neededBy
     }

@@ -94,6 +94,8 @@ package struct Session: Sendable {
 
     /// The attempt under way, whichever step it is at.
     package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
+    /// The attempt under way sends a refresh token whose last answer is missing.
+    package var isReplaying: Bool { currentAttempt?.isReplay ?? false }
     /// The refresh request is out, or about to be, and its answer is not here.
     package var awaitsAnswer: Bool { currentAttempt?.phase == .sending }
 

@@ -10,11 +10,32 @@ import Testing
 
     private func session(_ number: Int) -> SessionName { .named("s\(number)") }
 
+    @Test func `whose answer is missing goes first, unless the issuer is down`() {
+        var pacing = IssuerPacing(at: start)
+        func request(_ pacing: inout IssuerPacing) {
+            pacing.requested(by: session(1), isReplay: false, isDemanded: true, neededBy: start)
+            pacing.requested(
+                by: session(2),
+                isReplay: true,
+                isDemanded: false,
+                neededBy: start + .seconds(99)
+            )
+        }
+        request(&pacing)
+        #expect(pacing.admit(at: start) == [session(2), session(1)])
+        for number in [1, 2, 1] {
+            pacing.finished(session(number), RefreshFailure(kind: .unreachable, message: ""), at: start)
+        }
+        request(&pacing)
+        #expect(pacing.admit(at: start).first == session(1))
+    }
+
     @Test func `two hundred sessions due at once ask four at a time and are done within a minute`() {
         var pacing = IssuerPacing(at: start)
         for number in 0..<200 {
             pacing.requested(
                 by: session(number),
+                isReplay: false,
                 isDemanded: false,
                 neededBy: start + .seconds(Int64(number))
             )
@@ -41,20 +62,24 @@ import Testing
 
     @Test func `those somebody waits for go first, then those that end soonest`() {
         var pacing = IssuerPacing(at: start)
-        pacing.requested(by: session(1), isDemanded: false, neededBy: start + .seconds(50))
-        pacing.requested(by: session(2), isDemanded: false, neededBy: start + .seconds(10))
-        pacing.requested(by: session(3), isDemanded: true, neededBy: start + .seconds(99))
+        pacing.requested(by: session(1), isReplay: false, isDemanded: false, neededBy: start + .seconds(50))
+        pacing.requested(by: session(2), isReplay: false, isDemanded: false, neededBy: start + .seconds(10))
+        pacing.requested(by: session(3), isReplay: false, isDemanded: true, neededBy: start + .seconds(99))
         #expect(pacing.admit(at: start) == [session(3), session(2), session(1)])
     }
 
     @Test func `one failing session does not slow the others, failures of several do`() {
         var pacing = IssuerPacing(at: start)
         for _ in 0..<2 { pacing.finished(session(1), down, at: start) }
-        for number in 2...4 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
+        for number in 2...4 {
+            pacing.requested(by: session(number), isReplay: false, isDemanded: false, neededBy: start)
+        }
         #expect(pacing.admit(at: start).count == 3)
         pacing.finished(session(2), down, at: start)
         for number in 3...4 { pacing.withdrawn(by: session(number)) }
-        for number in 2...4 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
+        for number in 2...4 {
+            pacing.requested(by: session(number), isReplay: false, isDemanded: false, neededBy: start)
+        }
         #expect(pacing.admit(at: start).count == 1)
         #expect(pacing.admit(at: start + .seconds(60)).isEmpty)
     }
@@ -63,7 +88,7 @@ import Testing
         var pacing = IssuerPacing(at: start)
         for number in 0..<60 {
             if number < 3 { pacing.finished(session(number), down, at: start) }
-            pacing.requested(by: session(number), isDemanded: false, neededBy: start)
+            pacing.requested(by: session(number), isReplay: false, isDemanded: false, neededBy: start)
         }
         let probe = pacing.admit(at: start)
         #expect(probe.count == 1)
@@ -96,7 +121,7 @@ import Testing
             for name in admitted {
                 pacing.finished(name, down, at: now)
                 // Each has a schedule of its own and wants to be first again.
-                pacing.requested(by: name, isDemanded: false, neededBy: now)
+                pacing.requested(by: name, isReplay: false, isDemanded: false, neededBy: now)
             }
             now = max(pacing.wakeTime(at: now) ?? now, now + .milliseconds(10))
         }
@@ -125,7 +150,7 @@ import Testing
         for number in 0..<20 { pacing.finished(session(number), down, at: start) }
         request(1, of: &pacing)
         #expect(pacing.wakeTime(at: start) == start + .seconds(32))
-        pacing.requested(by: session(2), isDemanded: true, neededBy: start)
+        pacing.requested(by: session(2), isReplay: false, isDemanded: true, neededBy: start)
         #expect(pacing.admit(at: start + .seconds(9)).isEmpty)
         #expect(pacing.wakeTime(at: start) == start + .seconds(10))
         #expect(pacing.admit(at: start + .seconds(10)) == [session(2)])
@@ -141,14 +166,19 @@ import Testing
     }
 
     private func request(_ number: Int, of pacing: inout IssuerPacing) {
-        pacing.requested(by: session(number), isDemanded: false, neededBy: start + .seconds(Int64(number)))
+        pacing.requested(
+            by: session(number),
+            isReplay: false,
+            isDemanded: false,
+            neededBy: start + .seconds(Int64(number))
+        )
     }
 
     @Test func `Retry-After holds for the whole issuer`() {
         var pacing = IssuerPacing(at: start)
         let busy = RefreshFailure(kind: .busy, message: "429", retryAfter: .seconds(30))
         pacing.finished(session(1), busy, at: start)
-        pacing.requested(by: session(2), isDemanded: true, neededBy: start)
+        pacing.requested(by: session(2), isReplay: false, isDemanded: true, neededBy: start)
         #expect(pacing.admit(at: start + .seconds(29)).isEmpty)
         #expect(pacing.wakeTime(at: start) == start + .seconds(30))
         #expect(pacing.admit(at: start + .seconds(30)) == [session(2)])
@@ -156,7 +186,9 @@ import Testing
 
     @Test func `a session that withdraws frees its place`() {
         var pacing = IssuerPacing(at: start)
-        for number in 0..<5 { pacing.requested(by: session(number), isDemanded: false, neededBy: start) }
+        for number in 0..<5 {
+            pacing.requested(by: session(number), isReplay: false, isDemanded: false, neededBy: start)
+        }
         #expect(pacing.admit(at: start).count == 4)
         pacing.withdrawn(by: session(0))
         #expect(pacing.admit(at: start).count == 1)

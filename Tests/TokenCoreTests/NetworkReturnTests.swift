@@ -15,11 +15,11 @@ import Testing
         let now = Instant.seconds(1000)
         var pacing = IssuerPacing(at: now)
         let unreachable = RefreshFailure(kind: .unreachable, message: "no route to host")
-        for session in sessions { pacing.requested(by: session, isDemanded: false, neededBy: now) }
+        for session in sessions { pacing.requested(by: session, isReplay: false, isDemanded: false, neededBy: now) }
         let first = pacing.admit(at: now)
         #expect(first.count == 4)
         for session in sessions { pacing.finished(session, unreachable, at: now) }
-        for session in sessions { pacing.requested(by: session, isDemanded: false, neededBy: now) }
+        for session in sessions { pacing.requested(by: session, isReplay: false, isDemanded: false, neededBy: now) }
         let probe = pacing.admit(at: now)
         #expect(probe.isEmpty)
         pacing.networkReturned()
@@ -31,12 +31,12 @@ import Testing
         let session = try names("a")[0]
         let now = Instant.seconds(1000)
         var pacing = IssuerPacing(at: now)
-        pacing.requested(by: session, isDemanded: true, neededBy: now)
+        pacing.requested(by: session, isReplay: false, isDemanded: true, neededBy: now)
         let asked = pacing.admit(at: now)
         #expect(asked == [session])
         let busy = RefreshFailure(kind: .busy, message: "429", retryAfter: .seconds(60))
         pacing.finished(session, busy, at: now)
-        pacing.requested(by: session, isDemanded: true, neededBy: now)
+        pacing.requested(by: session, isReplay: false, isDemanded: true, neededBy: now)
         pacing.networkReturned()
         #expect(pacing.admit(at: now).isEmpty)
         let later = pacing.admit(at: now + .seconds(60))
