@@ -119,16 +119,48 @@ extension SessionAgent {
     }
 
     private func reserve(_ attempt: AttemptNumber, _ snapshot: SessionSnapshot, for name: SessionName) {
+        inFlight += 1
+        reservations.add(ReservationQueue.Reservation(session: name, attempt: attempt, snapshot: snapshot))
+        reserveNext()
+    }
+
+    /// Gives the store's thread its next reservation.
+    private func reserveNext() {
+        while let next = reservations.next() {
+            inFlight -= 1
+            guard phase == .working else {
+                refuse(.reserve(next.attempt, next.snapshot), for: next.session)
+                reservations.finished()
+                continue
+            }
+            // Meanwhile the session may have been logged out, or logged in anew: its files are to stay as they are.
+            guard isUnderWay(next.attempt, of: next.session) else {
+                attemptEnded(next.attempt, nil, for: next.session)
+                reservations.finished()
+                continue
+            }
+            return begin(next)
+        }
+    }
+
+    private func begin(_ reservation: ReservationQueue.Reservation) {
+        let name = reservation.session
         onStoreThread { store -> StorageFailure? in
             do throws(StorageFailure) {
-                try store.reserve(name, attempt, snapshot)
+                try store.reserve(name, reservation.attempt, reservation.snapshot)
                 return nil
             } catch {
                 return error
             }
         } then: { agent, failure in
-            agent.reservationFinished(attempt, failure, for: name)
+            agent.reservations.finished()
+            agent.reservationFinished(reservation.attempt, failure, for: name)
+            agent.reserveNext()
         }
+    }
+
+    private func isUnderWay(_ attempt: AttemptNumber, of name: SessionName) -> Bool {
+        (sessions[name]?.session ?? departing[name])?.attemptInFlight == attempt
     }
 
     private func reservationFinished(

@@ -63,6 +63,7 @@ package actor SessionAgent {
     var admitted: [SessionName: (attempt: AttemptNumber, issuer: String)] = [:]
     var pacing: [String: IssuerPacing] = [:]
     var pacingTimers: [String: Scheduled<Void>] = [:]
+    var reservations = ReservationQueue()
     var lent = LentSecrets()
     /// Requests and commits under way that a lock or a stop waits for.
     var inFlight = 0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Dispatch
 import Synchronization
 import TokenCore
 
@@ -24,8 +25,20 @@ package final class FakeStore: SessionStoring {
     }
 
     private let state = Mutex(State())
+    private let gate = Mutex<DispatchSemaphore?>(nil)
 
     package init() {}
+
+    /// Lets every reservation from now on wait, on the store's thread, until as many have been let go.
+    package func holdReservations() {
+        gate.withLock { $0 = DispatchSemaphore(value: 0) }
+    }
+
+    /// Lets so many reservations go that wait or will come.
+    package func letReservationsGo(_ count: Int) {
+        guard let gate = gate.withLock({ $0 }) else { return }
+        for _ in 0..<count { gate.signal() }
+    }
 
     package var calls: [Call] { state.withLock(\.calls) }
 
@@ -54,6 +67,7 @@ package final class FakeStore: SessionStoring {
         _ attempt: AttemptNumber,
         _ snapshot: SessionSnapshot
     ) throws(StorageFailure) {
+        gate.withLock { $0 }?.wait()
         try state.withLock { state throws(StorageFailure) in
             state.calls.append(.reserve(session, attempt, snapshot))
             if let failure = state.reserveFailure { throw failure }
