@@ -41,6 +41,9 @@ extension SessionAgent {
     /// Lets in whoever the issuer can bear now, and looks again when it can bear more.
     func admit(at issuer: String) {
         guard phase == .working else { return }
+        if let opening = pacing[issuer]?.closedUntil(at: ports.timekeeper.now) {
+            postponeHeld(by: issuer, until: opening)
+        }
         while true {
             let names = pacing[issuer]?.admit(at: ports.timekeeper.now) ?? []
             guard !names.isEmpty else { break }
@@ -60,6 +63,22 @@ extension SessionAgent {
         }
         admitted[name] = (step.attempt, issuer)
         take(step, for: name)
+    }
+
+    /// Lets who waits for a refresh know that there will be none before `opening`.
+    private func postponeHeld(by issuer: String, until opening: Instant) {
+        for (name, step) in held {
+            guard let kept = sessions[name], kept.settings.issuer == issuer, kept.session.isRefreshing else {
+                continue
+            }
+            held[name] = nil
+            pacing[issuer]?.withdrawn(by: name)
+            later { agent in
+                agent.apply(name) { session, moment in
+                    session.attemptPostponed(step.attempt, until: opening, at: moment)
+                }
+            }
+        }
     }
 
     private func wakePacing(of issuer: String) {

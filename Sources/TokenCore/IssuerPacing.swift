@@ -103,10 +103,15 @@ package struct IssuerPacing: Equatable, Sendable {
         recoveringUntil = nil
     }
 
+    /// Until when the issuer asked to be left alone; `nil`: it did not, or that time is over.
+    package func closedUntil(at now: Instant) -> Instant? {
+        notBefore.flatMap { $0 > now ? $0 : nil }
+    }
+
     /// The sessions that may send now, in order; each counts as running from here on.
     package mutating func admit(at now: Instant) -> [SessionName] {
         refill(at: now)
-        if let notBefore, notBefore > now { return [] }
+        guard closedUntil(at: now) == nil else { return [] }
         var admitted: [SessionName] = []
         waiting.sort(by: isMoreUrgent)
         while let next = waiting.first, running.count < limit(at: now), tokens >= 1 {
@@ -122,7 +127,7 @@ package struct IssuerPacing: Equatable, Sendable {
     /// When ``admit(at:)`` may have something new although nothing was finished.
     package func wakeTime(at now: Instant) -> Instant? {
         guard let first = waiting.min(by: isMoreUrgent) else { return nil }
-        if let notBefore, notBefore > now { return notBefore }
+        if let opening = closedUntil(at: now) { return opening }
         guard running.count < limit(at: now) else { return nil }
         if let probe = probeTime(for: first), probe > now { return probe }
         guard tokens < 1 else { return nil }

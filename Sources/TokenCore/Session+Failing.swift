@@ -22,6 +22,31 @@ extension Session {
         }
     }
 
+    /// The issuer asked, for whatever session, to be left alone until `nextTry`: the attempt, of which nothing was
+    /// sent, is made then.
+    package mutating func attemptPostponed(
+        _ number: AttemptNumber,
+        until nextTry: Instant,
+        at moment: Moment
+    ) -> [Effect] {
+        guard case .refreshing(let login, let attempt) = state, attempt.number == number else { return [] }
+        let previous = attempt.setback
+        let setback = Setback(
+            failures: previous?.failures ?? 0,
+            latest: RefreshFailure(
+                kind: .busy,
+                message: "the authorization server asked to be left alone for a while",
+                retryAfter: nextTry - moment.now
+            ),
+            nextTry: nextTry,
+            lostAnswers: previous?.lostAnswers ?? 0,
+            unexplained: previous?.unexplained ?? 0,
+            firstUnexplained: previous?.firstUnexplained
+        )
+        state = .retrying(login, setback)
+        return settleAfterSetback(setback, at: moment.now)
+    }
+
     private static let replyLostMessage =
         "the answer to a refresh was lost, and the server does not accept the old refresh token again"
 

@@ -94,6 +94,10 @@ package struct Session: Sendable {
 
     /// The attempt under way, whichever step it is at.
     package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
+    /// A live login is being renewed.
+    package var isRefreshing: Bool {
+        if case .refreshing = state { true } else { false }
+    }
     /// The attempt under way sends a refresh token whose last answer is missing.
     package var isReplaying: Bool { currentAttempt?.isReplay ?? false }
     /// The refresh request is out, or about to be, and its answer is not here.

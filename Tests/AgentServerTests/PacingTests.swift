@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
 import TestSupport
 import Testing
 import TokenCore
@@ -51,12 +52,36 @@ struct PacingTests {
         let busy = RefreshFailure(kind: .busy, message: "429", retryAfter: .seconds(120))
         for call in running { call.answer(.failed(busy)) }
         #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+        // The one that was not asked for yet says so too.
+        let asked = Set(running.map(\.session))
+        let fifth = try #require((0..<5).compactMap { SessionName("s\($0)") }.first { !asked.contains($0) })
+        #expect(try await Polling.until { try await agent.state(of: fifth) == "retrying" })
         await agent.advance(by: .seconds(119))
         #expect(agent.serving.refreshCount == 4)
         await agent.advance(by: .seconds(1))
         let next = await agent.serving.nextRefresh()
-        #expect(!running.map(\.session).contains(next.session))
+        // One finds out for all whether the issuer is back.
+        #expect(agent.serving.refreshCount == 5)
         next.answer(.granted(try agent.granted("new")))
+        agent.stopSoon()
+    }
+
+    @Test func `who asks while the issuer wants to be left alone is told for how long`() async throws {
+        let agent = try await herd(2)
+        let running = [await agent.serving.nextRefresh(), await agent.serving.nextRefresh()]
+        let busy = RefreshFailure(kind: .busy, message: "503", retryAfter: .seconds(77))
+        for call in running { call.answer(.failed(busy)) }
+        #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+        for _ in 0..<2 {
+            let answer = try await agent.peer().exchange("POST", "/v1/sessions/s0/refresh", body: "{}")
+            #expect(answer.status == 503)
+            let error = try JSONValue(parsing: answer.body.utf8).object?["error"]?.object
+            #expect((70...90).contains(error?["retry_after"]?.integer ?? 0), "\(answer.body)")
+            #expect(try await agent.state(of: running[0].session) == "retrying")
+        }
+        #expect(agent.serving.refreshCount == 2)
+        // Until then the tokens that are there are served.
+        #expect(try await agent.peer().exchange("GET", "/v1/sessions/s0/token").status == 200)
         agent.stopSoon()
     }
 
@@ -73,5 +98,13 @@ struct PacingTests {
         #expect(agent.serving.refreshCount == 4)
         #expect(agent.store.disk.impossibleCalls.isEmpty)
         await agent.stop()
+    }
+}
+
+extension AgentHarness {
+    /// The session's state as its status says.
+    fileprivate func state(of name: SessionName) async throws -> String? {
+        let body = try await peer().exchange("GET", "/v1/sessions/\(name)").body
+        return try JSONValue(parsing: body.utf8).object?["state"]?.string
     }
 }

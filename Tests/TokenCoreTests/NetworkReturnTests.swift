@@ -15,11 +15,15 @@ import Testing
         let now = Instant.seconds(1000)
         var pacing = IssuerPacing(at: now)
         let unreachable = RefreshFailure(kind: .unreachable, message: "no route to host")
-        for session in sessions { pacing.requested(by: session, isReplay: false, isDemanded: false, neededBy: now) }
+        for session in sessions {
+            pacing.requested(by: session, isReplay: false, isDemanded: false, neededBy: now)
+        }
         let first = pacing.admit(at: now)
         #expect(first.count == 4)
         for session in sessions { pacing.finished(session, unreachable, at: now) }
-        for session in sessions { pacing.requested(by: session, isReplay: false, isDemanded: false, neededBy: now) }
+        for session in sessions {
+            pacing.requested(by: session, isReplay: false, isDemanded: false, neededBy: now)
+        }
         let probe = pacing.admit(at: now)
         #expect(probe.isEmpty)
         pacing.networkReturned()
