@@ -79,9 +79,7 @@ extension SessionAgent: RequestAnswering {
         case .audit: try serveAudit(query, on: connection)
         case .events:
             let filter = try eventFilter(query)
-            if let filter, sessions[filter] == nil || !isShown(filter, to: connection) {
-                throw unknown(filter)
-            }
+            if let filter, !isConfigured(filter, for: connection) { throw unknown(filter) }
             subscribe(connection, to: filter)
         case .agent, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
             try dispatchAgent(route, request, on: connection)
@@ -170,9 +168,9 @@ extension SessionAgent: RequestAnswering {
     private func eventFilter(_ query: Substring) throws(RequestFailure) -> SessionName? {
         guard !query.isEmpty else { return nil }
         guard let parameters = PercentCoding.parameters(of: query), parameters.count == 1,
-            parameters[0].name == "session", let name = SessionName(parameters[0].value)
+            parameters[0].name == "session", !parameters[0].value.isEmpty
         else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
-        return name
+        return try SessionName(asked: parameters[0].value)
     }
 }
 
@@ -181,6 +179,20 @@ extension Route {
         // An endless answer has no head to show.
         if given == .head { return method == .get && self != .events && self != .audit }
         return given == method
+    }
+}
+
+extension SessionName {
+    /// The name that a parameter gives; what can be no name is one that nothing has.
+    init(asked text: String) throws(RequestFailure) {
+        guard let name = SessionName(text) else {
+            throw RequestFailure(
+                code: .notFound,
+                message: "There is no session of that name.",
+                remedy: "tokenctl list"
+            )
+        }
+        self = name
     }
 }
 

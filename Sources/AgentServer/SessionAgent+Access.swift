@@ -52,8 +52,13 @@ extension SessionAgent {
     }
 
     func admission(of connection: Connection, to name: SessionName) -> PeerAdmission {
-        guard rules.exist, let kept = sessions[name] else { return .allowed }
-        return kept.settings.rules.admission(of: connection.facts)
+        guard rules.exist, let settings = configuration.sessions[name] else { return .allowed }
+        return settings.rules.admission(of: connection.facts)
+    }
+
+    /// Whether there is such a session for the peer; known also while none is loaded.
+    func isConfigured(_ name: SessionName, for connection: Connection) -> Bool {
+        configuration.sessions[name] != nil && isShown(name, to: connection)
     }
 
     /// The sessions a peer may know of, in the order of their names.

@@ -18,25 +18,28 @@ extension SessionAgent {
         guard let trail else {
             throw RequestFailure(code: .misconfigured, message: "There is no audit log.")
         }
-        if query.follows {
-            connection.awaited = .events
-            connection.beginStream("application/x-ndjson")
-        }
         let hidden = Set(sessions.keys.filter { !isShown($0, to: connection) }.map(\.description))
         let wanted = query.session?.description
         trail.lines(about: wanted, without: hidden).whenComplete { result in
-            self.assumeIsolated { agent in agent.finishAudit((try? result.get()) ?? [], query, on: connection)
+            self.assumeIsolated { agent in
+                agent.finishAudit((try? result.get()) ?? [], query, on: connection)
             }
         }
     }
 
+    /// A session that is no longer configured is known by its lines.
     private func finishAudit(_ lines: [UInt8], _ query: AuditQuery, on connection: Connection) {
+        guard connection.state == .answering else { return }
+        if let name = query.session, lines.isEmpty, !isConfigured(name, for: connection) {
+            return connection.answer(Answer(unknown(name)))
+        }
         guard query.follows else {
             var answer = Answer(status: .ok, body: lines)
             answer.contentType = "application/x-ndjson"
             return connection.answer(answer)
         }
-        guard connection.state == .streaming else { return }
+        connection.awaited = .events
+        connection.beginStream("application/x-ndjson")
         if !lines.isEmpty { connection.stream(lines) }
         auditFollowers[ObjectIdentifier(connection)] = Subscriber(
             connection: connection,
@@ -70,8 +73,8 @@ extension SessionAgent.AuditQuery {
         for (name, value) in parameters {
             switch name {
             case "session":
-                guard session == nil, let named = SessionName(value) else { throw complaint }
-                session = named
+                guard session == nil, !value.isEmpty else { throw complaint }
+                session = try SessionName(asked: value)
             case "follow":
                 guard value == "1" || value == "0" else { throw complaint }
                 follows = value == "1"

@@ -96,6 +96,35 @@ struct AuditTests {
         await agent.stop()
     }
 
+    @Test(arguments: ["", "&follow=1"])
+    func `a session without lines must be one that is configured`(rest: String) async throws {
+        let agent = try await AgentHarness()
+        let peer = try agent.peer()
+        for name in ["nosuch", "no%20such"] {
+            let answer = try await peer.exchange("GET", "/v1/audit?session=\(name)\(rest)")
+            #expect(answer.status == 404)
+            #expect(answer.body.contains(#""code":"not_found""#))
+        }
+        try peer.send(SocketPeer.request("GET", "/v1/audit?session=work\(rest)"))
+        #expect(try await peer.streamHead().hasPrefix("HTTP/1.1 200 "))
+        await agent.stop()
+    }
+
+    @Test func `a session that is no longer configured can be asked for as long as it has lines`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        _ = try await peer.exchange("GET", "/v1/sessions/work/token")
+        agent.configuration.change { $0.sessions = [:] }
+        #expect(try await peer.exchange("POST", "/v1/reload").status == 200)
+        let answer = try await peer.exchange("GET", "/v1/audit?session=work")
+        #expect(answer.status == 200 && answer.body.contains("\"served\""))
+        #expect(try await peer.exchange("GET", "/v1/audit?session=home").status == 404)
+        await agent.stop()
+    }
+
     @Test func `a stop writes what is still in memory`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()

@@ -36,7 +36,8 @@ struct LockedRoutesTests {
             #expect(Self.isSilent(answer, of: target), "\(answer.body)")
         }
         let events = try agent.peer()
-        try events.send(SocketPeer.request("GET", "/v1/events"))
+        #expect(try await events.exchange("GET", "/v1/events?session=nosuch").status == 404)
+        try events.send(SocketPeer.request("GET", "/v1/events?session=work"))
         _ = try await events.streamHead()
         #expect(try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"no"}"#).status == 403)
         let right = #"{"passphrase":"open sesame"}"#

@@ -268,6 +268,9 @@ struct RoutesTests {
     @Test func `events can be those of one session`() async throws {
         let agent = try await AgentHarness()
         let events = try agent.peer()
+        for (query, status) in [("nosuch", 404), ("no%20such", 404), ("", 400)] {
+            #expect(try await events.exchange("GET", "/v1/events?session=\(query)").status == status)
+        }
         try events.send(SocketPeer.request("GET", "/v1/events?session=home"))
         _ = try await events.streamHead()
         try await agent.logIn(AgentHarness.work)
