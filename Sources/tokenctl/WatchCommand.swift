@@ -20,13 +20,12 @@ struct WatchCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var events = try agent.endpoint.connect().lines(of: AgentRequest(.get, "events"))
+        let query = session.map { [(name: "session", value: $0.name)] } ?? []
+        var events = try agent.endpoint.connect().lines(of: AgentRequest(.get, "events", query: query))
         while let line = try events.next() {
             guard let event = try? JSONValue(parsing: line) else {
                 throw AgentError(.internal, "the agent sent an event that is not JSON")
             }
-            let about = event.object?["session"]?.string
-            guard session == nil || about == nil || about == session?.name else { continue }
             try StandardOutput.json(event)
         }
         throw AgentError(.noAgent, "the agent has ended")

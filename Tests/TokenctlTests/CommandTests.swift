@@ -94,11 +94,26 @@ import Testing
     }
 
     @Test func `watch prints the events of one session`() async throws {
-        let events = ["work", "other"].map { #"{"event":"refreshed","session":"\#($0)","time":1}"# }
-        let tokenctl = try TokenctlRun(.read, .lines(events[0], events[1], #"{"event":"locked","time":2}"#))
+        let event = #"{"event":"refreshed","session":"work","time":1}"#
+        let tokenctl = try TokenctlRun(.read, .lines(event, #"{"event":"locked","time":2}"#))
         let result = try await tokenctl("watch", "work")
-        #expect(result.standardOutput == events[0] + "\n" + #"{"event":"locked","time":2}"# + "\n")
+        #expect(tokenctl.agent.requests.first?.hasPrefix("GET /v1/events?session=work ") == true)
+        #expect(result.standardOutput == event + "\n" + #"{"event":"locked","time":2}"# + "\n")
         #expect(result.status == 3)
+    }
+
+    @Test(arguments: [["watch"], ["watch", "--json"], ["audit"], ["audit", "--follow", "--json"]])
+    func `a session that does not exist can not be followed`(command: [String]) async throws {
+        let error = #"{"code":"not_found","message":"There is no session nosuch.","session":"nosuch"}"#
+        let agent = try ScriptedAgent(.read, .answer(#"{"error":\#(error)}"#, status: 404))
+        let result = try await Program.run(
+            [BuiltPrograms.client] + command + ["nosuch"],
+            environment: ["TOKENAGENT_SOCK": agent.socket]
+        )
+        #expect(result.status == 7)
+        #expect(result.standardError.contains("There is no session nosuch"))
+        let isJSON = result.standardOutput.hasPrefix(#"{"error":{"code":"not_found""#)
+        #expect(isJSON == command.contains("--json"))
     }
 
     @Test func `claims are decoded and marked as not verified`() async throws {
