@@ -64,12 +64,7 @@ extension SessionAgent: RequestAnswering {
                 call throws(RequestFailure) in
                 try agent.serveRefresh(request, call)
             }
-        case .report(let name):
-            try confirmed(TokenCall(connection: connection, session: name)) {
-                agent,
-                call throws(RequestFailure) in
-                try agent.serveReport(request, call)
-            }
+        case .report(let name): try serveReport(request, TokenCall(connection: connection, session: name))
         case .login(let name): try serveLogin(request, name, on: connection)
         case .loginAnswer(let name, let number):
             connection.answer(try serveLoginAnswer(request, number, name))
@@ -135,7 +130,7 @@ extension SessionAgent: RequestAnswering {
     }
 
     /// Asks a person first, where the session's rules want it.
-    private func confirmed(
+    func confirmed(
         _ call: TokenCall,
         _ serve: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {

@@ -15,17 +15,29 @@ extension SessionAgent {
             challenge: try body.string("www_authenticate") ?? "",
             body: try body.string("body") ?? ""
         )
-        let token = try rejectedToken(try body.requiredString("token"), try TokenVariant(body), in: kept)
-        switch refusal.verdict(for: kept.settings) {
-        case .unrelated: call.connection.answer(.json(["action": "none"]))
-        case .sessionOver:
-            guard token.isHeld else { return replace(token, call) }
-            endSession(
-                "the resource server says that the session is over: \(refusal.code ?? "no code")",
-                call
-            )
-        case .tokenRefused: replace(token, call)
+        let token = try body.requiredString("token")
+        let variant = try TokenVariant(body)
+        guard refusal.verdict(for: kept.settings) != .unrelated else {
+            return call.connection.answer(.json(["action": "none"]))
         }
+        // No person is bothered with a refusal that means nothing here.
+        try confirmed(call) { agent, call throws(RequestFailure) in
+            try agent.follow(refusal, of: token, variant, call)
+        }
+    }
+
+    private func follow(
+        _ refusal: ResourceRefusal,
+        of text: String,
+        _ variant: TokenVariant?,
+        _ call: TokenCall
+    ) throws(RequestFailure) {
+        guard let kept = sessions[call.session] else { throw unknown(call.session) }
+        let token = try rejectedToken(text, variant, in: kept)
+        guard refusal.verdict(for: kept.settings) == .sessionOver, token.isHeld else {
+            return replace(token, call)
+        }
+        endSession("the resource server says that the session is over: \(refusal.code ?? "no code")", call)
     }
 
     /// How long the token that a report brought is not replaced because of another report: 1 minute.

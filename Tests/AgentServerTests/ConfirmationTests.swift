@@ -47,6 +47,24 @@ struct ConfirmationTests {
         await agent.stop()
     }
 
+    @Test func `nobody is asked about a refusal that calls for no other token`() async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        let peer = try agent.peer()
+        let none = try await peer.exchange(
+            "POST",
+            "/v1/sessions/work/report",
+            body: #"{"token":"token-1","status":403}"#
+        )
+        #expect(none.status == 200 && none.body.contains("\"none\""))
+        #expect(person.count == 0)
+        let over = #"{"token":"token-1","status":403,"body":"{\"code\":\"token_revoked\"}"}"#
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/work/report", body: over))
+        await person.nextQuestion().answer(.success(CommandResult(status: 0, standardOutput: [])))
+        #expect(try await peer.answer().status == 401)
+        await agent.stop()
+    }
+
     @Test(arguments: ["deny", "timeout", "no command"])
     func `without a yes there is no token`(reason: String) async throws {
         let person = BusyPerson()
