@@ -5,13 +5,15 @@ struct CurlAnswer {
     enum Verdict: Equatable {
         /// No answer yet, an interim one or a redirect.
         case open
-        /// The last answer is 401.
+        /// The last answer is 401 or 403.
         case refused
         /// An answer that a new token would not change.
         case settled
     }
 
     private(set) var verdict = Verdict.open
+    /// The HTTP status of the last answer.
+    private(set) var status = 0
     /// The `WWW-Authenticate` fields of the last answer.
     private(set) var challenge = ""
     /// What the last answer wants to see in the next proof of possession (RFC 9449 §8.1).
@@ -22,7 +24,7 @@ struct CurlAnswer {
 
     /// Whether nothing was wrong but the nonce of the proof (RFC 9449 §9).
     var wantsNonce: Bool {
-        guard verdict == .refused, nonce != nil else { return false }
+        guard status == 401, nonce != nil else { return false }
         return Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
     }
 
@@ -40,13 +42,13 @@ struct CurlAnswer {
             challenge = ""
             nonce = nil
             let words = line.split(separator: " ", maxSplits: 2)
-            let status = words.count > 1 ? Int(words[1]) ?? 0 : 0
+            status = words.count > 1 ? Int(words[1]) ?? 0 : 0
             // A proxy's answer to CONNECT is not the server's.
             let isTunnel = status == 200 && line.lowercased().hasSuffix("connection established")
             guard verdict != .settled else { return }
             switch status {
             case 100..<200, 300..<400: verdict = .open
-            case 401: verdict = .refused
+            case 401, 403: verdict = .refused
             default: verdict = isTunnel ? .open : .settled
             }
         } else if let value = CurlAnswer.value(of: "www-authenticate", in: line) {

@@ -12,8 +12,8 @@ struct CurlCommand: ParsableCommand {
         abstract: "Run curl with a token, once more if it was refused.",
         discussion: """
             The token never stands in arguments or the environment, and curl sends it to no other host. Output and \
-            exit status are curl's. An answer 401 is told to the agent: with a fresh token the request is sent \
-            once more, and when the session is over the status is 4.
+            exit status are curl's. An answer 401 or 403 is told to the agent: with a fresh token the request is \
+            sent once more, and when the session is over the status is 4.
             """
     )
 

@@ -62,6 +62,7 @@ struct CurlTokens {
     private mutating func replace(after attempt: borrowing CurlAttempt) throws(AgentError) -> Bool {
         let report = RefusalReport(
             token: current,
+            status: attempt.answer.status,
             challenge: attempt.answer.challenge,
             body: attempt.refusedBody()
         )

@@ -6,6 +6,8 @@ import StrictJSON
 /// What a server answered to a token, for the agent to judge.
 struct RefusalReport {
     var token: TokenAnswer
+    /// 401 or 403.
+    var status: Int
     /// `WWW-Authenticate` (RFC 6750 §3).
     var challenge: String
     var body: [UInt8]
@@ -16,7 +18,7 @@ struct RefusalReport {
     func send(to endpoint: AgentEndpoint, about demand: TokenDemand) throws(AgentError) -> TokenAnswer? {
         var json = JSONBody()
         json.add("token", secret: try Secret(Array(token.value.utf8), of: "token"))
-        json.add("status", 401)
+        json.add("status", .integer(status))
         json.add("www_authenticate", .string(String(challenge.prefix(2048))))
         json.add("body", .string(RefusalReport.readable(body)))
         json.add(demand.scopes, demand.audience)

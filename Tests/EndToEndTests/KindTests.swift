@@ -143,6 +143,26 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: backEnd.refreshPath).isEmpty)
         }
 
+        @Test func `a 403 ends the session only with a code that says so`() async throws {
+            let backEnd = MobileBackEnd(.signaling)
+            let scene = try await KindScene.json(backEnd)
+            try await scene.logIn()
+            for code in ["not_yours", "token_revoked"] {
+                let refusal = IssuerReply.json(["error": .string(code)], status: 403)
+                scene.issuer.queue(refusal, for: backEnd.resourcePath)
+            }
+            let forbidden = try await scene.curl(backEnd.resourcePath)
+            #expect(forbidden.status == 0 && forbidden.standardError.isEmpty)
+            #expect(forbidden.standardOutput == #"{"error":"not_yours"}"#)
+            #expect(try await scene.get().status == 0)
+            let over = try await scene.curl(backEnd.resourcePath)
+            #expect(over.status == 4 && over.standardOutput.isEmpty)
+            #expect(over.standardError.contains("token_revoked"), "\(over.standardError)")
+            #expect(try await scene.get().status == 4)
+            #expect(scene.issuer.requests(to: backEnd.resourcePath).count == 2)
+            #expect(backEnd.refreshes == 0)
+        }
+
         @Test func `an ecall session is over when the retry is refused too`() async throws {
             let backEnd = MobileBackEnd(.ecall)
             let scene = try await KindScene.json(backEnd)
