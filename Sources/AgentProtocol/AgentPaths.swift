@@ -37,7 +37,7 @@ public struct AgentPaths: Equatable, Sendable {
         let state =
             if let stateDirectory { stateDirectory } else { try AgentPaths.stateDirectory(environment) }
         self.stateDirectory = state
-        configuration = try AgentPaths.configuration(environment)
+        configuration = try AgentPaths.configuration(environment: environment)
         socket = try AgentPaths.socket(environment) { () throws(AgentError) in state }
     }
 
@@ -50,6 +50,21 @@ public struct AgentPaths: Equatable, Sendable {
         environment: (String) -> String? = AgentPaths.variable
     ) throws(AgentError) -> String {
         try socket(environment) { () throws(AgentError) in try stateDirectory(environment) }
+    }
+
+    /// The configuration file alone.
+    ///
+    /// - Parameter environment: looks up one variable. Default: the environment of this process.
+    /// - Returns: an absolute path, of a file that need not exist.
+    /// - Throws: ``AgentError`` with the code `misconfigured`.
+    public static func configuration(
+        environment: (String) -> String? = AgentPaths.variable
+    ) throws(AgentError) -> String {
+        if let path = try absolute("TOKENAGENT_CONFIG", environment) { return path }
+        if let directory = directory("XDG_CONFIG_HOME", environment) {
+            return directory + "/tokenagent/config.toml"
+        }
+        return try home(environment, orElse: "TOKENAGENT_CONFIG") + "/.config/tokenagent/config.toml"
     }
 
     /// Checks that `path` can be the address of a socket.
@@ -98,15 +113,7 @@ extension AgentPaths {
             return String(first)
         }
         if let directory = directory("XDG_STATE_HOME", environment) { return directory + "/tokenagent" }
-        return try home(environment) + "/.local/state/tokenagent"
-    }
-
-    private static func configuration(_ environment: (String) -> String?) throws(AgentError) -> String {
-        if let path = try absolute("TOKENAGENT_CONFIG", environment) { return path }
-        if let directory = directory("XDG_CONFIG_HOME", environment) {
-            return directory + "/tokenagent/config.toml"
-        }
-        return try home(environment) + "/.config/tokenagent/config.toml"
+        return try home(environment, orElse: "TOKENAGENT_STATE_DIR") + "/.local/state/tokenagent"
     }
 
     /// A variable of ours, which must be absolute if it is set.
@@ -127,9 +134,13 @@ extension AgentPaths {
         return value
     }
 
-    private static func home(_ environment: (String) -> String?) throws(AgentError) -> String {
+    /// The home directory, which `variable` would make unnecessary.
+    private static func home(
+        _ environment: (String) -> String?,
+        orElse variable: String
+    ) throws(AgentError) -> String {
         guard let home = try absolute("HOME", environment) else {
-            throw AgentError(.misconfigured, "HOME is not set", remedy: "set HOME or TOKENAGENT_STATE_DIR")
+            throw AgentError(.misconfigured, "HOME is not set", remedy: "set HOME or \(variable)")
         }
         return home
     }

@@ -46,6 +46,13 @@ import Testing
         #expect(error?.code == .misconfigured)
     }
 
+    @Test func `without HOME the remedy names the variable that makes it unnecessary`() {
+        let state = #expect(throws: AgentError.self) { try AgentPaths.socket { _ in nil } }
+        #expect(state?.remedy == "set HOME or TOKENAGENT_STATE_DIR")
+        let configuration = #expect(throws: AgentError.self) { try AgentPaths.configuration { _ in nil } }
+        #expect(configuration?.remedy == "set HOME or TOKENAGENT_CONFIG")
+    }
+
     @Test func `a socket path of 107 bytes is the longest`() throws {
         let path = "/" + String(repeating: "x", count: 106)
         #expect(try AgentPaths.socket { ["TOKENAGENT_SOCK": path][$0] } == path)
