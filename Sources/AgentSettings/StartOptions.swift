@@ -24,6 +24,8 @@ package struct StartOptions: Equatable, Sendable {
     package var configuration: String?
     package var stateDirectory: String?
     package var logLevel: LogLevel?
+    /// Of what `--check-config` finds.
+    package var wantsJSON = false
     package var allowsRoot = false
     package var allowsNetworkStore = false
     /// Where a background start waits for the word that the agent is ready.
@@ -59,6 +61,9 @@ extension StartOptions {
             rest.removeFirst()
             guard word != "--" else { break }
             try read(word, &rest, in: directory)
+        }
+        guard !wantsJSON || form == .checkConfiguration else {
+            throw UsageError("--json goes with --check-config")
         }
         guard !rest.isEmpty else { return }
         guard form == .background else {
@@ -106,6 +111,7 @@ extension StartOptions {
         case "--check-config": try be(.checkConfiguration)
         case "--version": try be(.version)
         case "-h", "--help": try be(.help)
+        case "--json": wantsJSON = true
         case "--allow-root": allowsRoot = true
         case "--allow-network-store": allowsNetworkStore = true
         default: throw UsageError("unknown option \(name)")

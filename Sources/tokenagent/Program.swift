@@ -25,7 +25,8 @@ enum Program {
         switch options.form {
         case .help: StandardOutput.write(StartHelp.text)
         case .version: StandardOutput.write("tokenagent \(AgentRelease.version)\n")
-        case .checkConfiguration: try checkConfiguration(Places(options, environment))
+        case .checkConfiguration:
+            try ConfigurationCheck.run(Places(options, environment), asJSON: options.wantsJSON)
         case .stop: try RunningAgent.stop(socket: Places(options, environment).socket)
         case .foreground: try ForegroundAgent.run(options, environment)
         case .background:
@@ -35,18 +36,6 @@ enum Program {
             StandardOutput.write(syntax.commands(socket: places.socket, pid: agent.pid))
         case .around(let command):
             try CommandStart(options, Places(options, environment), environment).run(command)
-        }
-    }
-
-    private static func checkConfiguration(_ places: Places) throws(StartFailure) {
-        do throws(ConfigurationProblems) {
-            let settings = try places.configuration.settings(home: places.home)
-            let count = settings.sessions.count
-            StandardOutput.write(
-                "\(places.configuration.path): \(count) session\(count == 1 ? "" : "s"), no mistakes\n"
-            )
-        } catch {
-            throw StartFailure(error)
         }
     }
 }

@@ -22,6 +22,7 @@ enum StartHelp {
           -k, --kill               stop the agent
           --allow-root             start for root although sudo was used
           --allow-network-store    keep sessions on NFS and the like, at your own risk
+          --json                   what --check-config finds, as JSON
           --version, -h, --help
 
         Signals: TERM and INT stop, HUP reloads the configuration, USR1 locks.

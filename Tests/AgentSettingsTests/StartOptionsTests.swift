@@ -22,6 +22,11 @@ struct StartOptionsTests {
         #expect(try options(word).form == form)
     }
 
+    @Test func `a check can be asked for as JSON`() throws {
+        #expect(try options("--json", "--check-config").wantsJSON)
+        #expect(try options("--check-config").wantsJSON == false)
+    }
+
     @Test func `options end at the command, whose own options are left alone`() throws {
         let options = try options("-a", "run/s", "make", "-k", "--config=x")
         #expect(options.form == .around(["make", "-k", "--config=x"]))
@@ -57,6 +62,7 @@ struct StartOptionsTests {
             ["--log-level", "loud"],
             "--log-level must be one of critical, error, warning, notice, info, debug, trace"
         ),
+        (["--json"], "--json goes with --check-config"),
         (["--readiness-fd", "x"], "--readiness-fd needs a number"),
     ])
     func `wrong usage is explained`(arguments: [String], message: String) {
