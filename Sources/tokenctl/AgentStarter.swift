@@ -43,13 +43,17 @@ enum AgentStarter {
 
     /// What the agent said when it did not start; a bad configuration keeps its own exit status.
     private static func failure(_ status: Int32, _ messages: [UInt8]) -> AgentError {
-        let lines = String(decoding: messages, as: UTF8.self).split(separator: "\n")
-        let reason =
-            lines.first.map { $0.hasPrefix("tokenagent: ") ? $0.dropFirst(12) : $0 } ?? "no reason given"
-        return AgentError(
+        AgentError(
             status == FailureCode.misconfigured.exitStatus ? .misconfigured : .noAgent,
-            "the agent did not start: \(reason)",
+            "the agent did not start: \(complaint(in: messages))",
             remedy: "see more with: tokenagent --foreground"
         )
+    }
+
+    /// The first line the agent wrote, without its name.
+    static func complaint(in messages: [UInt8]) -> String {
+        let lines = String(decoding: messages, as: UTF8.self).split(separator: "\n")
+        guard let first = lines.first else { return "no reason given" }
+        return String(first.hasPrefix("tokenagent: ") ? first.dropFirst(12) : first)
     }
 }

@@ -9,27 +9,8 @@ struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
         abstract: "Check the configuration, or show how to write one.",
-        subcommands: [CheckConfig.self, ConfigPath.self, ConfigExample.self]
+        subcommands: [ConfigCheckCommand.self, ConfigPath.self, ConfigExample.self]
     )
-
-    struct CheckConfig: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "check",
-            abstract: "Check the configuration file."
-        )
-
-        @Option(help: ArgumentHelp("Check this file instead.", valueName: "file"))
-        var config: String?
-
-        func run() throws {
-            guard let agent = AgentStarter.executable else {
-                throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
-            }
-            let file = config.map { ["--config", $0] } ?? []
-            let status = try ChildProcess(agent, ["--check-config"] + file).wait()
-            guard status == 0 else { throw ExitCode(status) }
-        }
-    }
 
     struct ConfigPath: ParsableCommand {
         static let configuration = CommandConfiguration(
@@ -40,11 +21,12 @@ struct ConfigCommand: ParsableCommand {
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
-            let paths = try AgentPaths()
-            guard agent.wantsJSON else { return try StandardOutput.line(paths.configuration) }
+            let configuration = try AgentPaths.configuration()
+            guard agent.wantsJSON else { return try StandardOutput.line(configuration) }
             let value: JSONValue = [
-                "configuration": .string(paths.configuration), "state": .string(paths.stateDirectory),
-                "socket": .string(paths.socket),
+                "configuration": .string(configuration),
+                "state": .string(try AgentPaths().stateDirectory),
+                "socket": .string(try agent.endpoint.socketPath),
             ]
             try StandardOutput.json(value)
         }

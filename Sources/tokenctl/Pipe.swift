@@ -35,6 +35,18 @@ struct Pipe: ~Copyable {
         reading = -1
     }
 
+    /// Everything until nobody writes any more.
+    borrowing func all() -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            var wanted = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&wanted, 1, -1) > 0 else { continue }
+            let more = available()
+            guard more.isEmpty == false else { return bytes }
+            bytes += more
+        }
+    }
+
     /// What can be read without waiting, at most 4 KiB.
     borrowing func available() -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import StrictJSON
+
+/// Has the agent's program read the configuration, and reports every mistake it finds.
+struct ConfigCheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check the configuration file."
+    )
+
+    @Option(help: ArgumentHelp("Check this file instead.", valueName: "file"))
+    var config: String?
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard config?.isEmpty != true else { throw ValidationError("--config needs a path") }
+    }
+
+    func run() throws {
+        let report = try report()
+        let file = report["file"]?.string ?? ""
+        let isGood = report["ok"]?.bool == true
+        if agent.wantsJSON {
+            try StandardOutput.json(.object(report))
+        } else if isGood {
+            let count = report["sessions"]?.integer ?? 0
+            let line = "\(file): \(count) session\(count == 1 ? "" : "s"), no mistakes"
+            try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+        }
+        guard isGood == false else { return }
+        for problem in report["problems"]?.array?.compactMap(\.object) ?? [] {
+            let line = ConfigCheckCommand.line(for: problem, in: file)
+            StandardError.write("tokenctl: \(TerminalText.escaped(line, longest: 8192))\n")
+        }
+        throw ExitCode(FailureCode.misconfigured.exitStatus)
+    }
+
+    /// In the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
+    private static func line(for problem: JSONObject, in file: String) -> String {
+        let place = file + (problem["line"]?.integer.map { ":\($0)" } ?? "")
+        return [place, problem["key"]?.string, problem["message"]?.string].compactMap(\.self)
+            .joined(separator: ": ")
+    }
+
+    private func report() throws(AgentError) -> JSONObject {
+        guard let program = AgentStarter.executable else {
+            throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
+        }
+        var output = try Pipe()
+        let messages = try Pipe()
+        let child = try ChildProcess(
+            program,
+            ["--check-config", "--json"] + (config.map { ["--config", $0] } ?? []),
+            output: .descriptor(output.writing),
+            error: .descriptor(messages.writing)
+        )
+        output.closeWriting()
+        let text = output.all()
+        let status = child.wait()
+        if let report = try? JSONValue(parsing: text).object { return report }
+        let isMisconfigured = status == FailureCode.misconfigured.exitStatus
+        throw AgentError(
+            isMisconfigured ? .misconfigured : .internal,
+            AgentStarter.complaint(in: messages.available())
+        )
+    }
+}
