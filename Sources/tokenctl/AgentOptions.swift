@@ -3,18 +3,37 @@
 import AgentProtocol
 import ArgumentParser
 
-/// The options of every command that talks to the agent.
-struct AgentOptions: ParsableArguments {
+/// The options of every command, so that whoever runs one need not know which of them ask the agent.
+struct EndpointOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Talk to the agent at this socket.", valueName: "path"))
-    var socket: String?
+    var socket: SocketArgument?
 
     @Flag(name: .customLong("no-autostart"), help: "Fail instead of starting an agent when none answers.")
     var refusesAutostart = false
 
+    var endpoint: AgentEndpoint {
+        AgentEndpoint(socket: socket?.path, mayStartAgent: refusesAutostart == false)
+    }
+}
+
+/// The options of every command that prints data or may fail for a reason of its own.
+struct AgentOptions: ParsableArguments {
+    @OptionGroup var agent: EndpointOptions
+
     @Flag(name: .customLong("json"), help: "Print data, or the failure, as JSON.")
     var wantsJSON = false
 
-    var endpoint: AgentEndpoint { AgentEndpoint(socket: socket, mayStartAgent: refusesAutostart == false) }
+    var endpoint: AgentEndpoint { agent.endpoint }
+}
+
+/// The path of a socket on the command line: not empty, which would be the working directory.
+struct SocketArgument: ExpressibleByArgument {
+    let path: String
+
+    init?(argument: String) {
+        guard argument.isEmpty == false else { return nil }
+        path = argument
+    }
 }
 
 /// Which of a session's tokens is meant.

@@ -19,6 +19,8 @@ struct CompletionsCommand: ParsableCommand {
     @Argument(help: "The shell.")
     var shell: Shell
 
+    @OptionGroup var agent: EndpointOptions
+
     func run() throws {
         let kind: CompletionShell =
             switch shell {

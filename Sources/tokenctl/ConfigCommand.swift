@@ -38,6 +38,8 @@ struct ConfigCommand: ParsableCommand {
             abstract: "Print an annotated configuration to start from."
         )
 
+        @OptionGroup var agent: EndpointOptions
+
         func run() throws {
             try StandardOutput.write(Array(ExampleConfiguration.text.utf8))
         }

@@ -57,7 +57,9 @@ extension GetOrder {
         case "--audience": demand.audience = value
         case "--dpop-url", "--dpop-method", "--dpop-nonce": return readProofOption(name, value)
         case "--user": user = value
-        case "--socket": endpoint.socket = value
+        case "--socket":
+            guard value.isEmpty == false else { return false }
+            endpoint.socket = value
         default: return false
         }
         return true

@@ -8,15 +8,9 @@ struct HelperOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The session; else the one whose hosts name the server.", valueName: "name"))
     var session: SessionArgument?
 
-    @Option(help: ArgumentHelp("Talk to the agent at this socket.", valueName: "path"))
-    var socket: String?
+    @OptionGroup var agent: EndpointOptions
 
-    @Flag(name: .customLong("no-autostart"), help: "Fail instead of starting an agent when none answers.")
-    var refusesAutostart = false
-
-    private var endpoint: AgentEndpoint {
-        AgentEndpoint(socket: socket, mayStartAgent: refusesAutostart == false)
-    }
+    private var endpoint: AgentEndpoint { agent.endpoint }
 
     /// Does what `contract` says.
     ///
