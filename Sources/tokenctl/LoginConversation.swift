@@ -10,6 +10,11 @@ struct LoginConversation {
     let isJSON: Bool
     let endpoint: AgentEndpoint
 
+    /// What spares a question where nobody can be asked.
+    private static let options = [
+        "username": "--username", "password": "--password-stdin", "refresh_token": "--refresh-token-stdin",
+    ]
+
     /// Sends the request and returns when the session is logged in; ending this process cancels the login.
     func run(_ request: AgentRequest) throws(AgentError) {
         var progress = try endpoint.connect().lines(of: request)
@@ -50,12 +55,16 @@ struct LoginConversation {
         guard let login = need["login"]?.string else {
             throw AgentError(.internal, "the agent's question is not understood")
         }
-        let prompt = need["prompt"]?.string ?? need["kind"]?.string ?? "Answer"
+        let kind = need["kind"]?.string ?? ""
+        let words = kind.isEmpty ? "answer" : String(kind.map { $0 == "_" ? " " : $0 })
+        let prompt = need["prompt"]?.string ?? words
+        let option = LoginConversation.options[kind]
         var body = JSONBody()
         if need["secret"]?.bool == false {
-            body.add("value", secret: try Secret(try Question.line(prompt), of: "answer"))
+            let line = try Question.line(prompt, kind: words, option: option)
+            body.add("value", secret: try Secret(line, of: words))
         } else {
-            body.add("value", secret: try Question.secret(prompt, kind: "answer", option: "--password-stdin"))
+            body.add("value", secret: try Question.secret(prompt, kind: words, option: option))
         }
         var request = AgentRequest(.post, "sessions", session, "login", login, body: body.finished())
         defer { request.wipeBody() }

@@ -9,17 +9,11 @@ enum Question {
     /// - Parameters:
     ///   - prompt: without colon and blank.
     ///   - kind: what it is, for error messages: `passphrase`.
-    ///   - option: what to use where there is no terminal: `--passphrase-stdin`.
+    ///   - option: what to use where there is no terminal: `--passphrase-stdin`; nil if there is nothing.
     /// - Returns: what was typed.
     /// - Throws: ``AgentError``, `badRequest` if there is no terminal or the answer can not be one.
-    static func secret(_ prompt: String, kind: String, option: String) throws(AgentError) -> Secret {
-        guard let terminal = Terminal() else {
-            throw AgentError(
-                .badRequest,
-                "there is no terminal to ask for the \(kind)",
-                remedy: "use \(option)"
-            )
-        }
+    static func secret(_ prompt: String, kind: String, option: String?) throws(AgentError) -> Secret {
+        guard let terminal = Terminal() else { throw nobody(toAskFor: kind, option) }
         guard let bytes = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: false) else {
             throw AgentError(.internal, "no \(kind) was given")
         }
@@ -35,14 +29,24 @@ enum Question {
     }
 
     /// Asks for something that may be seen, at the terminal or else on standard input.
-    static func line(_ prompt: String) throws(AgentError) -> [UInt8] {
-        let answer =
-            if let terminal = Terminal() {
-                try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: true)
-            } else {
-                try StandardInput.line()
+    static func line(_ prompt: String, kind: String, option: String?) throws(AgentError) -> [UInt8] {
+        guard let terminal = Terminal() else {
+            guard let answer = try StandardInput.line(), answer.isEmpty == false else {
+                throw nobody(toAskFor: kind, option)
             }
-        guard let answer, answer.isEmpty == false else { throw AgentError(.internal, "no answer was given") }
+            return answer
+        }
+        guard let answer = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: true),
+            answer.isEmpty == false
+        else { throw AgentError(.internal, "no \(kind) was given") }
         return answer
+    }
+
+    private static func nobody(toAskFor kind: String, _ option: String?) -> AgentError {
+        AgentError(
+            .badRequest,
+            "there is no terminal to ask for the \(kind)",
+            remedy: option.map { "use \($0)" } ?? "run it in a terminal"
+        )
     }
 }

@@ -64,7 +64,7 @@ struct TerminalJob {
             except OSError: break
             if not chunk: break
             out += chunk
-            while out.count(b"assword") > prompts:
+            while out.count(b"Password") > prompts:
                 prompts += 1
                 hidden = hidden and not echo(fd)
                 key, _, keys = keys.partition(b"|")

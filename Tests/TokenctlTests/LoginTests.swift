@@ -106,15 +106,26 @@ import Testing
         )
     }
 
-    @Test func `a secret question without a terminal is refused with the option to use`() async throws {
-        let need = #"{"event":"need","login":"L1","kind":"password","prompt":"Password","secret":true}"#
+    @Test(arguments: [
+        ("username", false, "--username"), ("password", true, "--password-stdin"),
+        ("refresh_token", true, "--refresh-token-stdin"), ("one_time_code", true, "run it in a terminal"),
+        ("redirect_address", false, "run it in a terminal"),
+    ])
+    func `a question that nobody can answer is refused with the option to use`(
+        kind: String,
+        isSecret: Bool,
+        remedy: String
+    ) async throws {
+        let need =
+            #"{"event":"need","login":"L1","kind":"\#(kind)","prompt":"P","secret":\#(isSecret)}"#
         let tokenctl = try TokenctlRun(.read, .lines(need), .hang)
         let result = try await Program.run(
             ["/usr/bin/setsid", "-w", BuiltPrograms.client, "login", "work"],
             environment: ["TOKENAGENT_SOCK": tokenctl.agent.socket]
         )
         #expect(result.status == 2)
-        #expect(result.standardError.contains("--password-stdin"))
+        #expect(result.standardError.hasPrefix("tokenctl: work: there is no terminal to ask for the "))
+        #expect(result.standardError.hasSuffix(remedy + "\n"))
     }
 
     @Test func `a login that failed says why, with the code's status`() async throws {
