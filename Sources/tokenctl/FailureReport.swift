@@ -10,11 +10,16 @@ enum FailureReport {
     /// With `asJSON` the failure goes to standard output as well, as the agent would write it.
     static func print(_ error: AgentError, asJSON: Bool) -> Int32 {
         if asJSON { try? StandardOutput.json(["error": json(for: error)]) }
+        return tell(error)
+    }
+
+    /// Prints the line alone, where the JSON, if wanted, has told already; answers the exit status.
+    static func tell(_ error: AgentError) -> Int32 {
         StandardError.write("tokenctl: " + line(for: error) + "\n")
         return error.code.exitStatus
     }
 
-    private static func json(for error: AgentError) -> JSONValue {
+    static func json(for error: AgentError) -> JSONValue {
         var object = JSONObject()
         object["code"] = .string(error.code.rawValue)
         object["message"] = .string(error.message)

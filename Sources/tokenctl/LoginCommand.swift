@@ -68,11 +68,14 @@ struct LoginCommand: ParsableCommand {
             isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
         )
+        let failure: AgentError?
         do {
-            try conversation.run(request)
+            failure = try conversation.run(request)
         } catch {
             throw error.about(session.name)
         }
+        // With --json its event has been printed.
+        if let failure { throw ExitCode(FailureReport.tell(failure.about(session.name))) }
     }
 
     private func request() throws(AgentError) -> AgentRequest {

@@ -15,8 +15,10 @@ struct LoginConversation {
         "username": "--username", "password": "--password-stdin", "refresh_token": "--refresh-token-stdin",
     ]
 
-    /// Sends the request and returns when the session is logged in; ending this process cancels the login.
-    func run(_ request: AgentRequest) throws(AgentError) {
+    /// Sends the request and returns at the end of the login; ending this process cancels it.
+    ///
+    /// - Returns: why the session is not logged in, if the agent said so with its last event.
+    func run(_ request: AgentRequest) throws(AgentError) -> AgentError? {
         var progress = try endpoint.connect().lines(of: request)
         while let line = try progress.next() {
             guard let event = try? JSONValue(parsing: line).object, let name = event["event"]?.string else {
@@ -27,8 +29,10 @@ struct LoginConversation {
             case "open_url": try present(address: event["url"]?.string ?? "")
             case "user_code": try present(userCode: event)
             case "need": try answer(event)
-            case "done": return try report(event)
-            case "failed": throw AgentError(json: event["error"]?.object ?? JSONObject())
+            case "done":
+                try report(event)
+                return nil
+            case "failed": return AgentError(json: event["error"]?.object ?? JSONObject())
             default: break
             }
         }

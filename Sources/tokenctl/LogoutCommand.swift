@@ -28,35 +28,47 @@ struct LogoutCommand: ParsableCommand {
     }
 
     func run() throws {
-        guard let session else { return try logOutOfAll() }
-        try logOut(of: session.name)
+        let failure: AgentError? = if let session { logOut(of: session.name) } else { try logOutOfAll() }
+        // With --json what was printed for the session tells it.
+        if let failure { throw ExitCode(FailureReport.tell(failure)) }
     }
 
-    /// Goes on after a failure and reports the first one.
-    private func logOutOfAll() throws {
+    /// Goes on after a failure and answers the first one.
+    private func logOutOfAll() throws(AgentError) -> AgentError? {
         let answer = try agent.endpoint.object(AgentRequest(.get, "sessions"))
         var failure: AgentError?
         for known in answer.sessions.map(SessionStatus.init) where known.state != "logged_out" {
-            do {
-                try logOut(of: known.name)
-            } catch {
-                failure = failure ?? error
-            }
+            let next = logOut(of: known.name)
+            failure = failure ?? next
         }
-        if let failure { throw failure }
+        return failure
     }
 
-    private func logOut(of session: String) throws(AgentError) {
+    /// Answers what went wrong, which is part of the JSON if that is wanted.
+    private func logOut(of session: String) -> AgentError? {
+        var (answer, failure) = outcome(for: session)
+        guard agent.wantsJSON else { return failure }
+        answer["error"] = failure.map(FailureReport.json)
+        do {
+            try StandardOutput.json(.object(answer))
+        } catch {
+            return failure ?? error
+        }
+        return failure
+    }
+
+    private func outcome(for session: String) -> (answer: JSONObject, failure: AgentError?) {
         let body = (["local": .bool(isLocal)] as JSONValue).serialized
         let request = AgentRequest(.post, "sessions", session, "logout", body: body)
-        let answer: JSONObject
         do {
-            answer = try agent.endpoint.object(request, timeout: .seconds(120))
+            let answer = try agent.endpoint.object(request, timeout: .seconds(120))
+            guard answer["revoked"]?.bool == false else { return (answer, nil) }
+            return (answer, LogoutCommand.notYetRevoked(session, answer))
         } catch {
-            throw error.about(session)
+            var answer = JSONObject()
+            answer["session"] = .string(session)
+            return (answer, error.about(session))
         }
-        if agent.wantsJSON { try StandardOutput.json(.object(answer)) }
-        if answer["revoked"]?.bool == false { throw LogoutCommand.notYetRevoked(session, answer) }
     }
 
     /// The tokens still work for whoever has a copy, so a script must not take this for done.
@@ -65,6 +77,7 @@ struct LogoutCommand: ParsableCommand {
         return AgentError(
             .temporarilyUnavailable,
             "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
+            session: session,
             remedy: "nothing to do, it is asked again by itself"
         )
     }

@@ -188,19 +188,6 @@ import Testing
         #expect(agent.requests.last?.hasPrefix("POST /v1/vault/rekey HTTP/1.1\r\n") == true)
     }
 
-    @Test func `logging out of all goes on after a failure and reports it`() async throws {
-        let sessions =
-            #"{"sessions":[{"session":"a","state":"ready"},{"session":"b","state":"logged_out"},{"session":"c","state":"ready"}]}"#
-        let failed = #"{"error":{"code":"temporarily_unavailable","message":"no answer"}}"#
-        let tokenctl = try TokenctlRun(connections: [
-            [.read, .answer(sessions)], [.read, .answer(failed, status: 503)], [.read, .answer("{}")],
-        ])
-        let result = try await tokenctl("logout", "--all")
-        #expect(result.status == 5)
-        let asked = tokenctl.agent.requests.map { $0.prefix { $0 != "\r\n" } }
-        #expect(asked.dropFirst().map { $0.split(separator: "/")[3] } == ["a", "c"])
-    }
-
     @Test func `passphrases from standard input go where they belong`() async throws {
         let tokenctl = try TokenctlRun(.read, .answer("{}"))
         _ = try await tokenctl("unlock", "--passphrase-stdin", input: "pass phrase\n")

@@ -135,6 +135,8 @@ import Testing
         #expect(
             result.all == (8, "", "tokenctl: work: access_denied\n")
         )
+        let json = try await TokenctlRun(.read, .lines(failed))("login", "work", "--json")
+        #expect(json.all == (8, failed + "\n", "tokenctl: work: access_denied\n"))
     }
 
     @Test func `json passes the progress on, one object per line`() async throws {

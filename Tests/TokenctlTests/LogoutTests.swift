@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TestSupport
+import Testing
+
+@Suite struct `tokenctl logout` {
+    private static let done = #"{"session":"a","state":"logged_out","revoked":true}"#
+    private static let unfinished =
+        #"{"session":"work","state":"logged_out","revoked":false,"message":"No answer."}"#
+
+    private func documents(_ result: ProgramResult) throws -> [JSONObject] {
+        try result.standardOutput.split(separator: "\n").map { line in
+            try #require(try JSONValue(parsing: line.utf8).object)
+        }
+    }
+
+    @Test func `logging out of all goes on after a failure and reports it`() async throws {
+        let sessions =
+            #"{"sessions":[{"session":"a","state":"ready"},{"session":"b","state":"logged_out"},{"session":"c","state":"ready"}]}"#
+        let failed = #"{"error":{"code":"temporarily_unavailable","message":"no answer"}}"#
+        let tokenctl = try TokenctlRun(connections: [
+            [.read, .answer(sessions)], [.read, .answer(failed, status: 503)], [.read, .answer("{}")],
+        ])
+        let result = try await tokenctl("logout", "--all")
+        #expect(result.status == 5)
+        let asked = tokenctl.agent.requests.map { $0.prefix { $0 != "\r\n" } }
+        #expect(asked.dropFirst().map { $0.split(separator: "/")[3] } == ["a", "c"])
+    }
+
+    @Test func `one JSON document tells what came of it, the failure included`() async throws {
+        let tokenctl = try TokenctlRun(.read, .answer(Self.unfinished))
+        let result = try await tokenctl("logout", "work", "--json")
+        #expect(result.status == 5)
+        #expect(
+            result.standardError == """
+                tokenctl: work: logged out here; the server did not revoke the tokens yet: No answer; \
+                nothing to do, it is asked again by itself
+
+                """
+        )
+        let document = try #require(try documents(result).first)
+        #expect(try documents(result).count == 1)
+        #expect(document["session"] == "work" && document["revoked"] == false)
+        #expect(document["error"]?.object?["code"] == "temporarily_unavailable")
+        #expect(document["error"]?.object?["session"] == "work")
+    }
+
+    @Test func `an agent that refuses is one JSON document too`() async throws {
+        let refusal = #"{"error":{"code":"not_found","message":"There is no session work."}}"#
+        let tokenctl = try TokenctlRun(.read, .answer(refusal, status: 404))
+        let result = try await tokenctl("logout", "work", "--json")
+        #expect(result.status == 7)
+        let documents = try documents(result)
+        #expect(documents.count == 1)
+        #expect(documents.first?["error"]?.object?["code"] == "not_found")
+    }
+
+    @Test func `of all sessions each is one JSON document`() async throws {
+        let sessions =
+            #"{"sessions":[{"session":"a","state":"ready"},{"session":"work","state":"ready"},{"session":"c","state":"ready"}]}"#
+        let failed = #"{"error":{"code":"internal","message":"no disk"}}"#
+        let tokenctl = try TokenctlRun(connections: [
+            [.read, .answer(sessions)], [.read, .answer(Self.done)], [.read, .answer(Self.unfinished)],
+            [.read, .answer(failed, status: 500)],
+        ])
+        let result = try await tokenctl("logout", "--all", "--json")
+        #expect(result.status == 5)
+        let documents = try documents(result)
+        #expect(documents.map { $0["session"]?.string } == ["a", "work", "c"])
+        #expect(
+            documents.map { $0["error"]?.object?["code"]?.string } == [
+                nil, "temporarily_unavailable", "internal",
+            ]
+        )
+        #expect(result.standardOutput.hasPrefix(Self.done + "\n"))
+    }
+}
