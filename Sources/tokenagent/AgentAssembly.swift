@@ -126,6 +126,7 @@ struct AgentAssembly {
                 control: control,
                 configuration: inForce,
                 confinement: confinement,
+                isMemoryLocked: isMemoryLocked,
                 timekeeper: opened.timekeeper,
                 eventLoop: threads.loop
             ),

@@ -23,6 +23,8 @@ struct Diagnostics: DiagnosticsProviding {
     let control: StoreControl
     let configuration: ConfigurationInForce
     let confinement: ConfinementReport
+    /// Whether memory could be locked at the start, when keys were made.
+    let isMemoryLocked: Bool
     let timekeeper: any Timekeeper
     let eventLoop: any EventLoop
 
@@ -138,6 +140,14 @@ struct Diagnostics: DiagnosticsProviding {
                 name: "memory",
                 verdict: .good,
                 detail: "keys are in locked memory (\(locked) KiB)\(wiping)"
+            )
+        }
+        // A locked agent has wiped its keys and holds no memory for them.
+        if isMemoryLocked, control.store.state != .unlocked {
+            return DiagnosticCheck(
+                name: "memory",
+                verdict: .good,
+                detail: "no keys are in memory; it can be locked for them"
             )
         }
         return DiagnosticCheck(

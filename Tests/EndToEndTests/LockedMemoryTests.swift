@@ -44,6 +44,8 @@ extension EndToEnd {
             let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmLck:") })
             let locked = try #require(line.split(separator: " ").compactMap { Int($0) }.first)
             #expect(locked >= 4 && locked * 1024 <= bytes)
+            let doctor = try await scene.shell("tokenctl lock && tokenctl doctor")
+            #expect(doctor.standardOutput.contains("ok       memory: "), "\(doctor.standardOutput)")
             Attachment.record("\(locked) KiB locked of \(bytes / 1024)", named: "figure")
         }
     }
