@@ -49,6 +49,18 @@ extension EndToEnd {
             #expect(unknown.complainsInOneLine, "\(unknown.standardError)")
         }
 
+        @Test(arguments: [
+            ["watch"], ["watch", "--json"], ["audit"], ["audit", "--follow"], ["status", "--watch"],
+        ])
+        func `following a session that does not exist is 7 at once`(command: [String]) async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let result = try await scene.agent.tokenctl(command + ["elsewhere"])
+            #expect(result.status == 7)
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(result.standardError.contains("no session elsewhere"))
+        }
+
         @Test func `a locked agent is 6 for everything that would show something`() async throws {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()

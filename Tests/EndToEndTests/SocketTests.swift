@@ -89,6 +89,29 @@ extension EndToEnd {
             #expect(try await watch.finish().status == 130)
         }
 
+        @Test func `a session is watched again after the agent was, also while that is locked`() async throws
+        {
+            let scene = try await Scene.loggedIn()
+            let first = try scene.agent.startTokenctl(["watch", "work"])
+            try await scene.agent.kill()
+            #expect(try await first.finish().status == 3)
+            try await scene.agent.start()
+            _ = try await scene.agent.tokenctl("lock")
+            let watch = try scene.agent.startTokenctl(["watch", "work"])
+            #expect(
+                try await Polling.until {
+                    _ = try await scene.agent.tokenctl("unlock")
+                    _ = try await scene.agent.tokenctl("lock")
+                    return watch.standardOutput.contains("locked")
+                }
+            )
+            _ = try await scene.agent.tokenctl("unlock")
+            _ = try await scene.agent.tokenctl("refresh", "work")
+            _ = try await watch.outputLine(containing: #""event":"refreshed""#)
+            watch.signal(.interrupt)
+            #expect(try await watch.finish().status == 130)
+        }
+
         @Test func `a report of an expired token brings a fresh one`() async throws {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
