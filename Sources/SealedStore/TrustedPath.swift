@@ -21,7 +21,7 @@ enum TrustedPath {
         let parent = try openParent(names, creating: creating)
         defer { close(parent) }
         if creating { try makeDirectory(last, in: parent, path: path) }
-        let descriptor = try open(last, in: parent, path: path)
+        let descriptor = try open(last, in: parent, for: O_RDONLY, path: path)
         let directory = OpenDirectory(path: path, descriptor: descriptor, files: files)
         let found = try status(of: descriptor, path: path)
         guard found.owner == geteuid() else {
@@ -38,7 +38,7 @@ enum TrustedPath {
     {
         let path = directory.path(of: name)
         try makeDirectory(name, in: directory.descriptor, path: path)
-        let descriptor = try open(name, in: directory.descriptor, path: path)
+        let descriptor = try open(name, in: directory.descriptor, for: O_RDONLY, path: path)
         let opened = OpenDirectory(path: path, descriptor: descriptor, files: directory.files)
         let found = try status(of: descriptor, path: path)
         guard found.owner == geteuid(), found.mode & 0o077 == 0 else {
@@ -47,8 +47,11 @@ enum TrustedPath {
         return opened
     }
 
+    /// How a parent is opened, which need not be readable: `/home` may have mode 0711.
+    private static let passage = __O_PATH
+
     private static func openParent(_ names: [String], creating: Bool) throws(StoreError) -> Int32 {
-        var current = unsafe Glibc.open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        var current = unsafe Glibc.open("/", passage | O_DIRECTORY | O_CLOEXEC)
         guard current >= 0 else {
             throw .unavailable(path: "/", reason: SystemCallError.latest("open").reason)
         }
@@ -60,7 +63,7 @@ enum TrustedPath {
                 try checkParent(current, path: path)
                 if creating, !fresh { fresh = !exists(name, in: current) }
                 if fresh { try makeDirectory(name, in: current, path: path) }
-                let next = try open(name, in: current, path: path)
+                let next = try open(name, in: current, for: passage, path: path)
                 close(current)
                 current = next
             }
@@ -111,8 +114,13 @@ enum TrustedPath {
         }
     }
 
-    private static func open(_ name: String, in directory: Int32, path: String) throws(StoreError) -> Int32 {
-        let descriptor = unsafe openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    private static func open(
+        _ name: String,
+        in directory: Int32,
+        for access: Int32,
+        path: String
+    ) throws(StoreError) -> Int32 {
+        let descriptor = unsafe openat(directory, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor < 0 else { return descriptor }
         switch errno {
         case ENOTDIR, ELOOP: throw .unsafe(path: path, reason: "it is not a directory, or a symbolic link")

@@ -17,11 +17,13 @@ struct ForeignScene {
         wrapper: [String] = [],
         extraEnvironment: [String: String] = [:],
         more: String = "",
-        session: String = ""
+        session: String = "",
+        in parent: String? = nil
     ) async throws {
         let issuer = try await DemoIssuer.start()
         let agent = try AgentUnderTest(
-            configuration: more + "\n" + Scene.session("work", issuer, more: session)
+            configuration: more + "\n" + Scene.session("work", issuer, more: session),
+            in: parent
         )
         try #require(
             Program.succeeds("chown -R \(OtherUser.number):\(OtherUser.number) '\(agent.home.path)'")
@@ -37,9 +39,15 @@ struct ForeignScene {
     static func ready(
         wrapper: [String] = [],
         extraEnvironment: [String: String] = [:],
-        more: String = ""
+        more: String = "",
+        in parent: String? = nil
     ) async throws -> ForeignScene {
-        let scene = try await ForeignScene(wrapper: wrapper, extraEnvironment: extraEnvironment, more: more)
+        let scene = try await ForeignScene(
+            wrapper: wrapper,
+            extraEnvironment: extraEnvironment,
+            more: more,
+            in: parent
+        )
         let isReady = try await Polling.until {
             try #require(scene.program.exitStatus == nil, "\(scene.program.standardError)")
             return try await scene.shell("tokenctl list").status == 0

@@ -77,6 +77,30 @@ extension EndToEnd {
             #expect(try await mine.token() == token)
         }
 
+        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
+        func `directories above that one may pass through and not list, such as home, are enough`()
+            async throws
+        {
+            let above = try TemporaryDirectory()
+            try #require(Program.succeeds("chmod 0711 '\(above.path)'"))
+            // Configuration, store and socket all lie below it.
+            let scene = try await ForeignScene.ready(in: above.path)
+            #expect(try await scene.shell("ls '\(above.path)'").status != 0)
+            try await scene.logIn()
+            #expect(try await scene.shell("tokenctl get work").status == 0)
+            #expect(try await scene.shell("tokenctl shutdown").status == 0)
+            #expect(try await scene.program.finish().status == 0)
+            // With paths made anew, and in the background.
+            let start = """
+                umask 077
+                eval "$(tokenagent -a "$HOME/new/run/agent.sock" --state-dir "$HOME/new/state")" || exit 1
+                tokenctl list || exit 2
+                tokenagent -k
+                """
+            let second = try await scene.shell(start)
+            #expect(second.status == 0 && second.standardOutput.contains("work"), "\(second)")
+        }
+
         @Test func `a login while an old refresh is in flight is what stays`() async throws {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             scene.issuer.queue(Disturbance(isHeld: true, grantType: "refresh_token"))
