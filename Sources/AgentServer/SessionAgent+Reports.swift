@@ -40,10 +40,11 @@ extension SessionAgent {
         endSession("the resource server says that the session is over: \(refusal.code ?? "no code")", call)
     }
 
-    /// How long the token that a report brought is not replaced because of another report: 1 minute.
+    /// How long the token that a report brought is not replaced because of another report: 10 seconds.
     ///
-    /// A server that refuses every token must not make the agent refresh at the rate of the requests.
-    private static let shortestReplacement = Duration.seconds(60)
+    /// A server that refuses every token must not make the agent refresh at the rate of the requests; one that
+    /// revokes a token now and then must not be taken for such a server.
+    private static let shortestReplacement = Duration.seconds(10)
 
     /// Refreshes unless the token is already another one; twice in a row does not help.
     private func replace(_ token: RejectedToken, _ call: TokenCall) {

@@ -104,6 +104,21 @@ struct ReportTests {
         await agent.stop()
     }
 
+    @Test func `a token revoked again after ten seconds ends no session`() async throws {
+        let agent = try await AgentHarness.configured { configuration, _ in
+            configuration.sessions[AgentHarness.work]?.endsWithSecondRefusal = true
+        }
+        try await agent.logIn()
+        let peer = try agent.peer()
+        for round in 1...3 {
+            try peer.send(report("token-\(round)"))
+            await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-\(round + 1)")))
+            #expect(try json(await peer.answer())["access_token"]?.string == "token-\(round + 1)")
+            agent.time.advance(by: .seconds(10))
+        }
+        await agent.stop()
+    }
+
     @Test(arguments: [("signInAgain", true), ("requiresReauth", false)])
     func `the member that demands a login has the name of the configuration`(
         member: String,
