@@ -119,6 +119,8 @@ struct ResourceRefusal: Equatable {
     var body: String
 
     func verdict(for settings: SessionSettings) -> Verdict {
+        // A server that fails, or that served after all, says nothing about token or session.
+        guard (400...499).contains(status) else { return .unrelated }
         if demandsLogin(settings.loginDemandMember) { return .sessionOver }
         let known = (codes + [challengeError].compactMap(\.self)).first { code in
             settings.endCodes.contains(code) || settings.refreshCodes.contains(code)
