@@ -155,9 +155,9 @@ struct SessionReader {
         _ reauthentication: [ReauthenticationStep]
     ) -> SessionPolicy {
         var policy = SessionPolicy(reading: &table, defaults: defaults)
-        let range = Duration.seconds(60)...Duration.seconds(3650 * 86_400)
-        policy.maximumSessionAge = table.duration("max_session_age", in: range, "1m to 3650d")
-        policy.warnBefore = table.duration("warn_before", in: range, "1m to 3650d")
+        let range = Duration.seconds(1)...Duration.seconds(3650 * 86_400)
+        policy.maximumSessionAge = table.duration("max_session_age", in: range, "1s to 3650d")
+        policy.warnBefore = table.duration("warn_before", in: range, "1s to 3650d")
         // "prompt" is what happens when nothing else is left.
         policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }
         return policy

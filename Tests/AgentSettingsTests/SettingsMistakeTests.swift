@@ -97,7 +97,8 @@ struct SettingsMistakeTests {
         ("ca_file = \"ca.pem\"", "ca_file: must be an absolute path or begin with ~/"),
         ("pins = [\"abc\"]", "pins: \"abc\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256"),
         ("resources = [\"/x\"]", "resources: \"/x\" must be an absolute URI without fragment"),
-        ("max_session_age = \"10s\"", "max_session_age: must be 1m to 3650d, not \"10s\""),
+        ("max_session_age = \"0s\"", "max_session_age: must be 1s to 3650d, not \"0s\""),
+        ("warn_before = \"0s\"", "warn_before: must be 1s to 3650d, not \"0s\""),
         (
             "reauth = [\"prompt\", \"command\"]\nreauth_command = [\"x\"]",
             "reauth: \"prompt\" must be the last step: nothing is tried after a person"
