@@ -17,6 +17,19 @@ package enum ShellSyntax: Equatable, Sendable {
         set("TOKENAGENT_SOCK", socket) + set("TOKENAGENT_PID", "\(pid)")
     }
 
+    /// The commands that make a shell forget its agent, one per line.
+    package var forgettingCommands: String {
+        unset("TOKENAGENT_SOCK") + unset("TOKENAGENT_PID")
+    }
+
+    private func unset(_ name: String) -> String {
+        switch self {
+        case .sh: "unset \(name);\n"
+        case .csh: "unsetenv \(name);\n"
+        case .fish: "set -e \(name);\n"
+        }
+    }
+
     private func set(_ name: String, _ value: String) -> String {
         let quoted = quoted(value)
         switch self {

@@ -27,16 +27,22 @@ enum Program {
         case .version: StandardOutput.write("tokenagent \(AgentRelease.version)\n")
         case .checkConfiguration:
             try ConfigurationCheck.run(Places(options, environment), asJSON: options.wantsJSON)
-        case .stop: try RunningAgent.stop(socket: Places(options, environment).socket)
+        case .stop:
+            try RunningAgent.stop(socket: Places(options, environment).socket)
+            StandardOutput.write(syntax(options, environment).forgettingCommands)
         case .foreground: try ForegroundAgent.run(options, environment)
         case .background:
             let places = try Places(options, environment)
             let agent = try BackgroundStart(options, places, environment).start()
-            let syntax = options.syntax ?? ShellSyntax(shell: environment["SHELL"])
-            StandardOutput.write(syntax.commands(socket: places.socket, pid: agent.pid))
+            let commands = syntax(options, environment).commands(socket: places.socket, pid: agent.pid)
+            StandardOutput.write(commands)
         case .around(let command):
             try CommandStart(options, Places(options, environment), environment).run(command)
         }
+    }
+
+    private static func syntax(_ options: StartOptions, _ environment: [String: String]) -> ShellSyntax {
+        options.syntax ?? ShellSyntax(shell: environment["SHELL"])
     }
 }
 

@@ -9,7 +9,7 @@ enum StartHelp {
           tokenagent [OPTIONS]                  start in the background, print how to reach it
           tokenagent [OPTIONS] COMMAND [ARGS]   run COMMAND with an agent around it
           tokenagent -D [OPTIONS]               stay in the foreground, log to standard error
-          tokenagent -k [-a PATH]               stop the agent of this socket
+          tokenagent -k [-a PATH]               stop the agent of this socket, print how to forget it
           tokenagent --check-config             report every mistake in the configuration
 
         Options:

@@ -82,6 +82,15 @@ struct StartOptionsTests {
     }
 
     @Test(arguments: [
+        (ShellSyntax.sh, "unset TOKENAGENT_SOCK;\nunset TOKENAGENT_PID;\n"),
+        (.csh, "unsetenv TOKENAGENT_SOCK;\nunsetenv TOKENAGENT_PID;\n"),
+        (.fish, "set -e TOKENAGENT_SOCK;\nset -e TOKENAGENT_PID;\n"),
+    ])
+    func `each shell is told in its words to forget the agent`(syntax: ShellSyntax, text: String) {
+        #expect(syntax.forgettingCommands == text)
+    }
+
+    @Test(arguments: [
         (ShellSyntax.sh, "TOKENAGENT_SOCK='/a '\\''b$(c)!\\'; export"),
         (.csh, "setenv TOKENAGENT_SOCK '/a '\\''b$(c)\\!\\';"),
         (.fish, "set -gx TOKENAGENT_SOCK '/a \\'b$(c)!\\\\';"),

@@ -20,18 +20,32 @@ extension EndToEnd {
                 old=$TOKENAGENT_PID
                 eval "$(tokenagent -s)" || exit 7
                 test "$TOKENAGENT_PID" != "$old" || exit 8
-                tokenagent -k || exit 9
-                test ! -e "$TOKENAGENT_SOCK"
+                sock=$TOKENAGENT_SOCK
+                words=$(tokenagent -k) || exit 9
+                eval "$words" || exit 10
+                test -z "${TOKENAGENT_SOCK+set}${TOKENAGENT_PID+set}" || exit 11
+                test ! -e "$sock"
                 """
             )
             #expect(result.status == 0, "\(result)")
         }
 
         @Test(arguments: [
-            ("-c", "setenv TOKENAGENT_SOCK "), ("--fish", "set -gx TOKENAGENT_SOCK "),
-            ("-s", "TOKENAGENT_SOCK="),
+            (
+                "-c", "setenv TOKENAGENT_SOCK ",
+                "unsetenv TOKENAGENT_SOCK;\nunsetenv TOKENAGENT_PID;\n"
+            ),
+            (
+                "--fish", "set -gx TOKENAGENT_SOCK ",
+                "set -e TOKENAGENT_SOCK;\nset -e TOKENAGENT_PID;\n"
+            ),
+            ("-s", "TOKENAGENT_SOCK=", "unset TOKENAGENT_SOCK;\nunset TOKENAGENT_PID;\n"),
         ])
-        func `each shell gets its own words`(option: String, beginning: String) async throws {
+        func `each shell gets its own words`(
+            option: String,
+            beginning: String,
+            forgetting: String
+        ) async throws {
             let scene = try await Scene()
             let first = try await Program.run(
                 [BuiltPrograms.agent, option],
@@ -48,10 +62,12 @@ extension EndToEnd {
             #expect(second.status == 0)
             #expect(second.standardOutput == first.standardOutput)
             #expect(!second.standardError.isEmpty)
-            #expect(
-                try await Program.run([BuiltPrograms.agent, "-k"], environment: scene.agent.environment)
-                    .status == 0
+            let stop = try await Program.run(
+                [BuiltPrograms.agent, "-k", option],
+                environment: scene.agent.environment
             )
+            #expect(stop.status == 0 && stop.standardError.isEmpty)
+            #expect(stop.standardOutput == forgetting)
         }
 
         @Test func `-k without an agent is 3`() async throws {
@@ -59,6 +75,7 @@ extension EndToEnd {
             let result = try await Program.run([BuiltPrograms.agent, "-k"], environment: agent.environment)
             #expect(result.status == 3)
             #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(result.standardOutput.isEmpty)
         }
 
         @Test func `an agent around a command ends with it and has its status`() async throws {
