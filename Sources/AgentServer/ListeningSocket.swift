@@ -94,21 +94,21 @@ package struct ListeningSocket: Sendable {
 
     /// Takes over a socket that is listening already, as service managers hand them out (sd_listen_fds(3)).
     package static func inherited(_ descriptor: CInt) throws(ListenFailure) -> ListeningSocket {
-        var address = sockaddr_un()
-        let size = MemoryLayout<sockaddr_un>.size
-        var length = socklen_t(size)
-        let named = unsafe withUnsafeMutableBytes(of: &address) { bytes in
-            unsafe bytes.withMemoryRebound(to: sockaddr.self) {
-                unsafe getsockname(descriptor, $0.baseAddress, &length)
-            }
-        }
-        guard named == 0, address.sun_family == sa_family_t(AF_UNIX),
+        guard address(of: descriptor)?.sun_family == sa_family_t(AF_UNIX),
             option(SO_ACCEPTCONN, of: descriptor) == 1,
             option(SO_TYPE, of: descriptor) == CInt(SOCK_STREAM.rawValue)
         else { throw .notASocket(descriptor: descriptor) }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         return ListeningSocket(descriptor: descriptor, path: nil, identity: nil)
+    }
+
+    /// The path it was bound to, by whomever; `nil`: none, or an abstract name.
+    package var boundPath: String? {
+        guard let address = Self.address(of: descriptor) else { return nil }
+        let bytes = unsafe withUnsafeBytes(of: address.sun_path) { unsafe Array($0.prefix { $0 != 0 }) }
+        guard bytes.first == UInt8(ascii: "/") else { return nil }
+        return String(validating: bytes, as: UTF8.self)
     }
 
     /// Whether the path still leads to this socket.
@@ -185,6 +185,17 @@ package struct ListeningSocket: Sendable {
             }
         }
         return descriptor
+    }
+
+    private static func address(of descriptor: CInt) -> sockaddr_un? {
+        var address = sockaddr_un()
+        var length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let result = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+            unsafe bytes.withMemoryRebound(to: sockaddr.self) {
+                unsafe getsockname(descriptor, $0.baseAddress, &length)
+            }
+        }
+        return result == 0 ? address : nil
     }
 
     private static func option(_ name: CInt, of descriptor: CInt) -> CInt {

@@ -13,18 +13,20 @@ package final class StoreDirectory: Sendable {
     ///
     /// - Parameters:
     ///   - path: absolute.
+    ///   - socket: where the agent answers, for whoever wants to use the store too.
     ///   - allowsNetwork: use it even on NFS, SMB and the like, where locks and flushes may lie.
     ///   - files: the system calls everything below goes through.
     /// - Throws: ``StoreError/heldByAnother(path:pid:)``, ``StoreError/unsafe(path:reason:)``,
     ///   ``StoreError/networkFileSystem(path:)``, ``StoreError/unavailable(path:reason:)``.
     package init(
         _ path: String,
+        socket: String? = nil,
         allowsNetwork: Bool = false,
         files: any FileOperations = SystemFileOperations()
     ) throws(StoreError) {
         root = try TrustedPath.openDirectory(path, files: files)
         guard allowsNetwork || !MountTable.isOnNetwork(root) else { throw .networkFileSystem(path: path) }
-        lock = try StoreLock(root)
+        lock = try StoreLock(root, socket: socket)
         sessions = try TrustedPath.openDirectory("sessions", in: root)
     }
 

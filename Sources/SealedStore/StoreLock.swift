@@ -8,8 +8,8 @@ final class StoreLock: Sendable {
 
     private let file: OpenFile
 
-    /// Takes the lock of `directory` without waiting and writes our process number into it.
-    init(_ directory: OpenDirectory) throws(StoreError) {
+    /// Takes the lock of `directory` without waiting and notes in it who we are.
+    init(_ directory: OpenDirectory, socket: String?) throws(StoreError) {
         let path = directory.path(of: StoreLock.fileName)
         do throws(FileFault) {
             file = try StoreLock.openFile(in: directory)
@@ -25,16 +25,16 @@ final class StoreLock: Sendable {
             }
             throw .heldByAnother(path: directory.path, pid: StoreLock.holder(file))
         }
-        StoreLock.writeProcessNumber(directory)
+        StoreLock.write(LockNote(pid: getpid(), socket: socket), in: directory)
     }
 
-    /// Says who holds the lock; only for the message of a second agent, so that a full disk does not matter.
+    /// Says who holds the lock; only for the start of a second agent, so that a full disk does not matter.
     ///
     /// The lock itself is held by a descriptor for reading, which does not keep the disk from being remounted.
-    private static func writeProcessNumber(_ directory: OpenDirectory) {
+    private static func write(_ note: LockNote, in directory: OpenDirectory) {
         guard let file = try? directory.open(fileName, writing: true) else { return }
         try? file.resize(to: 0)
-        try? file.write(Array("\(getpid())\n".utf8), at: 0)
+        try? file.write(note.bytes, at: 0)
     }
 
     /// Lets another agent in.
@@ -63,8 +63,7 @@ final class StoreLock: Sendable {
 
     private static func holder(_ file: OpenFile) -> Int32? {
         do throws(SystemCallError) {
-            let text = String(decoding: try file.read(count: 16, at: 0), as: UTF8.self)
-            return Int32(text.prefix { $0.isNumber })
+            return LockNote(try file.read(count: LockNote.largestCount + 1, at: 0))?.pid
         } catch {
             return nil
         }

@@ -37,11 +37,10 @@ struct BackgroundStart {
     /// How long another agent may take until it answers, or has stopped.
     private static let patience = Duration.seconds(25)
 
-    /// The agent of the socket: the one that runs already, or a new one.
+    /// The agent of the store: the one that runs already, or a new one.
     func start() throws(StartFailure) -> RunningAgent {
         if let agent = try running() {
-            StandardError.tell("already running, process \(agent.pid)")
-            return agent
+            return told(agent)
         }
         while true {
             let started = try spawn()
@@ -51,15 +50,25 @@ struct BackgroundStart {
             }
             // Whoever holds the store was started at the same moment and has not got as far as the socket, or is
             // just stopping.
-            if let agent = try awaitOther() { return agent }
+            if let agent = try awaitOther() { return told(agent) }
             if StoreHolder.exists(places.stateDirectory) { throw failure(started) }
         }
     }
 
+    /// Says that there is an agent already, and where unless that goes without saying.
+    private func told(_ agent: RunningAgent) -> RunningAgent {
+        let place = agent.socket == places.socket ? "" : " at \(agent.socket)"
+        StandardError.tell("already running\(place), process \(agent.pid)")
+        return agent
+    }
+
+    /// The agent of the socket, or the one elsewhere that uses the store.
     private func running() throws(StartFailure) -> RunningAgent? {
         do throws(AgentError) {
-            guard let agent = try RunningAgent.find(socket: places.socket) else { return nil }
-            guard agent.stateDirectory == places.stateDirectory else {
+            guard let agent = try RunningAgent.find(socket: places.socket) else {
+                return StoreHolder.agent(of: places.stateDirectory)
+            }
+            guard agent.uses(places.stateDirectory) else {
                 throw AgentError(
                     .internal,
                     "the agent at \(places.socket) uses another store, \(agent.stateDirectory)",
@@ -131,16 +140,5 @@ struct BackgroundStart {
         var status: Int32 = 0
         while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
         return status & 0x7F == 0 ? (status >> 8) & 0xFF : FailureCode.internal.exitStatus
-    }
-}
-
-/// Looks whether some process uses a store, without disturbing it.
-enum StoreHolder {
-    static func exists(_ stateDirectory: String) -> Bool {
-        let file = unsafe open(stateDirectory + "/lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard file >= 0 else { return false }
-        defer { close(file) }
-        // A shared lock fails as long as an agent holds its exclusive one, and is given back at once.
-        return flock(file, LOCK_SH | LOCK_NB) != 0
     }
 }

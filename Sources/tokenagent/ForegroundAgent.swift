@@ -31,7 +31,8 @@ enum ForegroundAgent {
         Signals.block()
         let supervisor = ServiceSupervisor(environment)
         let inherited = try supervisor.socket()
-        let places = try Places(options, environment)
+        var places = try Places(options, environment)
+        if let path = inherited?.boundPath { places.socket = path }
         let runner = try CommandRunnerStart.start(environment)
         ProcessEnvironment.keep(only: EnvironmentScrub.forAgent(environment))
         try ProcessHardening.refuseNewRights()

@@ -25,6 +25,7 @@ struct OpenedStore {
         do throws(StoreError) {
             let directory = try StoreDirectory(
                 places.stateDirectory,
+                socket: places.socket,
                 allowsNetwork: options.allowsNetworkStore
             )
             store = try OpenedStore.store(directory, places, vault, timekeeper, logger)

@@ -6,7 +6,7 @@ import AgentSettings
 
 /// Where this agent's files are: what the command line says, else what the environment says.
 struct Places {
-    let socket: String
+    var socket: String
     let stateDirectory: String
     let configuration: ConfigurationFile
     let home: String?

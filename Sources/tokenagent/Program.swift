@@ -34,7 +34,7 @@ enum Program {
         case .background:
             let places = try Places(options, environment)
             let agent = try BackgroundStart(options, places, environment).start()
-            let commands = syntax(options, environment).commands(socket: places.socket, pid: agent.pid)
+            let commands = syntax(options, environment).commands(socket: agent.socket, pid: agent.pid)
             StandardOutput.write(commands)
         case .around(let command):
             try CommandStart(options, Places(options, environment), environment).run(command)

@@ -7,6 +7,7 @@ import StrictJSON
 
 /// An agent that answers on a socket.
 struct RunningAgent {
+    let socket: String
     let pid: Int32
     let stateDirectory: String
 
@@ -24,7 +25,17 @@ struct RunningAgent {
             let pid = answer["pid"]?.integer.flatMap({ Int32(exactly: $0) }),
             let store = answer["store"]?.string
         else { throw AgentError(.internal, "what answers at \(socket) is no tokenagent") }
-        return RunningAgent(pid: pid, stateDirectory: store)
+        return RunningAgent(socket: socket, pid: pid, stateDirectory: store)
+    }
+
+    /// Whether the directory, by whatever path, holds its store.
+    func uses(_ directory: String) -> Bool {
+        guard directory != stateDirectory else { return true }
+        var (asked, own) = (stat(), stat())
+        guard unsafe lstat(directory, &asked) == 0, unsafe lstat(stateDirectory, &own) == 0 else {
+            return false
+        }
+        return asked.st_dev == own.st_dev && asked.st_ino == own.st_ino
     }
 
     /// Asks the agent of `socket` to stop and waits until it is gone.
