@@ -53,9 +53,12 @@ extension SessionAgent {
         guard phase == .locked else { return }
         if let refusal = await openStore(passphrase) { throw RequestFailure(refusal) }
         guard phase == .locked else { return }
+        let changed = await readOwedConfiguration()
         await load()
         guard phase == .locked else { return }
         phase = .working
+        // After the sessions are there: those that are another login's now must notice.
+        if let changed { await adopt(changed) }
         ports.logger.notice("unlocked")
         publish("unlocked")
         startDue()

@@ -6,6 +6,29 @@ extension SessionAgent {
     /// Reads the configuration again and puts it in force.
     /// - Throws: ``RequestFailure``; the old configuration then stays in force.
     package func reload() async throws(RequestFailure) {
+        await adopt(try await readConfiguration())
+    }
+
+    /// Reads the configuration again, as ``reload()`` does; while the agent is locked, as soon as it no longer is.
+    package func reloadOnceUnlocked() async throws(RequestFailure) {
+        guard phase == .locking || phase == .locked else { return try await reload() }
+        owesReload = true
+        ports.logger.notice("locked; the configuration is read again when unlocked")
+    }
+
+    /// The configuration that was to be read while the agent was locked, if one was; what is wrong with it is logged.
+    func readOwedConfiguration() async -> AgentConfiguration? {
+        guard owesReload else { return nil }
+        owesReload = false
+        do throws(RequestFailure) {
+            return try await readConfiguration()
+        } catch {
+            ports.logger.error("the configuration was not reloaded; the old one stays in force")
+            return nil
+        }
+    }
+
+    private func readConfiguration() async throws(RequestFailure) -> AgentConfiguration {
         let source = ports.configuration
         let result = await withCheckedContinuation { continuation in
             onStoreThread { _ -> Result<AgentConfiguration, RequestFailure> in
@@ -18,14 +41,11 @@ extension SessionAgent {
                 continuation.resume(returning: $1)
             }
         }
-        switch result {
-        case .failure(let failure): throw failure
-        case .success(let configuration): await adopt(configuration)
-        }
+        return try result.get()
     }
 
     /// Sessions whose identity is unchanged go on undisturbed; others must not use their old login.
-    private func adopt(_ new: AgentConfiguration) async {
+    func adopt(_ new: AgentConfiguration) async {
         let old = configuration
         configuration = new
         onConfiguration(new)

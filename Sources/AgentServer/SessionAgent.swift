@@ -46,6 +46,8 @@ package actor SessionAgent {
     let trail: AuditTrail?
     var sessions: [SessionName: KeptSession] = [:]
     var phase = Phase.locked
+    /// The configuration is to be read again when the agent is unlocked.
+    var owesReload = false
     /// Requests that came while the store was being opened.
     var arrivals: [Arrival] = []
     var openingWaiters: [CheckedContinuation<Void, Never>] = []

@@ -57,7 +57,7 @@ struct SignalLoop {
         Task { [agent, supervisor, logger] in
             supervisor.notify("RELOADING=1", "MONOTONIC_USEC=\(SignalLoop.monotonicMicroseconds)")
             do throws(RequestFailure) {
-                try await agent.runtime.agent.reload()
+                try await agent.runtime.agent.reloadOnceUnlocked()
             } catch {
                 logger.error("the configuration was not reloaded; the old one stays in force")
             }

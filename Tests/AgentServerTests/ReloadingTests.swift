@@ -58,6 +58,50 @@ struct ReloadingTests {
         await agent.stop()
     }
 
+    @Test func `a reload asked for by signal while locked is done at the unlock`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(AgentHarness.work)
+        try await agent.logIn(AgentHarness.home, token: "home-1")
+        await agent.runtime.agent.lock()
+        let added = try #require(SessionName("added"))
+        agent.configuration.change { configuration in
+            configuration.sessions[added] = configuration.sessions[AgentHarness.work]
+            configuration.sessions[AgentHarness.home]?.fingerprint = "2"
+        }
+        try await agent.runtime.agent.reloadOnceUnlocked()
+        let peer = try agent.peer()
+        #expect(try await unlock(peer) == 200)
+        let answer = try json(await peer.exchange("GET", "/v1"))
+        #expect(answer["sessions"]?.integer == 3)
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        let home = try json(await peer.exchange("GET", "/v1/sessions/home"))
+        #expect(home["reason"]?.string == "configuration_changed")
+        // Once is enough.
+        agent.configuration.change { $0.sessions[added] = nil }
+        await agent.runtime.agent.lock()
+        #expect(try await unlock(peer) == 200)
+        #expect(try await peer.exchange("GET", "/v1/sessions/added").status == 200)
+        await agent.stop()
+    }
+
+    @Test func `a mistake found when it is unlocked leaves the old configuration in force`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        await agent.runtime.agent.lock()
+        agent.configuration.fail(
+            RequestFailure(code: .misconfigured, message: "config.toml:3: kind: unknown")
+        )
+        try await agent.runtime.agent.reloadOnceUnlocked()
+        let peer = try agent.peer()
+        #expect(try await unlock(peer) == 200)
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        await agent.stop()
+    }
+
+    private func unlock(_ peer: SocketPeer) async throws -> Int {
+        try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#).status
+    }
+
     @Test func `a configuration with an error leaves the old one in force`() async throws {
         let agent = try await AgentHarness()
         agent.configuration.fail(

@@ -224,6 +224,18 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
+        @Test func `SIGHUP while it is locked counts when it is unlocked`() async throws {
+            let scene = try await Scene.loggedIn()
+            #expect(try await scene.agent.tokenctl("lock").status == 0)
+            let good = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(good + Scene.session("home", scene.issuer))
+            scene.agent.agent?.signal(.hangUp)
+            #expect(try await Polling.until { scene.agent.log.contains("is read again when unlocked") })
+            #expect(try await scene.agent.tokenctl("unlock").status == 0)
+            #expect(try await scene.agent.tokenctl("get", "home").status == 4)
+            #expect(try await scene.token().isEmpty == false)
+        }
+
         @Test func `a path too long for a socket is a clear error`() async throws {
             let scene = try await Scene()
             let long = scene.agent.home.path(String(repeating: "x", count: 108))
