@@ -29,6 +29,22 @@ package struct RequestFailure: Error, Equatable, Sendable {
         retryAfterSeconds = retryAfter.map { max(1, ($0 + .nanoseconds(999_999_999)).wholeSeconds) }
     }
 
+    /// No route leads to `path`.
+    init(nothingAt path: Substring) {
+        guard Route.namesNoSession(path) else {
+            self.init(code: .notFound, message: "There is nothing at this address.")
+            return
+        }
+        self = .noSuchName
+    }
+
+    /// What can be no name is one that nothing has.
+    static let noSuchName = RequestFailure(
+        code: .notFound,
+        message: "There is no session of that name.",
+        remedy: "tokenctl list"
+    )
+
     /// What every route but a few answers while the agent is locked.
     static let lockedAgent = RequestFailure(
         code: .locked,

@@ -18,9 +18,7 @@ extension SessionAgent: RequestAnswering {
             let (path, query) = request.head.splitTarget
             let found = Route(path: path)
             if connection.restrictedPath != nil { try checkSocket(connection, found) }
-            guard let route = found else {
-                throw RequestFailure(code: .notFound, message: "There is nothing at this address.")
-            }
+            guard let route = found else { throw RequestFailure(nothingAt: path) }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
             guard phase != .opening || worksOpening(route, connection) else {
                 return arrivals.append(Arrival(request: request, connection: connection))
@@ -180,13 +178,7 @@ extension Route {
 extension SessionName {
     /// The name that a parameter gives; what can be no name is one that nothing has.
     init(asked text: String) throws(RequestFailure) {
-        guard let name = SessionName(text) else {
-            throw RequestFailure(
-                code: .notFound,
-                message: "There is no session of that name.",
-                remedy: "tokenctl list"
-            )
-        }
+        guard let name = SessionName(text) else { throw .noSuchName }
         self = name
     }
 }

@@ -55,6 +55,14 @@ enum Route: Equatable {
         return SessionName(Substring(bytes.dropFirst(start.count).dropLast(end.count)))
     }
 
+    /// Whether `path` is one of a session, but its name can be none.
+    static func namesNoSession(_ path: Substring) -> Bool {
+        guard let segments = PercentCoding.segments(of: path), segments.starts(with: ["v1", "sessions"]),
+            segments.count > 2
+        else { return false }
+        return SessionName(segments[2]) == nil
+    }
+
     private init?(agent segments: [String]) {
         switch segments {
         case []: self = .agent
