@@ -38,6 +38,15 @@ package enum ExternalProvider: UInt8, CaseIterable, Sendable {
     case keychain = 3
     /// The name holds the arguments, separated by NUL.
     case command = 4
+
+    /// What messages call it.
+    var word: String {
+        switch self {
+        case .systemdCredential: "credential"
+        case .secretService, .keychain: "keyring entry"
+        case .command: "command"
+        }
+    }
 }
 
 /// How a secret becomes a key.

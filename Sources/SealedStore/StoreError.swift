@@ -37,6 +37,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case wrongKeyFile(path: String)
     /// What a command or credential delivered opens nothing here.
     case wrongExternalSecret(source: String)
+    /// A command or credential delivered nothing.
+    case noExternalSecret(ExternalProvider, name: String, reason: String)
 
     // The counter that tells an old copy of the whole store
     /// The manifest is of an earlier value than the counter's.
@@ -82,6 +84,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .keyFileUnusable(let path, let reason): "the key file \(path) can not be used: \(reason)"
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
         case .wrongExternalSecret(let source): "what \(source) delivered does not open this vault"
+        case .noExternalSecret(let provider, let name, let reason):
+            "the \(provider.word) \(name) delivered no key: \(reason)"
         case .olderCopy(let stored, let counter):
             "the store is an older copy: it says \(stored), the counter \(counter)"
         case .otherCounter(let stored, let counter):
@@ -122,6 +126,9 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .keyFileUnusable: "make it a file of your own with mode 0600 and at least 32 random bytes"
         case .wrongKeyFile: "put the original key file back, or unlock with another slot: `tokenctl unlock`"
         case .wrongExternalSecret: "correct the credential or command, or run `tokenctl unlock`"
+        case .noExternalSecret(.systemdCredential, _, _):
+            "let the agent's unit hand it over (LoadCredentialEncrypted=), then restart the agent"
+        case .noExternalSecret: "correct it, or use another way to unlock"
         case .olderCopy(_, let counter):
             "put the latest store back; if this is it, set vault.rollback_counter_accept = \(counter) and start again"
         case .otherCounter(_, let counter):

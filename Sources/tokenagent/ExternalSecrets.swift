@@ -40,12 +40,14 @@ struct ExternalSecrets: Sendable {
         case .command: try run(name.split(separator: "\0", omittingEmptySubsequences: false).map(String.init))
         case .systemdCredential: try credential(name)
         case .secretService, .keychain:
-            throw .unavailable(path: name, reason: "this version can not ask such a keyring")
+            throw .noExternalSecret(provider, name: name, reason: "this version can not ask such a keyring")
         }
     }
 
     private func run(_ command: [String]) throws(StoreError) -> GuardedBytes {
-        let name = command.first ?? ""
+        func failure(_ reason: String) -> StoreError {
+            .noExternalSecret(.command, name: command.first ?? "", reason: reason)
+        }
         let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<CommandResult, CommandFailure> in
             do throws(CommandFailure) {
                 return .success(
@@ -56,46 +58,45 @@ struct ExternalSecrets: Sendable {
             }
         }
         guard let outcome = try? answer.wait() else {
-            throw .unavailable(path: name, reason: "it was interrupted")
+            throw failure("it was interrupted")
         }
         switch outcome {
-        case .failure(let failure): throw .unavailable(path: name, reason: failure.message)
+        case .failure(let failed): throw failure(failed.message)
         case .success(let result):
             guard result.status == 0 else {
-                throw .unavailable(path: name, reason: "exit status \(result.status)")
+                throw failure("exit status \(result.status)")
             }
-            return try secret(result.standardOutput, from: name)
+            return try secret(result.standardOutput, orThrow: failure("it printed nothing"))
         }
     }
 
     private func credential(_ name: String) throws(StoreError) -> GuardedBytes {
+        func failure(_ reason: String) -> StoreError {
+            .noExternalSecret(.systemdCredential, name: name, reason: reason)
+        }
         guard let credentials else {
-            throw .unavailable(
-                path: name,
-                reason: "CREDENTIALS_DIRECTORY is not set: no service manager gave it"
-            )
+            throw failure("CREDENTIALS_DIRECTORY is not set: no service manager gave it")
         }
         guard !name.contains("/"), name != ".." else {
-            throw .unavailable(path: name, reason: "a credential's name holds no /")
+            throw failure("a credential's name holds no /")
         }
         let path = "\(credentials)/\(name)"
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard file >= 0 else {
-            throw .unavailable(path: path, reason: unsafe String(cString: strerror(errno)))
-        }
+        guard file >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: ExternalSecrets.largestSecret)
         let count = unsafe Glibc.read(file, &bytes, bytes.count)
-        guard count >= 0 else {
-            throw .unavailable(path: path, reason: unsafe String(cString: strerror(errno)))
-        }
-        return try secret(Array(bytes[..<count]), from: path)
+        guard count >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
+        return try secret(Array(bytes[..<count]), orThrow: failure("\(path) is empty"))
     }
 
     /// One trailing line break is not part of a secret that people can type.
-    private func secret(_ output: [UInt8], from name: String) throws(StoreError) -> GuardedBytes {
+    private func secret(
+        _ output: [UInt8],
+        orThrow failure: StoreError
+    ) throws(StoreError) -> GuardedBytes {
         let end = output.last == UInt8(ascii: "\n") ? output.count - 1 : output.count
-        guard end > 0 else { throw .unavailable(path: name, reason: "it delivered nothing") }
+        guard end > 0 else { throw failure }
         return try .guarding(Array(output[..<end]))
     }
 }

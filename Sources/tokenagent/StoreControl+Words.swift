@@ -10,7 +10,7 @@ extension StoreRefusal {
         case .wrongPassphrase, .wrongKeyFile, .wrongExternalSecret: self = .wrongKey
         case .secretNeeded, .locked: self = .passphraseNeeded
         case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
-            .unknownAge, .counterUnusable:
+            .unknownAge, .counterUnusable, .noExternalSecret:
             self = .failed("\(error); \(error.remedy)")
         default: self = .notPossible("\(error); \(error.remedy)")
         }

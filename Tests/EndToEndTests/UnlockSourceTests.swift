@@ -99,6 +99,23 @@ extension EndToEnd {
             #expect(try await isLocked(scene))
         }
 
+        @Test(arguments: [
+            (["systemd-cred", "--credential", "foo"], "The credential foo delivered no key", "unit"),
+            (["command", "--", "false"], "The command false delivered no key", "correct it"),
+        ])
+        func `a source that gives nothing is named as it is called, with what helps`(
+            source: [String],
+            beginning: String,
+            remedy: String
+        ) async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let result = try await scene.agent.tokenctl(["vault", "slots", "add", "--type"] + source)
+            #expect(result.status == 1, "\(result)")
+            #expect(result.standardError.contains(beginning), "\(result.standardError)")
+            #expect(result.standardError.contains(remedy) && !result.standardError.contains("free the disk"))
+        }
+
         private func rename(_ old: String, _ new: String) -> Bool {
             Program.succeeds("mv -f '\(old)' '\(new)'")
         }
