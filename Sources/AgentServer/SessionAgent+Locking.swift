@@ -128,9 +128,9 @@ extension SessionAgent {
 
     /// Makes the sessions of the configuration out of what the store has.
     func load() async {
-        let stored = await withCheckedContinuation { continuation in
+        let (stored, loss) = await withCheckedContinuation { continuation in
             onStoreThread {
-                $0.loadSessions()
+                ($0.loadSessions(), $0.lossOfUnknownSessions())
             } then: {
                 continuation.resume(returning: $1)
             }
@@ -144,7 +144,8 @@ extension SessionAgent {
         let contents = Dictionary(stored.map { ($0.name, $0.content) }) { first, _ in first }
         let moment = ports.timekeeper.moment
         for (name, settings) in configuration.sessions {
-            let session = Session(contents[name], name: name, policy: settings.policy, at: moment)
+            let content = contents[name] ?? loss.map { .lost(.recordUnreadable, message: $0) }
+            let session = Session(content, name: name, policy: settings.policy, at: moment)
             sessions[name] = KeptSession(session: session, settings: settings)
         }
     }

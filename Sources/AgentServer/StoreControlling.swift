@@ -10,6 +10,9 @@ package protocol StoreControlling: SessionStoring {
     func vaultStatus() -> VaultStatus
     /// Reads every stored session, sealing its secrets into the vault; recovers what a crash left behind.
     func loadSessions() -> [StoredSession]
+    /// What became of records of which nobody can tell whose they were, found when the store was opened: a sentence
+    /// for whoever misses a session; `nil`: there are none.
+    func lossOfUnknownSessions() -> String?
     /// Wipes the keys of the store and of the vault.
     func lock()
     /// Opens the store again.

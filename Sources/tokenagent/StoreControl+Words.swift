@@ -48,6 +48,16 @@ extension VaultStatus.Slot {
     }
 }
 
+extension StoreProblem {
+    /// What a session without a record should know of those that may have been its own.
+    static func lossOfUnknownSessions(_ problems: [StoreProblem]) -> String? {
+        let candidates = problems.filter { $0.kind == .unreadable && $0.session == nil }
+        guard let first = candidates.first else { return nil }
+        let others = candidates.count > 1 ? " (and \(candidates.count - 1) more, see tokenctl doctor)" : ""
+        return "what may have been its record can not be read: \(first.description)\(others)"
+    }
+}
+
 extension AgentServer.StoredSession {
     /// A session whose record can not be used, or `nil` for problems that concern no session.
     init?(_ problem: StoreProblem) {

@@ -79,6 +79,8 @@ final class StoreControl: StoreControlling {
         return sessions + (fresh?.problems ?? []).compactMap(AgentServer.StoredSession.init)
     }
 
+    func lossOfUnknownSessions() -> String? { StoreProblem.lossOfUnknownSessions(problems) }
+
     // MARK: The vault
 
     func vaultStatus() -> VaultStatus {

@@ -17,6 +17,7 @@ final class MemoryStore: StoreControlling {
     private let sealed = Mutex<[SessionName: [SecretID: [UInt8]]]>([:])
     private let lost = Mutex<[AgentServer.StoredSession]>([])
     private let keyFile = Mutex<KeyFile?>(nil)
+    private let loss = Mutex<String?>(nil)
 
     init(vault: Vault) {
         self.vault = vault
@@ -26,6 +27,13 @@ final class MemoryStore: StoreControlling {
     func lose(_ name: SessionName, _ reason: EndReason, message: String) {
         lost.withLock { $0.append(StoredSession(name: name, content: .lost(reason, message: message))) }
     }
+
+    /// Adds a record of which nobody can tell whose it is.
+    func loseUnknown(message: String) {
+        loss.withLock { $0 = message }
+    }
+
+    func lossOfUnknownSessions() -> String? { loss.withLock { $0 } }
 
     /// Locks the store behind a key file that is still to come.
     func lock(behind file: KeyFile) {

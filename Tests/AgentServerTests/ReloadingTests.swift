@@ -126,6 +126,22 @@ struct ReloadingTests {
         await agent.stop()
     }
 
+    @Test func `a session without a record says that one is lost, until it is logged in`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(AgentHarness.home, token: "home-1")
+        await agent.runtime.agent.lock()
+        agent.store.loseUnknown(message: "1.rec is damaged; kept as 1.rec.bad")
+        let peer = try agent.peer()
+        #expect(try await unlock(peer) == 200)
+        let lost = try json(await peer.exchange("GET", "/v1/sessions/work"))
+        #expect(lost["reason"]?.string == "record_unreadable")
+        #expect(lost["message"]?.string == "1.rec is damaged; kept as 1.rec.bad")
+        #expect(try json(await peer.exchange("GET", "/v1/sessions/home"))["reason"] == nil)
+        try await agent.logIn()
+        #expect(try json(await peer.exchange("GET", "/v1/sessions/work"))["reason"] == nil)
+        await agent.stop()
+    }
+
     @Test func `a session that ends logs itself in with its command`() async throws {
         let agent = try await AgentHarness(
             policy: SessionPolicy(silentLogins: [.command]),

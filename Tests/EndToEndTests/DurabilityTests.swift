@@ -131,7 +131,16 @@ extension EndToEnd {
             try await scene.agent.start()
             #expect(try await scene.agent.tokenctl("get", "work").status == 0)
             #expect(try await scene.agent.tokenctl("get", "home").status == 4)
-            #expect(scene.agent.home.names(in: "state/tokenagent/sessions").contains { $0.hasSuffix(".bad") })
+            let aside = scene.agent.home.names(in: "state/tokenagent/sessions").filter {
+                $0.hasSuffix(".bad")
+            }
+            // Whose it was nobody can tell; the one that misses its record is told where it may be.
+            let status = try await scene.agent.status("home")
+            #expect(status["reason"]?.string == "record_unreadable")
+            #expect(status["message"]?.string?.contains(try #require(aside.first)) == true, "\(status)")
+            #expect(try await scene.agent.status("work")["reason"] == nil)
+            try await scene.logIn("home")
+            #expect(try await scene.agent.status("home")["reason"] == nil)
         }
 
         @Test func `nothing readable lies on the disk, and nothing is open to others`() async throws {
