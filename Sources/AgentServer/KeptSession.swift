@@ -9,6 +9,8 @@ struct KeptSession {
     var counts = SessionCounts()
     /// Who asked for the logout that is under way.
     var logouts: [Connection] = []
+    /// The last logout asked for was to tell the server nothing.
+    var isLogoutLocal = false
     /// What reports of refused tokens have led to.
     var replacements: [TokenVariant: ReportedReplacement] = [:]
     /// The session's files are to be removed, which has failed so far.

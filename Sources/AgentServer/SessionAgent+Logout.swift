@@ -14,22 +14,23 @@ extension SessionAgent {
         guard sessions[name] != nil else { throw unknown(name) }
         connection.awaited = .logout(name)
         sessions[name]?.logouts.append(connection)
+        sessions[name]?.isLogoutLocal = local
         apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 
     func finishLogout(_ result: LogoutResult, for name: SessionName) {
-        guard let waiting = sessions[name]?.logouts, !waiting.isEmpty else { return }
+        guard let kept = sessions[name], !kept.logouts.isEmpty else { return }
         sessions[name]?.logouts = []
         var answer: JSONObject = JSONObject()
         answer["session"] = .string(name.description)
         answer["state"] = "logged_out"
         switch result {
-        case .done: answer["revoked"] = true
+        case .done: answer["revoked"] = .bool(!kept.isLogoutLocal)
         case .notYetRevoked(let message):
             answer["revoked"] = false
             answer["message"] = .string(message)
         }
-        for connection in waiting {
+        for connection in kept.logouts {
             connection.awaited = nil
             connection.answer(.json(.object(answer)))
         }

@@ -62,7 +62,7 @@ struct LogoutCommand: ParsableCommand {
         let request = AgentRequest(.post, "sessions", session, "logout", body: body)
         do {
             let answer = try agent.endpoint.object(request, timeout: .seconds(120))
-            guard answer["revoked"]?.bool == false else { return (answer, nil) }
+            guard !isLocal, answer["revoked"]?.bool == false else { return (answer, nil) }
             return (answer, LogoutCommand.notYetRevoked(session, answer))
         } catch {
             var answer = JSONObject()

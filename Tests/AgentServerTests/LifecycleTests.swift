@@ -148,6 +148,7 @@ struct LifecycleTests {
             body: #"{"local":true}"#
         )
         #expect(answer.status == 200)
+        #expect(try json(answer)["revoked"]?.bool == false)
         #expect(agent.serving.revocationCount == 0)
         await agent.stop()
     }
