@@ -52,11 +52,11 @@ struct FullDiskTests {
         second.store.close()
     }
 
-    @Test func `a read-only disk keeps the refresh token from being sent and can be read`() throws {
+    @Test func `a read-only disk keeps the refresh token from being sent and can be read`() async throws {
         let (open, _) = try fixture.unlocked()
         let old = try open.snapshot(refreshToken: "RT-1")
         #expect(open.store.commit(.work, old) == .durable)
-        disk.setReadOnly(true)
+        try await disk.setReadOnly(true)
         #expect(throws: StorageFailure.self) {
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
         }
@@ -65,7 +65,7 @@ struct FullDiskTests {
             Issue.record("\(outcome)")
             return
         }
-        disk.setReadOnly(false)
+        try await disk.setReadOnly(false)
         #expect(open.store.maintain() == [.work])
         open.store.close()
         let (second, loaded) = try fixture.unlocked()
@@ -109,8 +109,10 @@ final class SmallDisk: Sendable {
         unlink("\(path)/ballast")
     }
 
-    func setReadOnly(_ isReadOnly: Bool) {
+    func setReadOnly(_ isReadOnly: Bool) async throws {
         let flags = UInt(MS_REMOUNT) | (isReadOnly ? UInt(MS_RDONLY) : 0)
-        #expect(mount("tmpfs", path, "tmpfs", flags, "mode=0700") == 0)
+        // A program that another test is starting has, until its exec, whatever was open for writing at its fork.
+        let isDone = try await Polling.until { mount("tmpfs", path, "tmpfs", flags, "mode=0700") == 0 }
+        #expect(isDone, "\(SystemFailure("mount"))")
     }
 }
