@@ -7,26 +7,13 @@ import Testing
 @Suite struct LoginTests {
     private let second = LoginNumber(rawValue: 2)
 
-    private func grant(_ script: SessionScript) -> LoginGrant {
-        LoginGrant(
-            tokens: GrantedTokens(
-                accessToken: SecretID(rawValue: 700),
-                refreshToken: SecretID(rawValue: 701),
-                lifetime: .seconds(600),
-                requestedAt: script.moment.now
-            ),
-            renewal: .refreshToken(SecretID(rawValue: 701)),
-            tokenEndpoint: "https://id.example/token"
-        )
-    }
-
     @Test func `a login is finished only when it is durable`() {
         var script = SessionScript()
         _ = script.session.loginStarted(second, at: script.moment)
         #expect(script.session.status.state == .loggingIn)
         let effects = script.session.loginFinished(
             second,
-            .granted(grant(script)),
+            .granted(script.loginGrant()),
             jitter: 0,
             at: script.moment
         )
@@ -53,7 +40,7 @@ import Testing
         _ = script.session.loginStarted(second, at: script.moment)
         let granted = script.session.loginFinished(
             second,
-            .granted(grant(script)),
+            .granted(script.loginGrant()),
             jitter: 0,
             at: script.moment
         )
@@ -75,7 +62,7 @@ import Testing
         _ = script.session.loginStarted(second, at: script.moment)
         let granted = script.session.loginFinished(
             second,
-            .granted(grant(script)),
+            .granted(script.loginGrant()),
             jitter: 0,
             at: script.moment
         )
@@ -104,7 +91,12 @@ import Testing
         let third = LoginNumber(rawValue: 3)
         _ = script.session.loginStarted(second, at: script.moment)
         #expect(script.session.loginStarted(third, at: script.moment) == [.finishLogin(second, .superseded)])
-        let late = script.session.loginFinished(second, .granted(grant(script)), jitter: 0, at: script.moment)
+        let late = script.session.loginFinished(
+            second,
+            .granted(script.loginGrant()),
+            jitter: 0,
+            at: script.moment
+        )
         #expect(late.count == 1)
         guard case .discard(let request)? = late.first else {
             Issue.record("tokens of the earlier login were not revoked")
@@ -130,7 +122,7 @@ import Testing
         #expect(waiting.isEmpty)
         effects = script.session.silentLoginFinished(
             silent,
-            .granted(grant(script)),
+            .granted(script.loginGrant()),
             jitter: 0,
             at: script.moment
         )
@@ -163,7 +155,7 @@ import Testing
         _ = script.session.loginStarted(second, at: script.moment)
         let late = script.session.silentLoginFinished(
             silent,
-            .granted(grant(script)),
+            .granted(script.loginGrant()),
             jitter: 0,
             at: script.moment
         )

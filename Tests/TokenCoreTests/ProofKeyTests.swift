@@ -9,20 +9,6 @@ import Testing
     private let login = LoginNumber(rawValue: 2)
     private let key = SecretID(rawValue: 800)
 
-    private func grant(_ script: SessionScript, key: SecretID) -> LoginGrant {
-        LoginGrant(
-            tokens: GrantedTokens(
-                accessToken: SecretID(rawValue: 700),
-                refreshToken: SecretID(rawValue: 701),
-                lifetime: .seconds(600),
-                requestedAt: script.moment.now
-            ),
-            renewal: .refreshToken(SecretID(rawValue: 701)),
-            tokenEndpoint: "https://id.example/token",
-            proofKey: key
-        )
-    }
-
     /// A session whose login has a key.
     private func bound() -> SessionScript {
         var script = SessionScript()
@@ -33,7 +19,7 @@ import Testing
     @discardableResult
     private func logIn(_ script: inout SessionScript, key: SecretID) -> [Effect] {
         _ = script.session.loginStarted(login, at: script.moment)
-        let granted = LoginOutcome.granted(grant(script, key: key))
+        let granted = LoginOutcome.granted(script.loginGrant(proofKey: key))
         return script.commitAll(script.session.loginFinished(login, granted, jitter: 0, at: script.moment))
     }
 
@@ -82,7 +68,7 @@ import Testing
         var script = SessionScript()
         _ = script.session.loginStarted(login, at: script.moment)
         _ = script.session.loginStarted(LoginNumber(rawValue: 3), at: script.moment)
-        let late = LoginOutcome.granted(grant(script, key: key))
+        let late = LoginOutcome.granted(script.loginGrant(proofKey: key))
         #expect(script.session.loginFinished(login, late, jitter: 0, at: script.moment).contains(.erase(key)))
     }
 

@@ -92,6 +92,21 @@ struct SessionScript {
         )
     }
 
+    /// A login that the server has granted just now.
+    func loginGrant(proofKey: SecretID? = nil) -> LoginGrant {
+        LoginGrant(
+            tokens: GrantedTokens(
+                accessToken: SecretID(rawValue: 700),
+                refreshToken: SecretID(rawValue: 701),
+                lifetime: .seconds(600),
+                requestedAt: moment.now
+            ),
+            renewal: .refreshToken(SecretID(rawValue: 701)),
+            tokenEndpoint: "https://id.example/token",
+            proofKey: proofKey
+        )
+    }
+
     /// Lets the disk say yes to the reservation among `effects`; returns what is to be sent.
     mutating func reserve(_ effects: [Effect]) -> RefreshRequest? {
         for case .reserve(let number, _) in effects {
