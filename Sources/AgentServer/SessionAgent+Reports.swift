@@ -17,24 +17,26 @@ extension SessionAgent {
         )
         let token = try body.requiredString("token")
         let variant = try TokenVariant(body)
-        guard refusal.verdict(for: kept.settings) != .unrelated else {
+        let verdict = refusal.verdict(for: kept.settings)
+        guard verdict != .unrelated else {
             return call.connection.answer(.json(["action": "none"]))
         }
         // No person is bothered with a refusal that means nothing here.
         try confirmed(call) { agent, call throws(RequestFailure) in
-            try agent.follow(refusal, of: token, variant, call)
+            try agent.follow(refusal, verdict, of: token, variant, call)
         }
     }
 
     private func follow(
         _ refusal: ResourceRefusal,
+        _ verdict: ResourceRefusal.Verdict,
         of text: String,
         _ variant: TokenVariant?,
         _ call: TokenCall
     ) throws(RequestFailure) {
         guard let kept = sessions[call.session] else { throw unknown(call.session) }
         let token = try rejectedToken(text, variant, in: kept)
-        guard refusal.verdict(for: kept.settings) == .sessionOver, token.isHeld else {
+        guard verdict == .sessionOver, token.isHeld else {
             return replace(token, call)
         }
         endSession("the resource server says that the session is over: \(refusal.code ?? "no code")", call)
