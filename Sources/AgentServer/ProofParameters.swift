@@ -25,12 +25,13 @@ struct ProofParameters {
         let bytes = text.utf8
         let scheme = bytes.prefix { $0 != UInt8(ascii: ":") }
         let rest = bytes.dropFirst(scheme.count)
+        let authority = rest.dropFirst(3).prefix { !"/?#".utf8.contains($0) }
         guard bytes.count <= 2_048, bytes.allSatisfy({ (0x21...0x7E).contains($0) }),
             ["https", "http"].contains(String(Substring(scheme)).lowercased()), rest.starts(with: "://".utf8),
-            let host = rest.dropFirst(3).first, ![0x2F, 0x3F, 0x23].contains(host)
+            !authority.isEmpty
         else { throw .unusable("dpop_url is an absolute http or https URL of up to 2048 characters.") }
         // A client sends the user's name in a header, and a server does not see it in the address.
-        guard !rest.dropFirst(3).prefix(while: { ![0x2F, 0x3F, 0x23].contains($0) }).contains(0x40) else {
+        guard !authority.contains(UInt8(ascii: "@")) else {
             throw .unusable("dpop_url must not contain a user name or password.")
         }
         return String(text.prefix { $0 != "?" && $0 != "#" })
@@ -44,10 +45,8 @@ struct ProofParameters {
         return text
     }
 
-    /// `NQCHAR` (RFC 9449 §8.1).
     static func nonce(_ text: String) throws(RequestFailure) -> String {
-        let isValid = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
-        guard (1...512).contains(text.utf8.count), isValid else {
+        guard ProofDemand.isNonce(text) else {
             throw .unusable("dpop_nonce holds characters that no nonce can have, or too many.")
         }
         return text

@@ -14,4 +14,10 @@ package struct ProofDemand: Equatable, Sendable {
         self.target = target
         self.nonce = nonce
     }
+
+    /// Whether `text` can be a nonce: `NQCHAR` (RFC 9449 §8.1), and no longer than a header should be.
+    package static func isNonce(_ text: String) -> Bool {
+        (1...512).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+    }
 }
