@@ -8,7 +8,7 @@ extension IssuerState {
         guard let query = authorizationParameters(request.query) else {
             return .html("<p>Unknown request.</p>", status: 400)
         }
-        guard let client = (request.query["client_id"]).flatMap(registry.client),
+        guard let client = request.query["client_id"].flatMap(registry.client),
             let redirectURI = query["redirect_uri"], redirectURI.isLoopbackRedirect
         else { return .html("<p>Unknown client or redirect address.</p>", status: 400) }
         guard case .deny(let error) = settings.authorization else {
