@@ -9,6 +9,7 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
         case invalidString = "invalid string"
         case invalidUTF8 = "invalid UTF-8"
         case duplicateMember = "duplicate member"
+        case nameTooLong = "member name too long"
         case tooDeep = "nested too deeply"
         case trailingBytes = "trailing bytes"
     }

@@ -2,7 +2,8 @@
 
 /// The members of a JSON object in the order they were written, names unique.
 package struct JSONObject: Equatable, Sendable {
-    package struct Member: Equatable, Sendable {
+    package struct Member: Sendable {
+        /// At most ``longestName`` bytes where it was parsed.
         package var name: String
         package var value: JSONValue
 
@@ -11,6 +12,9 @@ package struct JSONObject: Equatable, Sendable {
             self.value = value
         }
     }
+
+    /// Bytes of a member's name that are read: nobody who means well needs more, and names are compared often.
+    package static let longestName = 256
 
     package private(set) var members: [Member]
 
@@ -25,9 +29,9 @@ package struct JSONObject: Equatable, Sendable {
 
     /// The value of the member `name`; setting `nil` removes it.
     package subscript(name: String) -> JSONValue? {
-        get { members.first { $0.name == name }?.value }
+        get { members.first { $0.name.bytewise == name.bytewise }?.value }
         set {
-            let index = members.firstIndex { $0.name == name }
+            let index = members.firstIndex { $0.name.bytewise == name.bytewise }
             switch (index, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
@@ -35,6 +39,12 @@ package struct JSONObject: Equatable, Sendable {
             case (nil, nil): break
             }
         }
+    }
+}
+
+extension JSONObject.Member: Equatable {
+    package static func == (left: Self, right: Self) -> Bool {
+        left.name.bytewise == right.name.bytewise && left.value == right.value
     }
 }
 

@@ -3,8 +3,9 @@
 extension JSONValue {
     /// Parses one JSON text (RFC 8259), refusing what other parsers disagree about.
     ///
-    /// Duplicate member names, a byte-order mark, invalid UTF-8, lone surrogates and trailing bytes are errors:
-    /// two readers of a token answer must not see two different tokens.
+    /// Duplicate member names, a byte-order mark, invalid UTF-8, lone surrogates and trailing bytes are errors: two
+    /// readers of a token answer must not see two different tokens. So are names of more than
+    /// ``JSONObject/longestName`` bytes.
     ///
     /// - Parameters:
     ///   - bytes: the whole text, UTF-8.
@@ -59,7 +60,7 @@ private struct JSONParser {
 
     private mutating func parseObject() throws(JSONError) -> JSONValue {
         var members: [JSONObject.Member] = []
-        var names: Set<String> = []
+        var names: Set<ByteText> = []
         skipBlanks()
         if try take(UInt8(ascii: "}")) { return .object(JSONObject()) }
         while true {
@@ -67,7 +68,10 @@ private struct JSONParser {
             let start = offset
             guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
             let name = try parseString()
-            guard names.insert(name).inserted else {
+            guard name.utf8.count <= JSONObject.longestName else {
+                throw JSONError(reason: .nameTooLong, offset: start)
+            }
+            guard names.insert(name.bytewise).inserted else {
                 throw JSONError(reason: .duplicateMember, offset: start)
             }
             skipBlanks()
@@ -201,7 +205,7 @@ private struct JSONParser {
     }
 
     private mutating func skipBlanks() {
-        while offset < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[offset]) { offset += 1 }
+        while offset < bytes.count, bytes[offset].isBlank { offset += 1 }
     }
 
     private func peek() throws(JSONError) -> UInt8 {
@@ -230,6 +234,8 @@ private struct JSONParser {
 }
 
 extension UInt8 {
+    fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+
     fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
     fileprivate var hexDigitValue: UInt8? {

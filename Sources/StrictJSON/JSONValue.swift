@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A JSON text as a value (RFC 8259).
-package enum JSONValue: Equatable, Sendable {
+package enum JSONValue: Sendable {
     case null
     case bool(Bool)
     /// The number as written, so that nothing is lost before the reader decides what it accepts.
@@ -53,6 +53,21 @@ package enum JSONValue: Equatable, Sendable {
     /// An array of strings.
     package static func strings(_ values: some Sequence<String>) -> JSONValue {
         .array(values.map(JSONValue.string))
+    }
+}
+
+extension JSONValue: Equatable {
+    /// Strings are the same if their bytes are, numbers if they are written alike.
+    package static func == (left: JSONValue, right: JSONValue) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.string(let left), .string(let right)): left.bytewise == right.bytewise
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        case (.null, _), (.bool, _), (.number, _), (.string, _), (.array, _), (.object, _): false
+        }
     }
 }
 

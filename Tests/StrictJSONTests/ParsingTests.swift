@@ -109,4 +109,35 @@ import Testing
             #expect(throws: JSONError.self) { try JSONValue(parsing: text[..<length]) }
         }
     }
+
+    @Test func `names are the same only if their bytes are`() throws {
+        let object = try #require(try JSONValue(parsing: "{\"caf\u{E9}\":1,\"cafe\u{301}\":2}".utf8).object)
+        #expect(object["caf\u{E9}"] == 1)
+        #expect(object["cafe\u{301}"] == 2)
+        #expect(JSONValue.string("caf\u{E9}") != "cafe\u{301}")
+    }
+
+    @Test(arguments: ["a", #"\u0061"#])
+    func `a name has at most 256 bytes`(letter: String) throws {
+        let longest = "{\"\(String(repeating: letter, count: 256))\":1}"
+        #expect(try JSONValue(parsing: longest.utf8).object?.members.count == 1)
+        let longer = "[{\"\(String(repeating: letter, count: 257))\":1}]"
+        #expect(throws: JSONError(reason: .nameTooLong, offset: 2)) { try JSONValue(parsing: longer.utf8) }
+    }
+
+    /// `String` needs minutes to learn whether two such names are the same.
+    @Test(.timeLimit(.minutes(1)))
+    func `a megabyte of marks is refused at once, and read at once where it is a value`() throws {
+        let marks = String(repeating: "\u{301}\u{323}", count: 1 << 18)
+        #expect(throws: JSONError.self) { try JSONValue(parsing: "{\"\(marks)\":1,\"\(marks)a\":2}".utf8) }
+        let value = try JSONValue(parsing: "{\"scope\":\"\(marks)\"}".utf8)
+        #expect(value != ["scope": .string(marks + "a")])
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `many short names of marks are compared in no time`() throws {
+        let names = (0..<1_500).map { "\(String(repeating: "\u{301}\u{323}", count: 60))\($0)" }
+        let text = "{" + names.map { "\"\($0)\":0" }.joined(separator: ",") + "}"
+        #expect(try JSONValue(parsing: text.utf8).object?.members.count == 1_500)
+    }
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+/// Text that somebody else wrote, compared, hashed, split and folded as the UTF-8 bytes it came in.
+///
+/// `String` calls texts equal that Unicode calls equivalent. To learn that it normalises them, which takes time that
+/// grows with the square of their length for some input, in `==`, in `hash`, and in all that builds on `Character`.
+/// And two readers of one text would not see the same names in it. So whatever a server, a peer or a file says is
+/// asked through this type:
+///
+/// ```swift
+/// switch code.bytewise { case "invalid_grant": … }
+/// let known: Set<ByteText> = ["access_token_expired"]
+/// ```
+///
+/// Every operation takes time in proportion to the bytes it looks at.
+package struct ByteText: Sendable {
+    package let text: String
+
+    package init(_ text: some StringProtocol) {
+        self.text = String(text)
+    }
+
+    /// The bytes.
+    package var utf8: String.UTF8View { text.utf8 }
+
+    /// The same with `A` to `Z` in lower case; everything else stays, KELVIN SIGN too.
+    package var lowercased: ByteText {
+        guard utf8.contains(where: \.isUppercaseASCII) else { return self }
+        return ByteText(String(decoding: utf8.map { $0.isUppercaseASCII ? $0 | 0x20 : $0 }, as: UTF8.self))
+    }
+
+    package func hasPrefix(_ start: ByteText) -> Bool {
+        utf8.starts(with: start.utf8)
+    }
+
+    package func hasSuffix(_ end: ByteText) -> Bool {
+        utf8.reversed().starts(with: end.utf8.reversed())
+    }
+
+    /// Whether `part`, which is ours and short, stands in the text.
+    package func contains(_ part: ByteText) -> Bool {
+        guard let first = part.utf8.first else { return true }
+        var rest = utf8[...]
+        while let start = rest.firstIndex(of: first) {
+            rest = rest[start...]
+            if rest.starts(with: part.utf8) { return true }
+            rest = rest.dropFirst()
+        }
+        return false
+    }
+
+    /// The pieces between the bytes `separator`, which is ASCII, so that every piece is UTF-8 again.
+    package func split(
+        on separator: Unicode.Scalar,
+        maxSplits: Int = .max,
+        omittingEmpty: Bool = true
+    ) -> [Substring] {
+        utf8.split(
+            separator: UInt8(ascii: separator),
+            maxSplits: maxSplits,
+            omittingEmptySubsequences: omittingEmpty
+        )
+        .map(Substring.init)
+    }
+}
+
+extension ByteText: Hashable {
+    package static func == (left: ByteText, right: ByteText) -> Bool {
+        left.utf8.count == right.utf8.count && left.utf8.elementsEqual(right.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        // So that no text is the beginning of another one.
+        hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension ByteText: ExpressibleByStringLiteral, CustomStringConvertible {
+    package init(stringLiteral value: String) { text = value }
+
+    package var description: String { text }
+}
+
+extension StringProtocol {
+    /// The text as its bytes: how to ask for anything about text that is not our own.
+    package var bytewise: ByteText { ByteText(self) }
+}
+
+extension UInt8 {
+    fileprivate var isUppercaseASCII: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
+}
