@@ -31,13 +31,14 @@ bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: help demo test test-full fuzz build check-linkage lint bench install uninstall deb clean
+.PHONY: help demo test test-full fuzz attack build check-linkage lint bench install uninstall deb clean
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
 	@echo 'make test        every test (debug build, shared with the demo)'
 	@echo 'make test-full   every promise of THREAT_MODEL.md, a line each  [ROWS="54 57": only these]'
 	@echo 'make fuzz        hostile input for the parsers  [T="request store"] [SECONDS=60: for each]'
+	@echo 'make attack      hostile issuers, programs, peers, disks and clocks against the release build  [W="words": only these]'
 	@echo 'make build       release binaries in $(RELEASE)'
 	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=]'
 	@echo 'make uninstall   removes what install put there'
@@ -75,6 +76,11 @@ SECONDS ?= 60
 fuzz:
 	@Scripts/install-dependencies build
 	SWIFT='$(SWIFT)' SWIFT_FLAGS='$(SWIFT_FLAGS)' Scripts/fuzz $(SECONDS) $(T)
+
+# W="issuer: redirect" makes only the attacks whose line holds all of these words.
+attack: build
+	@Scripts/install-dependencies python3 curl cc
+	Tests/Attacks/attacks $(RELEASE) $(W)
 
 check-linkage: build
 	Scripts/check-linkage $(RELEASE)
