@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// The audit log on disk: `audit.log`, and `audit.log.1` with the lines before it.
+/// A log on disk that stays small: a file, and one with `.1` at its name for the lines before it.
 ///
 /// Used by one thread at a time, which may block.
 package struct AuditFile: Sendable {
@@ -24,7 +24,7 @@ package struct AuditFile: Sendable {
     /// The file is put aside first when the lines would make it too large. Nothing here waits for the disk: the log
     /// survives a crash of the agent, and a power cut but for the last seconds.
     /// - Returns: whether they are in the file.
-    func append(_ lines: [UInt8]) -> Bool {
+    package func append(_ lines: [UInt8]) -> Bool {
         guard var file = open() else { return false }
         defer { close(file.descriptor) }
         if file.size > 0, file.size + lines.count > limit {

@@ -3,35 +3,82 @@
 import StrictJSON
 import TokenCore
 
-/// One token that was given out, or that was not because of who asked: a line of the audit log, never with a token.
+/// One line of the audit log, never with a token: a token that was given out or refused because of who asked, or
+/// something that was done to a session or to the agent.
 struct AuditRecord: Equatable, Sendable {
-    /// How a request ended, spelled as in the log.
+    /// What the line is about.
+    enum Subject: Equatable, Sendable {
+        case accessToken
+        case idToken
+        case action(Action)
+    }
+
+    /// What somebody did beside asking for tokens, spelled as in the log.
+    enum Action: String, CaseIterable, Sendable {
+        case login
+        case logout
+        case lock
+        case unlock
+        case reload
+        case shutdown
+        case vaultInit = "vault_init"
+        case slotAdd = "slot_add"
+        case slotRemove = "slot_remove"
+        case passphraseChange = "passphrase_change"
+        case rekey
+    }
+
+    /// How it ended, spelled as in the log.
     enum Decision: String, Sendable {
         case served
         /// A person did not confirm it.
         case denied
         /// The session's rules, or those of the socket, do not show the session to this peer.
         case hidden
+        /// An action that took place.
+        case done
+        /// An action that was refused or did not work.
+        case failed
+        /// A login that the person, another login or a logout ended.
+        case cancelled
+    }
+
+    /// Whose doing it was.
+    enum Origin: Equatable, Sendable {
+        /// - socket: The path of the `[[socket]]` it was asked at; `nil`: the agent's own.
+        case peer(Peer, PeerFacts?, socket: String?)
+        /// A signal; who sent it is not known.
+        case signal
+        /// Nobody asked.
+        case agent
     }
 
     var time: WallTime
-    var session: SessionName
+    /// `nil`: it is about the whole agent.
+    var session: SessionName?
+    var subject: Subject
     var decision: Decision
-    var peer: Peer
-    var facts: PeerFacts?
-    /// The path of the `[[socket]]` it was asked at; `nil`: the agent's own.
-    var socket: String?
-    /// An ID token rather than an access token.
-    var isIDToken = false
+    var origin: Origin
 
     /// Appends the line with its end, written by hand because there may be thousands in a second.
     func write(to text: inout [UInt8]) {
-        text += "{\"time\":\(time.secondsSince1970),\"session\":\"\(session)\"".utf8
-        text += ",\"decision\":\"\(decision.rawValue)\",\"kind\":\"\(isIDToken ? "id" : "access")\"".utf8
-        text += ",\"pid\":\(peer.processID),\"uid\":\(peer.userID)".utf8
-        AuditRecord.write("exe", facts?.programs.first?.executable, to: &text)
-        AuditRecord.write("unit", facts?.unit, to: &text)
-        AuditRecord.write("socket", socket, to: &text)
+        text += "{\"time\":\(time.secondsSince1970)".utf8
+        if let session { text += ",\"session\":\"\(session)\"".utf8 }
+        text += ",\"decision\":\"\(decision.rawValue)\"".utf8
+        switch subject {
+        case .accessToken: text += ",\"kind\":\"access\"".utf8
+        case .idToken: text += ",\"kind\":\"id\"".utf8
+        case .action(let action): text += ",\"action\":\"\(action.rawValue)\"".utf8
+        }
+        switch origin {
+        case .peer(let peer, let facts, let socket):
+            text += ",\"pid\":\(peer.processID),\"uid\":\(peer.userID)".utf8
+            AuditRecord.write("exe", facts?.programs.first?.executable, to: &text)
+            AuditRecord.write("unit", facts?.unit, to: &text)
+            AuditRecord.write("socket", socket, to: &text)
+        case .signal: text += ",\"by\":\"signal\"".utf8
+        case .agent: text += ",\"by\":\"agent\"".utf8
+        }
         text += "}\n".utf8
     }
 
@@ -39,5 +86,12 @@ struct AuditRecord: Equatable, Sendable {
         guard let value else { return }
         text += ",\"\(name)\":".utf8
         text += JSONValue.string(ServerText.cleaned(value)).serialized
+    }
+}
+
+extension AuditRecord.Origin {
+    /// Who is at the other end of `connection`.
+    init(_ connection: Connection) {
+        self = .peer(connection.peer, connection.facts, socket: connection.restrictedPath)
     }
 }

@@ -80,9 +80,12 @@ final class AuditTrail {
     private static func selected(_ text: [UInt8], _ session: String?, _ hidden: Set<String>) -> [UInt8] {
         var kept: [UInt8] = []
         for line in text.split(separator: .lineFeed) {
-            guard let about = (try? JSONValue(parsing: line))?.object?["session"]?.string,
-                session == nil || session == about, !hidden.contains(about)
-            else { continue }
+            guard let record = (try? JSONValue(parsing: line))?.object else { continue }
+            // A line about the agent itself, or about lost lines, names no session.
+            let about = record["session"]?.string
+            guard session == nil || session == about, about.map({ !hidden.contains($0) }) ?? true else {
+                continue
+            }
             kept += line
             kept.append(.lineFeed)
         }

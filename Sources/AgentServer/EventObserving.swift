@@ -17,6 +17,8 @@ package struct AgentEvent: Equatable, Sendable {
     package var reason: String?
     package var message: String?
     package var expiresAt: WallTime?
+    /// Why the refresh was made that the event is about.
+    package var refreshReason: RefreshReason?
 
     package init(
         kind: String,
@@ -24,7 +26,8 @@ package struct AgentEvent: Equatable, Sendable {
         time: WallTime,
         reason: String? = nil,
         message: String? = nil,
-        expiresAt: WallTime? = nil
+        expiresAt: WallTime? = nil,
+        refreshReason: RefreshReason? = nil
     ) {
         self.kind = kind
         self.session = session
@@ -32,6 +35,7 @@ package struct AgentEvent: Equatable, Sendable {
         self.reason = reason
         self.message = message
         self.expiresAt = expiresAt
+        self.refreshReason = refreshReason
     }
 
     /// One line of `GET /v1/events`, without its end.
@@ -41,6 +45,7 @@ package struct AgentEvent: Equatable, Sendable {
         object["session"] = session.map { .string($0.description) }
         object["time"] = .integer(time.secondsSince1970)
         object["reason"] = reason.map { .string($0) }
+        object["refresh_reason"] = refreshReason.map { .string($0.rawValue) }
         object["message"] = message.map { .string($0) }
         object["expires_at"] = expiresAt.map { .integer($0.secondsSince1970) }
         return .object(object)

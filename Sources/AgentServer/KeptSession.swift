@@ -25,6 +25,10 @@ struct SessionCounts: Equatable, Sendable {
     var refused: [String: Int] = [:]
     /// Requests that joined a refresh somebody else had started.
     var coalesced = 0
-    var refreshes = 0
+    /// Refreshes that worked, by why they were made.
+    var refreshes: [RefreshReason: Int] = [:]
+    /// Refreshes that failed, by why they were made.
+    var failedRefreshes: [RefreshReason: Int] = [:]
+    /// The same failures by their class.
     var failures: [FailureClass: Int] = [:]
 }

@@ -23,7 +23,7 @@ struct MetricsText {
         for row in rows {
             sample("tokenagent_coalesced_total", [("session", row.name)], Int64(row.kept.counts.coalesced))
         }
-        family("tokenagent_refreshes_total", "counter", "Refresh attempts by result.")
+        family("tokenagent_refreshes_total", "counter", "Refresh attempts by result and reason.")
         for row in rows { addRefreshes(row.name, row.kept.counts) }
         family("tokenagent_refresh_failures_total", "counter", "Failed refresh attempts by class.")
         for row in rows { addFailures(row.name, row.kept.counts) }
@@ -45,10 +45,12 @@ struct MetricsText {
     }
 
     private mutating func addRefreshes(_ name: String, _ counts: SessionCounts) {
-        let failed = counts.failures.values.reduce(0, +)
-        let family = "tokenagent_refreshes_total"
-        sample(family, [("session", name), ("result", "ok")], Int64(counts.refreshes))
-        sample(family, [("session", name), ("result", "failed")], Int64(failed))
+        for (result, counts) in [("ok", counts.refreshes), ("failed", counts.failedRefreshes)] {
+            for (reason, count) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                let labels = [("session", name), ("result", result), ("reason", reason.rawValue)]
+                sample("tokenagent_refreshes_total", labels, Int64(count))
+            }
+        }
     }
 
     private mutating func addFailures(_ name: String, _ counts: SessionCounts) {

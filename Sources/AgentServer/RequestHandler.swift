@@ -94,6 +94,7 @@ extension SessionAgent: RequestAnswering {
         case .unlock: try serveUnlock(request, on: connection)
         case .reload: serveReload(on: connection)
         case .shutdown:
+            audit(.shutdown, .done, by: AuditRecord.Origin(connection))
             connection.answer(.json(["stopping": true]))
             onShutdownRequest()
         case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .events, .audit,
@@ -110,15 +111,17 @@ extension SessionAgent: RequestAnswering {
     ) throws(RequestFailure) {
         switch route {
         case .vaultInit:
-            try serveSlot(request, on: connection) { store, slot throws(StoreRefusal) in
+            try serveSlot(request, .vaultInit, on: connection) { store, slot throws(StoreRefusal) in
                 try store.initialize(slot)
             }
         case .vaultSlots:
-            try serveSlot(request, on: connection) { store, slot throws(StoreRefusal) in
+            try serveSlot(request, .slotAdd, on: connection) { store, slot throws(StoreRefusal) in
                 try store.addSlot(slot)
             }
         case .vaultSlot(let index):
-            serveVaultChange(on: connection) { store throws(StoreRefusal) in try store.removeSlot(index) }
+            serveVaultChange(.slotRemove, on: connection) { store throws(StoreRefusal) in
+                try store.removeSlot(index)
+            }
         case .vaultPassphrase: try servePassphraseChange(request, on: connection)
         case .vaultRekey: try serveRekey(request, on: connection)
         case .vault, .agent, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,

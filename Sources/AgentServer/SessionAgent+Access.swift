@@ -74,27 +74,6 @@ extension SessionAgent {
         }
         return admission(of: connection, to: name) != .hidden
     }
-
-    /// Writes a line of the audit log, if there is one.
-    func audit(
-        _ decision: AuditRecord.Decision,
-        _ name: SessionName,
-        _ connection: Connection,
-        isIDToken: Bool = false,
-        at time: WallTime? = nil
-    ) {
-        guard let trail, configuration.keepsAudit else { return }
-        let record = AuditRecord(
-            time: time ?? ports.timekeeper.wallTime,
-            session: name,
-            decision: decision,
-            peer: connection.peer,
-            facts: connection.facts,
-            socket: connection.restrictedPath,
-            isIDToken: isIDToken
-        )
-        trail.add(record)
-    }
 }
 
 /// What of the rules in force matters to every request.

@@ -5,6 +5,52 @@ import StrictJSON
 import TokenCore
 
 extension SessionAgent {
+    /// Writes a line about a token that `connection` asked for, if there is an audit log.
+    func audit(
+        _ decision: AuditRecord.Decision,
+        _ name: SessionName,
+        _ connection: Connection,
+        isIDToken: Bool = false,
+        at time: WallTime? = nil
+    ) {
+        audit(
+            isIDToken ? .idToken : .accessToken,
+            decision,
+            name,
+            by: AuditRecord.Origin(connection),
+            at: time
+        )
+    }
+
+    /// Writes a line about something that was done, if there is an audit log.
+    func audit(
+        _ action: AuditRecord.Action,
+        _ decision: AuditRecord.Decision,
+        _ name: SessionName? = nil,
+        by origin: AuditRecord.Origin
+    ) {
+        audit(.action(action), decision, name, by: origin, at: nil)
+    }
+
+    private func audit(
+        _ subject: AuditRecord.Subject,
+        _ decision: AuditRecord.Decision,
+        _ name: SessionName?,
+        by origin: AuditRecord.Origin,
+        at time: WallTime?
+    ) {
+        guard let trail, configuration.keepsAudit else { return }
+        trail.add(
+            AuditRecord(
+                time: time ?? ports.timekeeper.wallTime,
+                session: name,
+                subject: subject,
+                decision: decision,
+                origin: origin
+            )
+        )
+    }
+
     /// What is asked for by the query of `GET /v1/audit`.
     struct AuditQuery: Equatable {
         var session: SessionName?
@@ -52,7 +98,7 @@ extension SessionAgent {
         for follower in auditFollowers.values {
             let wanted = records.filter { record in
                 (follower.session == nil || follower.session == record.session)
-                    && isShown(record.session, to: follower.connection)
+                    && record.session.map { isShown($0, to: follower.connection) } ?? true
             }
             guard !wanted.isEmpty else { continue }
             var lines: [UInt8] = []

@@ -4,7 +4,7 @@ import TokenCore
 
 extension SessionAgent {
     func announce(_ event: SessionEvent, for name: SessionName, at moment: Moment) {
-        log(.debug, "session changed", name, ["event": "\(event.kind.rawValue)"])
+        journal.note(event, of: name, at: moment)
         if event.kind == .refreshed { noteRefreshed(name) }
         publish(
             AgentEvent(
@@ -13,7 +13,8 @@ extension SessionAgent {
                 time: moment.wallTime,
                 reason: event.reason,
                 message: event.message,
-                expiresAt: event.expiresAt.map(moment.wallTime(at:))
+                expiresAt: event.expiresAt.map(moment.wallTime(at:)),
+                refreshReason: event.refreshReason
             )
         )
     }

@@ -32,8 +32,13 @@ extension SessionAgent {
         }
     }
 
-    /// Stops serving at once, lets refreshes in flight finish, then wipes every key and secret.
+    /// A signal asks to lock.
     package func lock() async {
+        await lock(by: .signal)
+    }
+
+    /// Stops serving at once, lets refreshes in flight finish, then wipes every key and secret.
+    func lock(by origin: AuditRecord.Origin) async {
         guard phase == .working else { return await untilLocked() }
         phase = .locking
         forgetHeld()
@@ -43,16 +48,22 @@ extension SessionAgent {
         guard phase == .locking else { return }
         await wipe()
         phase = .locked
+        audit(.lock, .done, by: origin)
         ports.logger.notice("locked")
         publish("locked")
     }
 
     /// Opens the store again and serves what is in it.
-    func unlock(passphrase: [UInt8]?) async throws(RequestFailure) {
+    func unlock(passphrase: [UInt8]?, by origin: AuditRecord.Origin) async throws(RequestFailure) {
         await untilLocked()
         guard phase == .locked else { return }
-        if let refusal = await openStore(passphrase) { throw RequestFailure(refusal) }
+        if let refusal = await openStore(passphrase) {
+            audit(.unlock, .failed, by: origin)
+            ports.logger.warning("not unlocked", metadata: ["reason": "\(refusal)"])
+            throw RequestFailure(refusal)
+        }
         guard phase == .locked else { return }
+        audit(.unlock, .done, by: origin)
         let changed = await readOwedConfiguration()
         await load()
         guard phase == .locked else { return }

@@ -106,7 +106,9 @@ extension SessionAgent {
 
     /// Writes the last line of a login.
     func finishLogin(_ number: LoginNumber, _ result: LoginResult, for name: SessionName) {
-        log(.debug, "login ended", name, ["result": "\(result.word)"])
+        journal.loginEnded(result, of: name)
+        let origin = logins[number].map { AuditRecord.Origin($0.connection) } ?? .agent
+        audit(.login, result.decision, name, by: origin)
         logins[number]?.tell(line(for: result, name))
         end(number)
     }
@@ -167,13 +169,12 @@ extension SessionAgent {
 }
 
 extension LoginResult {
-    /// For the log.
-    fileprivate var word: String {
+    /// For the audit log.
+    fileprivate var decision: AuditRecord.Decision {
         switch self {
-        case .done: "done"
-        case .failed: "failed"
-        case .cancelled: "cancelled"
-        case .superseded: "superseded"
+        case .done: .done
+        case .failed: .failed
+        case .cancelled, .superseded: .cancelled
         }
     }
 }

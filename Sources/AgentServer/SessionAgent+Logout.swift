@@ -15,10 +15,12 @@ extension SessionAgent {
         connection.awaited = .logout(name)
         sessions[name]?.logouts.append(connection)
         sessions[name]?.isLogoutLocal = local
+        audit(.logout, .done, name, by: AuditRecord.Origin(connection))
         apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 
     func finishLogout(_ result: LogoutResult, for name: SessionName) {
+        journal.logoutEnded(result, of: name)
         guard let kept = sessions[name], !kept.logouts.isEmpty else { return }
         sessions[name]?.logouts = []
         var answer: JSONObject = JSONObject()

@@ -187,10 +187,13 @@ extension SessionAgent {
         _ failure: StorageFailure?,
         for name: SessionName
     ) {
-        if failure != nil { sessions[name]?.counts.failures[.storage, default: 0] += 1 }
+        let reason = sessions[name]?.session.reason(of: attempt)
         let jitter = ports.chance()
         apply(name) { session, moment in
             session.reservationFinished(attempt, failure, jitter: jitter, at: moment)
+        }
+        if let failure {
+            noteFailure(RefreshFailure(kind: .storage, message: failure.message), of: reason, for: name)
         }
         // Without a reservation most attempts end here; those that do not are past their hold already.
         if sessions[name]?.session.attemptInFlight != attempt { attemptEnded(attempt, nil, for: name) }
@@ -215,21 +218,26 @@ extension SessionAgent {
         for name: SessionName
     ) {
         attemptEnded(attempt, outcome.failure, for: name)
-        count(outcome, for: name)
+        let reason = sessions[name]?.session.reason(of: attempt)
         let jitter = ports.chance()
         guard sessions[name] != nil else { return keepForRecord(name, outcome, of: attempt) }
         apply(name) { session, moment in
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
         }
+        if let failure = outcome.failure {
+            noteFailure(failure, of: reason, for: name)
+        } else if let reason {
+            sessions[name]?.counts.refreshes[reason, default: 0] += 1
+        }
     }
 
-    private func count(_ outcome: RefreshOutcome, for name: SessionName) {
-        guard let failure = outcome.failure else {
-            sessions[name]?.counts.refreshes += 1
-            return log(.debug, "refresh answered", name)
-        }
+    /// Counts and logs a failed attempt, once the session has decided what comes next; late ones mean nothing.
+    private func noteFailure(_ failure: RefreshFailure, of reason: RefreshReason?, for name: SessionName) {
+        guard let reason, let kept = sessions[name] else { return }
         sessions[name]?.counts.failures[failure.kind, default: 0] += 1
-        log(.debug, "refresh failed", name, ["class": "\(failure.kind.rawValue)"])
+        sessions[name]?.counts.failedRefreshes[reason, default: 0] += 1
+        let nextTry = kept.session.status.nextRefreshAt.map { $0 - ports.timekeeper.now }
+        journal.refreshFailed(failure, of: reason, name, nextTry: nextTry)
     }
 
     func release(_ snapshot: SessionSnapshot, answered: Bool, for name: SessionName) {

@@ -11,6 +11,7 @@ extension SessionAgent {
     func reauthenticate(_ number: LoginNumber, _ ways: [SilentLogin], account: String?, for name: SessionName)
     {
         inFlight += 1
+        journal.sessionEnded(sessions[name]?.session.status.reason, of: name)
         Task {
             let outcome = await logIn(ways, account: account, name)
             inFlight -= 1

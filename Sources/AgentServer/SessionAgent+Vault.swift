@@ -7,7 +7,7 @@ extension SessionAgent {
     /// Serves `POST /v1/lock`, when the keys are gone.
     func serveLock(on connection: Connection) {
         Task {
-            await lock()
+            await lock(by: AuditRecord.Origin(connection))
             connection.answer(.json(["locked": .bool(!isServing)]))
         }
     }
@@ -17,7 +17,8 @@ extension SessionAgent {
         let passphrase = try RequestBody(request.body, members: ["passphrase"]).string("passphrase")
         Task {
             do throws(RequestFailure) {
-                try await unlock(passphrase: passphrase.map { Array($0.utf8) })
+                let origin = AuditRecord.Origin(connection)
+                try await unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
                 connection.answer(.json(["locked": .bool(!isServing)]))
             } catch {
                 connection.answer(Answer(error))
@@ -36,18 +37,26 @@ extension SessionAgent {
 
     /// Serves the requests that change how the store is unlocked; each answers with how it stands then.
     func serveVaultChange(
+        _ action: AuditRecord.Action,
         on connection: Connection,
         _ change: @escaping @Sendable (any StoreControlling) throws(StoreRefusal) -> Void
     ) {
-        onStoreThread { store -> Answer in
+        onStoreThread { store -> Result<JSONValue, StoreRefusal> in
             do throws(StoreRefusal) {
                 try change(store)
-                return .json(store.vaultStatus().json)
+                return .success(store.vaultStatus().json)
             } catch {
-                return Answer(RequestFailure(error))
+                return .failure(error)
             }
-        } then: {
-            connection.answer($1)
+        } then: { agent, result in
+            switch result {
+            case .success(let status):
+                agent.audit(action, .done, by: AuditRecord.Origin(connection))
+                connection.answer(.json(status))
+            case .failure(let refusal):
+                agent.audit(action, .failed, by: AuditRecord.Origin(connection))
+                connection.answer(Answer(RequestFailure(refusal)))
+            }
         }
     }
 
@@ -55,7 +64,7 @@ extension SessionAgent {
         let body = try RequestBody(request.body, members: ["old", "new"])
         let old = Array(try body.requiredString("old").utf8)
         let new = Array(try body.requiredString("new").utf8)
-        serveVaultChange(on: connection) { store throws(StoreRefusal) in
+        serveVaultChange(.passphraseChange, on: connection) { store throws(StoreRefusal) in
             try store.changePassphrase(from: old, to: new)
         }
     }
@@ -64,18 +73,19 @@ extension SessionAgent {
     func serveRekey(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         let body = try RequestBody(request.body, members: ["passphrase"])
         let passphrase = try body.string("passphrase").map { Array($0.utf8) }
-        serveVaultChange(on: connection) { store throws(StoreRefusal) in
+        serveVaultChange(.rekey, on: connection) { store throws(StoreRefusal) in
             try store.rekey(passphrase: passphrase)
         }
     }
 
     func serveSlot(
         _ request: HTTPRequest,
+        _ action: AuditRecord.Action,
         on connection: Connection,
         _ change: @escaping @Sendable (any StoreControlling, SlotRequest) throws(StoreRefusal) -> Void
     ) throws(RequestFailure) {
         let slot = try SlotRequest(request.body)
-        serveVaultChange(on: connection) { store throws(StoreRefusal) in try change(store, slot) }
+        serveVaultChange(action, on: connection) { store throws(StoreRefusal) in try change(store, slot) }
     }
 }
 

@@ -42,6 +42,8 @@ package actor SessionAgent {
         didSet { rules = RulesInForce(configuration) }
     }
     private(set) var rules: RulesInForce
+    /// The lines of the log about sessions.
+    let journal: SessionLog
     /// `nil`: nothing is written down.
     let trail: AuditTrail?
     var sessions: [SessionName: KeptSession] = [:]
@@ -95,6 +97,7 @@ package actor SessionAgent {
         trail = auditFile.map { file in
             AuditTrail(file: file, pool: pool, eventLoop: eventLoop, logger: ports.logger)
         }
+        journal = SessionLog(logger: ports.logger)
         self.ports = ports
         self.identity = identity
         self.eventLoop = eventLoop

@@ -46,6 +46,7 @@ extension SessionStatus {
     }
 
     private func addHistory(to object: inout JSONObject) {
+        object["last_refresh_reason"] = history.lastRefreshReason.map { .string($0.rawValue) }
         object["last_refresh_at"] = history.lastRefreshAt.map { .integer($0.secondsSince1970) }
         if let ahead = history.serverClockAhead?.wholeSeconds, abs(ahead) >= Self.noticeableSkew {
             object["server_clock_ahead"] = .integer(ahead)
@@ -57,6 +58,7 @@ extension SessionStatus {
         var error = JSONObject()
         error["class"] = .string(failure.kind.rawValue)
         error["code"] = failure.code.map { .string($0) }
+        error["refresh_reason"] = history.lastFailedReason.map { .string($0.rawValue) }
         error["message"] = .string(failure.message)
         error["at"] = history.lastFailureAt.map { .integer($0.secondsSince1970) }
         object["last_error"] = .object(error)

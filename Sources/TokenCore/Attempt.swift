@@ -17,6 +17,8 @@ struct Attempt: Equatable, Sendable {
     var variant: TokenVariant
     var phase: Phase
     var startedAt: Instant
+    /// Why it is made; a retry is made for the reason of the first.
+    var reason: RefreshReason
     /// The failures that came before, if this is a retry.
     var setback: Setback?
     /// Whether the refresh token had an answer missing when this attempt began.

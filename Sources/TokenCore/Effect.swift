@@ -79,16 +79,30 @@ package struct SessionEvent: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// A stable word: an ``EndReason`` or ``FailureClass``.
+    /// A stable word: an ``EndReason``, a ``FailureClass``, of a refresh that worked its ``RefreshReason``.
     package var reason: String?
     package var message: String?
     /// When the new access token, or the session, ends.
     package var expiresAt: Instant?
+    /// Why the refresh was made that the event is about.
+    package var refreshReason: RefreshReason?
 
     package init(_ kind: Kind, reason: String? = nil, message: String? = nil, expiresAt: Instant? = nil) {
         self.kind = kind
         self.reason = reason
         self.message = message
         self.expiresAt = expiresAt
+    }
+
+    /// A refresh made for `reason` worked.
+    package init(refreshedFor reason: RefreshReason, expiresAt: Instant?) {
+        self.init(.refreshed, reason: reason.rawValue, expiresAt: expiresAt)
+        refreshReason = reason
+    }
+
+    /// A refresh made for `reason` failed.
+    package init(_ failure: RefreshFailure, of reason: RefreshReason) {
+        self.init(.refreshFailed, reason: failure.kind.rawValue, message: failure.message)
+        refreshReason = reason
     }
 }

@@ -5,18 +5,24 @@ package struct RefreshHistory: Equatable, Sendable {
     package private(set) var refreshes = 0
     package private(set) var failures: [FailureClass: Int] = [:]
     package private(set) var lastRefreshAt: WallTime?
+    /// Why the last refresh that worked was made.
+    package private(set) var lastRefreshReason: RefreshReason?
     package private(set) var lastFailure: RefreshFailure?
     package private(set) var lastFailureAt: WallTime?
+    /// Why the refresh was made that failed last; `nil`: it was another login that failed.
+    package private(set) var lastFailedReason: RefreshReason?
     /// How far the server's clock is ahead of ours; nothing is decided by it.
     package private(set) var serverClockAhead: Duration?
     /// When the latest failed attempt ended.
     private(set) var lastAttemptEnded: Instant?
 
-    mutating func succeeded(at wallTime: WallTime) {
+    mutating func succeeded(for reason: RefreshReason, at wallTime: WallTime) {
         refreshes += 1
+        lastRefreshReason = reason
         lastRefreshAt = wallTime
         lastFailure = nil
         lastFailureAt = nil
+        lastFailedReason = nil
         lastAttemptEnded = nil
     }
 
@@ -25,7 +31,8 @@ package struct RefreshHistory: Equatable, Sendable {
         self.serverClockAhead = serverClockAhead ?? self.serverClockAhead
     }
 
-    mutating func failed(_ failure: RefreshFailure, at moment: Moment) {
+    mutating func failed(_ failure: RefreshFailure, for reason: RefreshReason?, at moment: Moment) {
+        lastFailedReason = reason
         failures[failure.kind, default: 0] += 1
         lastFailure = failure
         lastFailureAt = moment.wallTime

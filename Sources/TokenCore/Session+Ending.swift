@@ -42,7 +42,7 @@ extension Session {
         case .granted(let grant):
             return accept(grant, number, jitter: jitter, at: moment)
         case .failed(let failure):
-            history.failed(failure, at: moment)
+            history.failed(failure, for: nil, at: moment)
             ended.message += "; logging in again failed: \(failure.message)"
             let (wiped, secrets) = ended.withoutTokens
             state = .loggedOut(wiped)
@@ -65,6 +65,7 @@ extension Session {
         guard case .retrying(let login, var setback) = state, setback.yieldsToRequests else { return [] }
         setback.nextTry = min(setback.nextTry, moment.now + delay)
         setback.failures = 0
+        setback.reason = .networkBack
         state = .retrying(login, setback)
         return []
     }
@@ -80,7 +81,7 @@ extension Session {
 
     /// Sends the quarantined refresh token once more, in the background.
     mutating func probe(_ ended: Ended, _ login: Login, at moment: Moment) -> [Effect] {
-        let attempt = makeAttempt(.primary, login, setback: nil, at: moment.now)
+        let attempt = makeAttempt(.primary, login, setback: nil, reason: .due, at: moment.now)
         state = .probing(ended, login, attempt)
         return begin(attempt, login, at: moment)
     }
@@ -136,6 +137,6 @@ extension Session {
     package mutating func retryAllowed(at moment: Moment) -> [Effect] {
         guard case .suspended(var login, _) = state else { return [] }
         login.refusals = [:]
-        return start(.primary, login, setback: nil, at: moment)
+        return start(.primary, login, setback: nil, reason: .person, at: moment)
     }
 }

@@ -7,7 +7,7 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        history.failed(failure, at: moment)
+        history.failed(failure, for: currentAttempt?.reason, at: moment)
         switch state {
         case .refreshing(var login, let attempt):
             login.use = use(after: failure.kind, of: attempt)
@@ -33,6 +33,7 @@ extension Session {
         let previous = attempt.setback
         let setback = Setback(
             failures: previous?.failures ?? 0,
+            reason: attempt.reason,
             latest: RefreshFailure(
                 kind: .busy,
                 message: "the authorization server asked to be left alone for a while",
@@ -102,6 +103,7 @@ extension Session {
         let setback = Setback.following(
             attempt.setback,
             failure,
+            of: attempt.reason,
             tokenExpiresAt: login.tokenExpiresAt,
             jitter: jitter,
             now: moment.now
@@ -112,7 +114,7 @@ extension Session {
         }
         state = .retrying(login, setback)
         return release(attempt, login, after: failure.kind, at: moment)
-            + [.notify(SessionEvent(.refreshFailed, reason: failure.kind.rawValue, message: failure.message))]
+            + [.notify(SessionEvent(failure, of: attempt.reason))]
             + settleAfterSetback(setback, at: moment.now)
     }
 
@@ -141,7 +143,7 @@ extension Session {
         let retryAt = moment.now + RetrySchedule.suspendedRetry
         state = .suspended(login, Suspension(failure: failure, retryAt: retryAt))
         return release(attempt, login, after: failure.kind, at: moment)
-            + [.notify(SessionEvent(.refreshFailed, reason: failure.kind.rawValue, message: failure.message))]
+            + [.notify(SessionEvent(failure, of: attempt.reason))]
             + settleAll(.misconfigured(message: failure.message), at: moment.now)
     }
 

@@ -106,22 +106,22 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         state = .ready(renewed)
-        history.succeeded(at: moment.wallTime)
+        history.succeeded(for: attempt.reason, at: moment.wallTime)
         var effects = settleSatisfied(fresh: attempt.variant, at: moment.now)
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
-        effects.append(
-            .notify(SessionEvent(.refreshed, expiresAt: renewed.tokens[attempt.variant]?.expiresAt))
-        )
+        let expiresAt = renewed.tokens[attempt.variant]?.expiresAt
+        effects.append(.notify(SessionEvent(refreshedFor: attempt.reason, expiresAt: expiresAt)))
         return effects + advance(wanting: waiters.nextVariant, at: moment)
     }
 
     /// Starts what `variant` needs, if anything can be started now.
     mutating func advance(wanting variant: TokenVariant?, at moment: Moment) -> [Effect] {
         guard let variant else { return [] }
+        let reason = waiters.reason(for: variant)
         switch state {
-        case .ready(let login): return start(variant, login, setback: nil, at: moment)
+        case .ready(let login): return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback) where setback.yieldsToRequests && mayHurry(at: moment.now):
-            return start(variant, login, setback: setback, at: moment)
+            return start(variant, login, setback: setback, reason: reason, at: moment)
         case .retrying, .refreshing, .suspended, .loggedOut, .probing, .reauthenticating: return []
         }
     }
@@ -132,7 +132,7 @@ extension Session {
             login.renewal != .impossible,
             let due = RefreshSchedule.dueTime(for: token, policy: policy), due <= moment.now
         else { return [] }
-        return start(variant, login, setback: nil, at: moment)
+        return start(variant, login, setback: nil, reason: .due, at: moment)
     }
 
     /// Begins attempt number n+1; a refresh token known to be expired is never sent.
@@ -140,6 +140,7 @@ extension Session {
         _ variant: TokenVariant,
         _ login: Login,
         setback: Setback?,
+        reason: RefreshReason,
         at moment: Moment
     ) -> [Effect] {
         if case .committing = progress { return [] }
@@ -149,7 +150,7 @@ extension Session {
             return end(.refreshTokenExpired, "the refresh token has expired", login, probeAt: nil, at: moment)
         }
         guard login.renewal != .impossible else { return [] }
-        let attempt = makeAttempt(variant, login, setback: setback, at: moment.now)
+        let attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
         state = .refreshing(login, attempt)
         return begin(attempt, login, at: moment)
     }
@@ -158,6 +159,7 @@ extension Session {
         _ variant: TokenVariant,
         _ login: Login,
         setback: Setback?,
+        reason: RefreshReason,
         at now: Instant
     ) -> Attempt {
         Attempt(
@@ -165,6 +167,7 @@ extension Session {
             variant: variant,
             phase: .reserving,
             startedAt: now,
+            reason: reason,
             setback: setback,
             isReplay: login.use == .unanswered,
             isFirstUse: login.use == .unsent

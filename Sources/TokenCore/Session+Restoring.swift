@@ -20,6 +20,7 @@ extension Session {
         self.init(name: name, policy: policy)
         var login = Login(snapshot, at: moment)
         if interrupted { login.use = .unanswered }
+        restoredAt = moment.now
         state = Session.restoredState(snapshot.standing, login, interrupted: interrupted, at: moment)
     }
 
@@ -43,6 +44,7 @@ extension Session {
                 login,
                 Setback(
                     failures: 0,
+                    reason: .start,
                     latest: RefreshFailure(kind: .ambiguous, message: message),
                     nextTry: moment.now,
                     lostAnswers: 1,

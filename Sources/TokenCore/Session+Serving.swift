@@ -18,7 +18,7 @@ extension Session {
                 .reply(waiter, lastResort(for: need, at: moment.now).map(Reply.token) ?? .failure(failure))
             ]
         }
-        waiters.add(waiter, Waiters.Waiter(need: need, newerThan: nil))
+        waiters.add(waiter, Waiters.Waiter(need: need))
         return advance(wanting: need.variant, at: moment) + settleWaitless(at: moment.now)
     }
 
@@ -54,11 +54,13 @@ extension Session {
         }
         let need = TokenNeed(variant: variant, deadline: deadline)
         let newerThan = currentAttempt?.startedAt ?? moment.now
-        waiters.add(waiter, Waiters.Waiter(need: need, newerThan: newerThan))
+        let reason: RefreshReason = rejected == nil ? .person : .refusedToken
+        waiters.add(waiter, Waiters.Waiter(need: need, newerThan: newerThan, reason: reason))
         switch state {
-        case .ready(let login): return start(variant, login, setback: nil, at: moment)
-        case .retrying(let login, let setback): return start(variant, login, setback: setback, at: moment)
-        case .suspended(let login, _): return start(variant, login, setback: nil, at: moment)
+        case .ready(let login), .suspended(let login, _):
+            return start(variant, login, setback: nil, reason: reason, at: moment)
+        case .retrying(let login, let setback):
+            return start(variant, login, setback: setback, reason: reason, at: moment)
         case .refreshing, .probing, .loggedOut, .reauthenticating: return []
         }
     }

@@ -35,12 +35,13 @@ extension Session {
         case .loggedOut(let ended): effects += afterlife(of: ended, at: moment)
         case .ready(let login):
             if let due = dueTime(of: login), due <= moment.now {
-                effects += start(.primary, login, setback: nil, at: moment)
+                effects += start(.primary, login, setback: nil, reason: reason(dueAt: due), at: moment)
             }
         case .retrying(let login, let setback) where setback.nextTry <= moment.now:
-            effects += start(waiters.nextVariant ?? .primary, login, setback: setback, at: moment)
+            let variant = waiters.nextVariant ?? .primary
+            effects += start(variant, login, setback: setback, reason: setback.reason, at: moment)
         case .suspended(let login, let suspension) where suspension.retryAt <= moment.now:
-            effects += start(.primary, login, setback: nil, at: moment)
+            effects += start(.primary, login, setback: nil, reason: .due, at: moment)
         case .retrying, .suspended, .refreshing, .probing, .reauthenticating: break
         }
         return effects
@@ -49,6 +50,11 @@ extension Session {
     /// A new login is being made durable, so nothing of the old one is started or ended.
     private var isAdopting: Bool {
         if case .committing = progress { true } else { false }
+    }
+
+    /// What was due while no agent ran is made because of the start.
+    private func reason(dueAt due: Instant) -> RefreshReason {
+        restoredAt.map { due <= $0 } == true ? .start : .due
     }
 
     private func dueTime(of login: Login) -> Instant? {

@@ -53,6 +53,8 @@ package struct Session: Sendable {
     var history = RefreshHistory()
     var storage = StorageHealth()
     var warnedFor: Instant?
+    /// When it was read from its record: what was due by then is refreshed because of the start.
+    var restoredAt: Instant?
     private var attempts: UInt64 = 0
     private var commits: UInt64 = 0
     private var silentLogins: UInt64 = 0
@@ -97,6 +99,10 @@ package struct Session: Sendable {
     /// A live login is being renewed.
     package var isRefreshing: Bool {
         if case .refreshing = state { true } else { false }
+    }
+    /// Why the attempt with this number is made; `nil`: it is not under way any more.
+    package func reason(of attempt: AttemptNumber) -> RefreshReason? {
+        currentAttempt.flatMap { $0.number == attempt ? $0.reason : nil }
     }
     /// The attempt under way sends a refresh token whose last answer is missing.
     package var isReplaying: Bool { currentAttempt?.isReplay ?? false }

@@ -3,6 +3,8 @@
 /// A row of failed attempts, and when the next one is planned.
 struct Setback: Equatable, Sendable {
     var failures: Int
+    /// Why the row began, or was continued before its time.
+    var reason: RefreshReason
     var latest: RefreshFailure
     var nextTry: Instant
     /// Lost answers in this row; counts through ``RetrySchedule/replayDelays``.
@@ -15,12 +17,14 @@ struct Setback: Equatable, Sendable {
     static func following(
         _ previous: Setback?,
         _ failure: RefreshFailure,
+        of reason: RefreshReason,
         tokenExpiresAt: Instant?,
         jitter: Double,
         now: Instant
     ) -> Setback {
         var setback = Setback(
             failures: (previous?.failures ?? 0) + 1,
+            reason: reason,
             latest: failure,
             nextTry: now,
             lostAnswers: previous?.lostAnswers ?? 0,

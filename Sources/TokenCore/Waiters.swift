@@ -6,6 +6,8 @@ struct Waiters: Equatable, Sendable {
         var need: TokenNeed
         /// Only a token obtained after this moment will do: a refresh was asked for by name.
         var newerThan: Instant?
+        /// Why a refresh is made when it is made for this request.
+        var reason = RefreshReason.asked
     }
 
     private(set) var byID: [WaiterID: Waiter] = [:]
@@ -46,6 +48,11 @@ struct Waiters: Equatable, Sendable {
         order = remaining
         earliestDeadline = byID.values.map(\.need.deadline).min()
         return effects
+    }
+
+    /// Why the longest waiting request for `variant` waits.
+    func reason(for variant: TokenVariant) -> RefreshReason {
+        order.lazy.compactMap { byID[$0] }.first { $0.need.variant == variant }?.reason ?? .asked
     }
 
     /// The variant the longest waiting request needs.

@@ -4,11 +4,11 @@ import AgentProtocol
 import ArgumentParser
 import StrictJSON
 
-/// Shows who was given tokens.
+/// Shows who was given tokens, and what else was done.
 struct AuditCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
-        abstract: "Show who was given tokens, and who was not.",
+        abstract: "Show who was given tokens, who was not, and what else was done.",
         discussion: "With --follow it goes on with new lines until Ctrl-C."
     )
 
@@ -43,9 +43,11 @@ struct AuditCommand: ParsableCommand {
         let time = entry["time"]?.integer.map { DurationPhrase.rfc3339($0) } ?? ""
         if let lost = entry["dropped"]?.integer { return "\(time)  \(lost) lines could not be written" }
         let kind = entry["kind"]?.string == "id" ? "ID token" : nil
+        let action = entry["action"]?.string.map { String($0.map { $0 == "_" ? " " : $0 }) }
         let words = [
-            time, entry["decision"]?.string, entry["session"]?.string, kind,
+            time, entry["decision"]?.string, entry["session"]?.string, kind ?? action,
             entry["pid"]?.integer.map { "process \($0)" }, entry["uid"]?.integer.map { "user \($0)" },
+            entry["by"]?.string.map { "by \($0 == "signal" ? "a signal" : "the agent itself")" },
             entry["exe"]?.string, entry["unit"]?.string, entry["socket"]?.string.map { "through \($0)" },
         ]
         return words.compactMap { $0.map { TerminalText.escaped($0) } }.joined(separator: "  ")

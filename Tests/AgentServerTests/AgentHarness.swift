@@ -19,6 +19,7 @@ final class AgentHarness: Sendable {
     let store: MemoryStore
     let observed = EventLog()
     let rests = Count()
+    let log = LogRecorder()
     let configuration: ScriptedConfiguration
     let runtime: AgentRuntime
 
@@ -69,7 +70,7 @@ final class AgentHarness: Sendable {
                 configuration: configuration,
                 diagnostics: FixedDiagnostics(),
                 observer: observed,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+                logger: log.logger,
                 chance: { chance },
                 onQuiet: { [rests] in rests.increment() }
             ),
@@ -90,8 +91,13 @@ final class AgentHarness: Sendable {
 
     func peer() throws -> SocketPeer { try SocketPeer(path) }
 
-    /// The lines of the audit log on disk, once all that were added are there.
+    /// The lines of the audit log about tokens, once all that were added are there.
     func auditLines() async throws -> [JSONObject] {
+        try await wholeAudit().filter { $0["action"] == nil }
+    }
+
+    /// All lines of the audit log on disk, once all that were added are there.
+    func wholeAudit() async throws -> [JSONObject] {
         let answer = try await peer().exchange("GET", "/v1/audit")
         return try answer.body.split(separator: "\n").map { line in
             guard let object = try JSONValue(parsing: line.utf8).object else {

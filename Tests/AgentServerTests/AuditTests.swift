@@ -80,8 +80,8 @@ struct AuditTests {
         _ = try await peer.exchange("GET", "/v1/sessions/work/token")
         _ = try await peer.exchange("GET", "/v1/sessions/home/token")
         let answer = try await peer.exchange("GET", "/v1/audit?session=home")
-        #expect(answer.body.split(separator: "\n").count == 1)
-        #expect(answer.body.contains("\"home\""))
+        #expect(answer.body.split(separator: "\n").count == 2)
+        #expect(!answer.body.contains("\"work\""))
         let follower = try agent.peer()
         try follower.send(SocketPeer.request("GET", "/v1/audit?session=work&follow=1"))
         _ = try await follower.streamHead()
@@ -130,7 +130,7 @@ struct AuditTests {
         try await agent.logIn()
         _ = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
         await agent.stop()
-        #expect(File.text(agent.directory.path("audit.log"))?.split(separator: "\n").count == 1)
+        #expect(File.text(agent.directory.path("audit.log"))?.split(separator: "\n").count == 2)
     }
 
     @Test func `a log that can not be written hinders nobody, and its gap is told`() async throws {
@@ -144,7 +144,7 @@ struct AuditTests {
         rmdir(agent.directory.path("audit.log"))
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 200)
         let lines = try await agent.auditLines()
-        #expect(lines.map { $0["dropped"]?.integer } == [7, nil])
+        #expect(lines.map { $0["dropped"]?.integer } == [8, nil])
         await agent.stop()
     }
 

@@ -54,7 +54,9 @@ struct ServingTests {
         #expect(agent.serving.refreshCount == 1)
         let metrics = try await agent.peer().exchange("GET", "/v1/metrics").body
         #expect(metrics.contains("tokenagent_coalesced_total{session=\"work\"} 1000\n"))
-        #expect(metrics.contains("tokenagent_refreshes_total{session=\"work\",result=\"ok\"} 1\n"))
+        #expect(
+            metrics.contains("tokenagent_refreshes_total{session=\"work\",result=\"ok\",reason=\"due\"} 1\n")
+        )
         #expect(agent.store.disk.impossibleCalls.isEmpty)
         await agent.stop()
     }

@@ -167,7 +167,7 @@ extension EndToEnd {
             #expect(questions.allSatisfy { $0.contains("work") && $0.hasSuffix("Allow it?") })
             #expect(!questions.joined().contains(token))
             let audit = try await scene.agent.tokenctl("audit", "--json")
-            #expect(audit.standardOutput.split(separator: "\n").count == 2)
+            #expect(audit.standardOutput.split(separator: "\n").count { $0.contains("\"kind\":") } == 2)
             #expect(audit.standardOutput.contains(#""decision":"denied""#))
         }
 
@@ -219,13 +219,13 @@ extension EndToEnd {
             try await scene.agent.start()
             let token = try await scene.token()
             let lines = try await scene.agent.tokenctl("audit", "work", "--json").standardOutput
-            #expect(lines.split(separator: "\n").count == 2)
+            #expect(lines.split(separator: "\n").count == 3)
             #expect(!lines.contains(token))
             #expect(File.mode(scene.agent.statePath + "/audit.log") == 0o600)
             let follower = try scene.agent.startTokenctl(["audit", "--follow"])
-            #expect(try await Polling.until { follower.standardOutput.split(separator: "\n").count == 2 })
-            _ = try await scene.token()
             #expect(try await Polling.until { follower.standardOutput.split(separator: "\n").count == 3 })
+            _ = try await scene.token()
+            #expect(try await Polling.until { follower.standardOutput.split(separator: "\n").count == 4 })
             follower.signal(.interrupt)
             #expect(try await follower.finish().status == 130)
         }

@@ -70,19 +70,25 @@ import Testing
         #expect(try await tokenctl("list").standardOutput == "a\nb\n")
     }
 
-    @Test func `audit prints a line for each token`() async throws {
+    @Test func `audit prints a line for each token and each action`() async throws {
         let served =
             #"{"time":1700000000,"session":"work","decision":"served","kind":"access","pid":7,"uid":1000}"#
         let denied =
             #"{"time":1700000001,"session":"work","decision":"denied","kind":"id","pid":8,"uid":0,"exe":"/usr/bin/git","unit":"a.scope","socket":"/run/x\u001b"}"#
         let lost = #"{"time":1700000002,"dropped":3}"#
-        let tokenctl = try TokenctlRun(.read, .lines(served, denied, lost))
+        let done = #"{"time":1700000003,"session":"work","decision":"done","action":"login","pid":7,"uid":1}"#
+        let slot = #"{"time":1700000004,"decision":"failed","action":"slot_add","pid":7,"uid":1}"#
+        let lock = #"{"time":1700000005,"decision":"done","action":"lock","by":"signal"}"#
+        let tokenctl = try TokenctlRun(.read, .lines(served, denied, lost, done, slot, lock))
         let text = try await tokenctl("audit", "work")
         #expect(
             text.standardOutput == """
                 2023-11-14T22:13:20Z  served  work  process 7  user 1000
                 2023-11-14T22:13:21Z  denied  work  ID token  process 8  user 0  /usr/bin/git  a.scope  through /run/x\\u{1b}
                 2023-11-14T22:13:22Z  3 lines could not be written
+                2023-11-14T22:13:23Z  done  work  login  process 7  user 1
+                2023-11-14T22:13:24Z  failed  slot add  process 7  user 1
+                2023-11-14T22:13:25Z  done  lock  by a signal
 
                 """
         )

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import StrictJSON
+import TokenCore
+
+/// What the log says about sessions at its default level: one line for each change.
+///
+/// In words of ours alone, without account or address: the system's log has other readers than the session. What a
+/// server says stands in it at `debug`.
+struct SessionLog {
+    /// Longest code of a server that is shown, in bytes.
+    private static let longestCode = 64
+
+    let logger: Logger
+
+    func note(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
+        var values: Logger.Metadata = [:]
+        values["reason"] = event.reason.map { "\($0)" }
+        let left = event.expiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }
+        switch event.kind {
+        case .refreshed:
+            values["expires_in"] = left.map { "\($0)" }
+            write(.notice, "refreshed", name, values)
+        // Told when it is known what comes next, see refreshFailed.
+        case .refreshFailed: break
+        case .loginRequired: write(.warning, "login required", name, values)
+        case .expiring:
+            values["ends_in"] = left.map { "\($0)" }
+            write(.warning, "the login ends soon", name, values)
+        case .loggedIn: write(.notice, "logged in", name, values)
+        case .loggedOut: write(.notice, "logged out", name, values)
+        }
+        if let message = event.message { tell(message, of: name) }
+    }
+
+    /// A refresh made for `reason` failed; `nextTry`: how long until the next, `nil`: none is planned.
+    func refreshFailed(
+        _ failure: RefreshFailure,
+        of reason: RefreshReason,
+        _ name: SessionName,
+        nextTry: Duration?
+    ) {
+        var values = SessionLog.values(of: failure)
+        values["reason"] = "\(reason.rawValue)"
+        values["next_try"] = nextTry.map { "\(max(0, $0.wholeSeconds))" } ?? "none"
+        write(.warning, "refresh failed", name, values)
+        tell(failure.message, of: name)
+    }
+
+    func loginEnded(_ result: LoginResult, of name: SessionName) {
+        switch result {
+        // The event has told it.
+        case .done: break
+        case .failed(let failure):
+            write(.warning, "login failed", name, SessionLog.values(of: failure))
+            tell(failure.message, of: name)
+        case .cancelled: write(.notice, "login cancelled", name)
+        case .superseded: write(.notice, "login superseded", name)
+        }
+    }
+
+    /// The login is over, and another is tried without a person.
+    func sessionEnded(_ reason: EndReason?, of name: SessionName) {
+        write(.notice, "the login is over; logging in again", name, ["reason": "\(reason?.rawValue ?? "")"])
+    }
+
+    func logoutEnded(_ result: LogoutResult, of name: SessionName) {
+        guard case .notYetRevoked(let message) = result else { return }
+        write(.warning, "the server has not been told of the logout yet", name)
+        tell(message, of: name)
+    }
+
+    private func tell(_ message: String, of name: SessionName) {
+        write(.debug, "in full", name, ["message": "\(message)"])
+    }
+
+    private func write(
+        _ level: Logger.Level,
+        _ message: Logger.Message,
+        _ name: SessionName,
+        _ more: Logger.Metadata = [:]
+    ) {
+        var values = more
+        values["session"] = "\(name)"
+        logger.log(level: level, message, metadata: values)
+    }
+
+    private static func values(of failure: RefreshFailure) -> Logger.Metadata {
+        var values: Logger.Metadata = ["class": "\(failure.kind.rawValue)"]
+        if let code = failure.code, isPlain(code) { values["code"] = "\(code)" }
+        return values
+    }
+
+    /// A word such as the protocols define; anything else is text of the server.
+    private static func isPlain(_ code: String) -> Bool {
+        let bytes = code.utf8
+        return !bytes.isEmpty && bytes.count <= longestCode
+            && bytes.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
+                    UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+}
