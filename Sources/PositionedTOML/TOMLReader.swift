@@ -15,6 +15,8 @@ extension TOMLTable {
                 message: "the text is not UTF-8 without NUL"
             )
         }
+        var bounds = TOMLBounds(bytes)
+        try bounds.check()
         let document = try TOMLTable.parse(text)
         // The library does not release the tree by itself, and it may hold a client secret.
         defer { document.clear() }

@@ -29,6 +29,8 @@ enum ProcessHardening {
     static func refuseInspection() throws(StartFailure) {
         guard hardening_refuse_inspection() == 0 else { throw .system("refuse to be inspected") }
         signal(SIGPIPE, SIG_IGN)
+        // A file that may not grow is a full disk (`ulimit -f`): an error to be answered, not an end.
+        signal(SIGXFSZ, SIG_IGN)
     }
 
     /// In the agent, once the process that runs commands exists: nothing it starts or becomes gains any right.

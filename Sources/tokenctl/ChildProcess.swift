@@ -73,13 +73,13 @@ struct ChildProcess {
         }
     }
 
-    /// The child gets SIGPIPE back, which this process ignores.
+    /// The child gets back the signals this process ignores.
     private static func attributes() -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGPIPE)
+        for signal in [SIGPIPE, SIGXFSZ] { unsafe sigaddset(&signals, signal) }
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
         return attributes

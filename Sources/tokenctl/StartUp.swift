@@ -9,6 +9,8 @@ enum StartUp {
         occupyStandardDescriptors()
         refuseInspection()
         _ = signal(SIGPIPE, SIG_IGN)
+        // A file that may not grow (`ulimit -f`) is an error with a sentence.
+        _ = signal(SIGXFSZ, SIG_IGN)
         // The agent goes on with what it began; only this process ends.
         _ = signal(SIGINT) { _ in _exit(130) }
     }

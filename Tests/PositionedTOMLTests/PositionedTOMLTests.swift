@@ -31,6 +31,43 @@ private func parse(_ text: String) throws(TOMLError) -> TOMLTable {
         #expect(error?.position.line == line)
     }
 
+    /// As many parts as no stack holds, in each place where a text nests; the last at the library's own limit.
+    private static let deepTexts: [(String, String)] = {
+        let dots = Array(repeating: "a", count: 60_000).joined(separator: ".")
+        let inline = String(repeating: "{a=", count: 17) + "1" + String(repeating: "}", count: 17)
+        return [
+            ("x = 1\n\(dots) = 1\n", "parts"), ("x = 1\n[\(dots)]\n", "parts"),
+            ("x = 1\n[[\(dots)]]\n", "parts"), ("x = 1\nv = { \(dots) = 1 }\n", "parts"),
+            ("x = 1\n\"a\".'b' . \(dots) = 1\n", "parts"),
+            ("x = 1\nv = \(String(repeating: "[", count: 60_000))\n", "in one another"),
+            ("x = 1\nv = \(inline)\n", "in one another"),
+        ]
+    }()
+
+    @Test(arguments: 0..<deepTexts.count)
+    func `a text that nests deeper than a stack holds is refused with its line`(index: Int) {
+        let (text, word) = Self.deepTexts[index]
+        let error = #expect(throws: TOMLError.self) { try parse(text) }
+        #expect(error?.position.line == 2)
+        #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(arguments: [
+        "v = '\(String(repeating: ".", count: 1000))'", "v = \"\\\"\(String(repeating: "[", count: 1000))\"",
+        "v = 1 # \(String(repeating: "[.", count: 1000))",
+        "v = \"\"\"\n\(String(repeating: "{.\n", count: 1000))\\\"\"\"\"\"\"",
+        "v = \(String(repeating: "[", count: 16))1.5\(String(repeating: "]", count: 16))",
+        "v = [\(String(repeating: "1.5,", count: 1000))]", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p = 1",
+    ])
+    func `what only looks deep is read`(text: String) throws {
+        #expect(try parse(text + "\nafter = 1\n")["after"]?.content == .integer(1))
+    }
+
+    @Test func `a text longer than any configuration is refused unread`() {
+        let text = String(repeating: "#", count: 5 << 20)
+        #expect(throws: TOMLError.self) { try parse(text) }
+    }
+
     @Test func `every key knows its line, in the order of writing`() throws {
         let document = try parse(
             #"""
