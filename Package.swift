@@ -67,8 +67,6 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-        // Linked as an archive, so without pkgConfig: the agent needs nothing more at run time.
-        .systemLibrary(name: "CSeccomp", providers: [.apt(["libseccomp-dev"])]),
         .target(name: "CHardening"),
         .target(name: "StrictJSON", swiftSettings: strict),
         .target(name: "ModularArithmetic", swiftSettings: strict),
@@ -127,12 +125,7 @@ let package = Package(
             dependencies: ["PositionedTOML", "AgentProtocol", "TokenCore", "OAuthClient"],
             swiftSettings: strict
         ),
-        .target(
-            name: "Confinement",
-            dependencies: ["CHardening", "CSeccomp"],
-            swiftSettings: strict,
-            linkerSettings: [.linkedLibrary(":libseccomp.a", .when(platforms: [.linux]))]
-        ),
+        .target(name: "Confinement", dependencies: ["CHardening"], swiftSettings: strict),
         .target(name: "CWipingAllocator"),
         .target(name: "CTaskHook"),
         .executableTarget(
@@ -198,7 +191,7 @@ let package = Package(
         .target(name: "CTesting", path: "Tests/CTesting"),
         .executableTarget(
             name: "confinement-probe",
-            dependencies: ["CTesting", "CHardening", "CSeccomp", "Confinement"],
+            dependencies: ["CTesting", "CHardening", "Confinement"],
             path: "Tests/ConfinementProbe",
             swiftSettings: testing
         ),
@@ -259,7 +252,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ConfinementTests",
-            dependencies: ["Confinement", "CSeccomp", "TestSupport", "confinement-probe"],
+            dependencies: ["Confinement", "TestSupport", "confinement-probe"],
             swiftSettings: testing
         ),
         .testTarget(

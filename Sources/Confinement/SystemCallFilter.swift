@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-import CSeccomp
+import CHardening
 import Glibc
 
 /// Refuses system calls the agent has no use for, in every thread, for good (seccomp).
 ///
 /// A list of what is refused, not of what is allowed: a new version of a library may well need a new call for its
-/// ordinary work, and then an agent with a list of allowed calls would lose sessions.
+/// ordinary work, and then an agent with a list of allowed calls would lose sessions. Families of sockets are the
+/// exception: what they reach is known, and a library that does not get one goes on without.
 package enum SystemCallFilter {
     /// Refused with EPERM, whatever the arguments.
     package static let refused: [String] =
@@ -39,55 +40,49 @@ package enum SystemCallFilter {
     ]
 
     /// Flags of `clone` that begin a namespace.
-    private static let namespaceFlags: [UInt64] = [
-        0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000,
-    ]
+    private static let namespaceFlags: UInt32 = 0x7E02_0000
     /// `CLONE_THREAD`: a `clone` without it begins a process.
-    private static let threadFlag: UInt64 = 0x0001_0000
+    private static let threadFlag: UInt32 = 0x0001_0000
     /// `TIOCSTI` and `TIOCLINUX`: typing into the person's terminal.
-    private static let typing: [UInt64] = [0x5412, 0x541C]
+    private static let typing: [UInt32] = [0x5412, 0x541C]
+    /// `PR_SET_DUMPABLE` and `PR_SET_PTRACER`: letting other processes look into this one again.
+    private static let exposing: [UInt32] = [4, 0x5961_6D61]
+    /// `AF_UNIX`, `AF_INET`, `AF_INET6`, `AF_NETLINK`: what the agent and name resolution speak.
+    private static let families: [UInt32] = [1, 2, 10, 16]
+    /// `NETLINK_ROUTE`: addresses and routes; its siblings are doors into other parts of the kernel.
+    private static let netlinkRoute: UInt32 = 0
+
+    /// The number of the call `name`; `nil`: this machine has none.
+    package static func number(of name: String) -> Int? {
+        let number = unsafe hardening_system_call(name)
+        return number < 0 ? nil : Int(number)
+    }
 
     static func install() throws(ConfinementGap) {
-        guard let filter = unsafe seccomp_init(seccomp_action_allow) else {
-            throw ConfinementGap(code: ENOMEM)
+        guard hardening_machine != 0 else { throw ConfinementGap(code: ENOSYS) }
+        let steps = program.finished
+        let result = unsafe hardening_filter_system_calls(steps, UInt16(steps.count))
+        guard result == 0 else { throw ConfinementGap(code: errno) }
+    }
+
+    private static var program: FilterProgram {
+        var program = FilterProgram(machine: hardening_machine)
+        func refuse(_ name: String, with error: Int32 = EPERM, where tests: [ArgumentTest] = []) {
+            guard let number = number(of: name) else { return }
+            program.add(.refuse(error), to: UInt32(number), where: tests)
         }
-        defer { unsafe seccomp_release(filter) }
-        for name in refused { try unsafe refuse(name, filter) }
-        for flag in namespaceFlags {
-            try unsafe refuse("clone", filter, where: 0, masked: flag, equals: flag)
-        }
-        try unsafe refuse("clone", filter, where: 0, masked: threadFlag, equals: 0)
-        for request in typing {
-            try unsafe refuse("ioctl", filter, where: 1, masked: UInt64(UInt32.max), equals: request)
-        }
+        for name in refused { refuse(name) }
+        refuse("clone", where: [.hasAny(0, bits: namespaceFlags)])
+        refuse("clone", where: [.hasNone(0, bits: threadFlag)])
         // Its flags lie in memory, out of a filter's sight; the C library then uses clone.
-        try unsafe refuse("clone3", filter, with: seccomp_action_unknown)
-        try check(unsafe seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1))
-        try check(unsafe seccomp_load(filter))
-    }
-
-    /// Refuses the call `name`, if the machine has it; with a condition, only where an argument has these bits.
-    private static func refuse(
-        _ name: String,
-        _ filter: scmp_filter_ctx,
-        with action: UInt32 = seccomp_action_refuse,
-        where argument: UInt32? = nil,
-        masked mask: UInt64 = 0,
-        equals value: UInt64 = 0
-    ) throws(ConfinementGap) {
-        let number = unsafe seccomp_syscall_resolve_name(name)
-        // Negative: a call of other machines.
-        guard number != seccomp_no_such_call, number >= 0 else { return }
-        guard let argument else {
-            return try check(unsafe seccomp_rule_add_array(filter, action, number, 0, nil))
+        refuse("clone3", with: ENOSYS)
+        for request in typing { refuse("ioctl", where: [.equals(1, request)]) }
+        for option in exposing { refuse("prctl", where: [.equals(0, option)]) }
+        for call in ["socket", "socketpair"] {
+            refuse(call, with: EAFNOSUPPORT, where: [.isNone(0, of: families)])
+            refuse(call, with: EPROTONOSUPPORT, where: [.equals(0, 16), .isNone(2, of: [netlinkRoute])])
         }
-        let condition = scmp_arg_cmp(arg: argument, op: SCMP_CMP_MASKED_EQ, datum_a: mask, datum_b: value)
-        try check(unsafe seccomp_rule_add_array(filter, action, number, 1, [condition]))
-    }
-
-    /// libseccomp answers with negative error numbers.
-    private static func check(_ result: Int32) throws(ConfinementGap) {
-        guard result == 0 else { throw ConfinementGap(code: -result) }
+        return program
     }
 }
 

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -25,6 +27,39 @@ int attempt_clone(uint64_t flags) {
 
 int attempt_typing(int descriptor) {
     return ioctl(descriptor, TIOCSTI, "x") < 0 ? errno : 0;
+}
+
+int attempt_exposing(void) {
+    return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? errno : 0;
+}
+
+int attempt_choosing_tracer(pid_t process) {
+    return prctl(PR_SET_PTRACER, (unsigned long)process, 0, 0, 0) < 0 ? errno : 0;
+}
+
+int attempt_foreign_call(void) {
+#if defined(__x86_64__)
+    // getpid with the bit of the x32 calls: what that number means is not what it says.
+    return syscall(0x40000000L | SYS_getpid) < 0 ? errno : 0;
+#else
+    raise(SIGSYS);
+    return 0;
+#endif
+}
+
+int attempt_socket(int family, int type, int protocol) {
+    int made = socket(family, type, protocol);
+    if (made < 0) return errno;
+    close(made);
+    return 0;
+}
+
+int attempt_socket_pair(int family) {
+    int ends[2];
+    if (socketpair(family, SOCK_STREAM, 0, ends) < 0) return errno;
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
 }
 
 int attempt_attaching(pid_t process) {

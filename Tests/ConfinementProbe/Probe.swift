@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import CHardening
-import CSeccomp
 import CTesting
 import Confinement
 import Glibc
@@ -25,18 +24,29 @@ enum Probe {
         for attempt in arguments[4...] { print("\(attempt) \(outcome(of: attempt))") }
     }
 
+    /// The number at `index` of a list with `,` between them.
+    private static func number(_ list: String, _ index: Int) -> Int32 {
+        let numbers = list.split(separator: ",").map { Int32($0) ?? -1 }
+        return numbers.indices.contains(index) ? numbers[index] : 0
+    }
+
     private static func paths(_ list: String) -> [String] { list.split(separator: ":").map(String.init) }
 
     private static func outcome(of attempt: String) -> Int32 {
         let words = attempt.split(separator: "=", maxSplits: 1).map(String.init)
         let subject = words.count > 1 ? words[1] : ""
         switch words[0] {
-        case "call": return attempt_call(Int(seccomp_syscall_resolve_name(subject)))
+        case "call": return attempt_call(SystemCallFilter.number(of: subject) ?? -1)
         case "clone": return attempt_clone(UInt64(subject) ?? 0)
         case "attach": return attempt_attaching(pid_t(subject) ?? 0)
         case "peek": return attempt_reading(pid_t(subject) ?? 0)
         case "take": return attempt_taking_descriptor(pid_t(subject) ?? 0)
         case "type": return attempt_typing(0)
+        case "expose": return attempt_exposing()
+        case "tracer": return attempt_choosing_tracer(getppid())
+        case "foreign": return attempt_foreign_call()
+        case "socket": return attempt_socket(number(subject, 0), number(subject, 1), number(subject, 2))
+        case "pair": return attempt_socket_pair(number(subject, 0))
         case "read": return opening(subject, O_RDONLY)
         case "list": return opening(subject, O_RDONLY | O_DIRECTORY)
         case "write": return opening(subject, O_WRONLY | O_CREAT | O_TRUNC)

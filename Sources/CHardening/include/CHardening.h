@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
+#include <linux/filter.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -83,3 +84,12 @@ int hardening_digest_file(int file, uint8_t digest[32]);
 ///
 /// Returns the number of segments given back.
 int hardening_release_code(void);
+
+/// The kernel's name for this machine in a filter of system calls (`AUDIT_ARCH_…`), or 0: no filter is known for it.
+extern const uint32_t hardening_machine;
+
+/// The number of the system call `name` on this machine, or -1 where it is unknown or the machine has none.
+int hardening_system_call(const char *name);
+
+/// Has the kernel run `steps` before every system call of every thread, for good; returns 0, or -1 with errno.
+int hardening_filter_system_calls(const struct sock_filter *steps, unsigned short count);

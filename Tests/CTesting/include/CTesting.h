@@ -13,6 +13,21 @@ int attempt_clone(uint64_t flags);
 /// Types a character into the terminal at `descriptor`; returns 0, or the error number.
 int attempt_typing(int descriptor);
 
+/// Lets other processes look into this one (PR_SET_DUMPABLE); returns 0, or the error number.
+int attempt_exposing(void);
+
+/// Lets `process` trace this one (PR_SET_PTRACER); returns 0, or the error number.
+int attempt_choosing_tracer(pid_t process);
+
+/// Makes a system call by the rules of another machine, where there are such; returns 0, or the error number.
+int attempt_foreign_call(void);
+
+/// Makes a socket; returns 0, or the error number.
+int attempt_socket(int family, int type, int protocol);
+
+/// Makes a pair of connected stream sockets; returns 0, or the error number.
+int attempt_socket_pair(int family);
+
 /// Marks in `found` which of `count` needles, of at least four bytes, occur in `memory`.
 void search_memory(const uint8_t *memory, size_t size, const uint8_t *const *needles, const size_t *sizes,
                    uint8_t *found, size_t count);

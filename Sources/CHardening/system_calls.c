@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "CHardening.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define MACHINE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define MACHINE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define MACHINE AUDIT_ARCH_RISCV64
+#else
+#define MACHINE 0
+#endif
+
+const uint32_t hardening_machine = MACHINE;
+
+#define CALL(name) {#name, SYS_##name}
+
+// What every machine has, then what only some have. The C library's headers decide which machine this is.
+static const struct {
+    const char *name;
+    int number;
+} calls[] = {
+    CALL(acct), CALL(add_key), CALL(adjtimex), CALL(bpf), CALL(chroot), CALL(clock_adjtime), CALL(clock_settime),
+    CALL(clone), CALL(clone3), CALL(delete_module), CALL(execve), CALL(execveat), CALL(fanotify_init),
+    CALL(finit_module), CALL(fsconfig), CALL(fsmount), CALL(fsopen), CALL(fspick), CALL(init_module), CALL(ioctl),
+    CALL(io_uring_enter), CALL(io_uring_register), CALL(io_uring_setup), CALL(kcmp), CALL(kexec_load), CALL(keyctl),
+    CALL(mount), CALL(mount_setattr), CALL(move_mount), CALL(name_to_handle_at), CALL(open_by_handle_at),
+    CALL(open_tree), CALL(perf_event_open), CALL(personality), CALL(pidfd_getfd), CALL(pivot_root), CALL(prctl),
+    CALL(process_madvise), CALL(process_vm_readv), CALL(process_vm_writev), CALL(ptrace), CALL(quotactl),
+    CALL(quotactl_fd), CALL(reboot), CALL(request_key), CALL(setdomainname), CALL(sethostname), CALL(setns),
+    CALL(settimeofday), CALL(socket), CALL(socketpair), CALL(swapoff), CALL(swapon), CALL(syslog), CALL(umount2),
+    CALL(unshare), CALL(userfaultfd), CALL(vhangup),
+#ifdef SYS_fork
+    CALL(fork),
+#endif
+#ifdef SYS_ioperm
+    CALL(ioperm),
+#endif
+#ifdef SYS_iopl
+    CALL(iopl),
+#endif
+#ifdef SYS_kexec_file_load
+    CALL(kexec_file_load),
+#endif
+#ifdef SYS_lookup_dcookie
+    CALL(lookup_dcookie),
+#endif
+#ifdef SYS_modify_ldt
+    CALL(modify_ldt),
+#endif
+#ifdef SYS_nfsservctl
+    CALL(nfsservctl),
+#endif
+#ifdef SYS_vfork
+    CALL(vfork),
+#endif
+};
+
+int hardening_system_call(const char *name) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (strcmp(calls[i].name, name) == 0) return calls[i].number;
+    }
+    return -1;
+}
+
+int hardening_filter_system_calls(const struct sock_filter *steps, unsigned short count) {
+    struct sock_fprog program = {.len = count, .filter = (struct sock_filter *)steps};
+    // Every thread, or none: a thread that could not follow is named instead of an error.
+    long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    return result == 0 ? 0 : -1;
+}

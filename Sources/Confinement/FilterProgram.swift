@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+
+/// What the kernel answers a system call that a filter has looked at (seccomp(2)).
+struct FilterVerdict: Equatable, Sendable {
+    let rawValue: UInt32
+
+    static let allow = FilterVerdict(rawValue: 0x7FFF_0000)
+    /// The whole process ends with SIGSYS.
+    static let end = FilterVerdict(rawValue: 0x8000_0000)
+
+    /// The call fails with an error number.
+    static func refuse(_ error: Int32) -> FilterVerdict {
+        FilterVerdict(rawValue: 0x0005_0000 | UInt32(bitPattern: error) & 0xFFFF)
+    }
+}
+
+/// A condition on the lower half of an argument, which is all of an `int` or of a set of flags.
+enum ArgumentTest: Equatable, Sendable {
+    /// The argument, counted from 0, is this value.
+    case equals(Int, UInt32)
+    /// It is none of these values.
+    case isNone(Int, of: [UInt32])
+    /// It has one of these bits at least.
+    case hasAny(Int, bits: UInt32)
+    /// It has none of these bits.
+    case hasNone(Int, bits: UInt32)
+}
+
+/// A program for the kernel's packet filter machine that looks at each system call (seccomp(2)).
+///
+/// Rules stand one after the other and the first that fits decides. Each is closed in itself, so no jump is longer
+/// than its rule. The calls no rule names are allowed, which the kernel finds out once and then skips the program.
+struct FilterProgram: Sendable {
+    private var steps: [sock_filter] = []
+
+    /// Ends a process that calls by the rules of another machine, where the numbers mean other calls.
+    init(machine: UInt32) {
+        append(.load(at: FilterOffset.machine))
+        append(.jump(.ifEqual, machine, then: 1, otherwise: 0))
+        append(.answer(.end))
+        append(.load(at: FilterOffset.number))
+        // The x32 calls of x86-64 name the same machine, and have this bit in their numbers.
+        append(.jump(.ifAnyBit, 0x4000_0000, then: 0, otherwise: 1))
+        append(.answer(.end))
+    }
+
+    /// Gives `verdict` to the calls of `number` for which all `tests` hold.
+    mutating func add(_ verdict: FilterVerdict, to number: UInt32, where tests: [ArgumentTest] = []) {
+        var body = tests.flatMap(\.steps) + [.answer(verdict)]
+        // The rules below look at the number again.
+        if !tests.isEmpty { body.append(.load(at: FilterOffset.number)) }
+        append(.jump(.ifEqual, number, then: 0, otherwise: body.count))
+        for (index, step) in body.enumerated() {
+            // Where a test does not hold, the rule goes on at its last step.
+            append(step, past: body.count - 2 - index)
+        }
+    }
+
+    /// The whole program, which allows what no rule has decided.
+    var finished: [sock_filter] {
+        var whole = self
+        whole.append(.answer(.allow))
+        return whole.steps
+    }
+
+    private mutating func append(_ step: FilterStep, past: Int = 0) {
+        steps.append(step.resolved(past: past))
+    }
+}
+
+/// Where the parts of a call lie in what a filter sees (`struct seccomp_data`).
+private enum FilterOffset {
+    static let number: UInt32 = 0
+    static let machine: UInt32 = 4
+
+    /// The lower half of an argument; all machines known to us are little endian.
+    static func argument(_ index: Int) -> UInt32 { 16 + 8 * UInt32(index) }
+}
+
+/// One step, before it is known how far it jumps when a test does not hold.
+private enum FilterStep {
+    enum Comparison: UInt16 {
+        /// `BPF_JMP | BPF_JEQ | BPF_K`
+        case ifEqual = 0x15
+        /// `BPF_JMP | BPF_JSET | BPF_K`
+        case ifAnyBit = 0x45
+    }
+
+    case load(at: UInt32)
+    case jump(Comparison, UInt32, then: Int, otherwise: Int)
+    /// Goes on with the next step if the comparison comes out as wanted, else past the rule.
+    case test(Comparison, UInt32, isWanted: Bool)
+    case answer(FilterVerdict)
+
+    func resolved(past: Int) -> sock_filter {
+        switch self {
+        // BPF_LD | BPF_W | BPF_ABS
+        case .load(let offset): sock_filter(code: 0x20, jt: 0, jf: 0, k: offset)
+        case .jump(let comparison, let value, let then, let otherwise):
+            sock_filter(code: comparison.rawValue, jt: UInt8(then), jf: UInt8(otherwise), k: value)
+        case .test(let comparison, let value, let isWanted):
+            sock_filter(
+                code: comparison.rawValue,
+                jt: isWanted ? 0 : UInt8(past),
+                jf: isWanted ? UInt8(past) : 0,
+                k: value
+            )
+        // BPF_RET | BPF_K
+        case .answer(let verdict): sock_filter(code: 0x06, jt: 0, jf: 0, k: verdict.rawValue)
+        }
+    }
+}
+
+extension ArgumentTest {
+    fileprivate var steps: [FilterStep] {
+        switch self {
+        case .equals(let index, let value):
+            [.load(at: FilterOffset.argument(index)), .test(.ifEqual, value, isWanted: true)]
+        case .isNone(let index, let values):
+            [.load(at: FilterOffset.argument(index))] + values.map { .test(.ifEqual, $0, isWanted: false) }
+        case .hasAny(let index, let bits):
+            [.load(at: FilterOffset.argument(index)), .test(.ifAnyBit, bits, isWanted: true)]
+        case .hasNone(let index, let bits):
+            [.load(at: FilterOffset.argument(index)), .test(.ifAnyBit, bits, isWanted: false)]
+        }
+    }
+}
