@@ -27,6 +27,18 @@ enum PercentCoding {
         return parameters
     }
 
+    /// The bytes that pairs of hexadecimal digits stand for; `nil` where `text` is something else.
+    static func bytes(ofHexDigits text: String) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count / 2)
+        var rest = text.utf8.makeIterator()
+        while let first = rest.next() {
+            guard let high = first.hexDigit, let low = rest.next()?.hexDigit else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
     private static func decode(_ text: some StringProtocol, plusIsBlank: Bool) -> String? {
         let utf8 = text.utf8
         guard utf8.contains(where: { $0 == UInt8(ascii: "%") || plusIsBlank && $0 == UInt8(ascii: "+") })

@@ -111,17 +111,14 @@ extension SessionAgent: RequestAnswering {
     ) throws(RequestFailure) {
         switch route {
         case .vaultInit:
-            try serveSlot(request, .vaultInit, on: connection) { store, slot throws(StoreRefusal) in
-                try store.initialize(slot)
+            try serveNewSlot(.made, request, on: connection) { store, slot, proof throws(StoreRefusal) in
+                try store.initialize(slot, proof)
             }
         case .vaultSlots:
-            try serveSlot(request, .slotAdd, on: connection) { store, slot throws(StoreRefusal) in
-                try store.addSlot(slot)
+            try serveNewSlot(.slotAdded, request, on: connection) { store, slot, proof throws(StoreRefusal) in
+                try store.addSlot(slot, proof)
             }
-        case .vaultSlot(let index):
-            serveVaultChange(.slotRemove, on: connection) { store throws(StoreRefusal) in
-                try store.removeSlot(index)
-            }
+        case .vaultSlot(let index): try serveSlotRemoval(index, request, on: connection)
         case .vaultPassphrase: try servePassphraseChange(request, on: connection)
         case .vaultRekey: try serveRekey(request, on: connection)
         case .vault, .agent, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,

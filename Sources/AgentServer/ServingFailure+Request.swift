@@ -66,6 +66,12 @@ extension RequestFailure {
         case .wrongKey: self.init(code: .denied, message: "That does not open the store.")
         case .passphraseNeeded:
             self.init(code: .locked, message: "A passphrase is needed.", remedy: "tokenctl unlock")
+        case .busy(let retryAfter):
+            self.init(
+                code: .temporarilyUnavailable,
+                message: "Too many guesses wait for their turn.",
+                retryAfter: retryAfter
+            )
         case .notPossible(let message): self.init(code: .badRequest, message: Self.sentence(message))
         case .failed(let message): self.init(code: .internal, message: Self.sentence(message))
         }

@@ -70,7 +70,7 @@ extension SessionAgent {
     }
 
     /// Runs the command that asks; `nil`: the person agrees, else why there is no token.
-    private func ask(_ environment: [String: String], within limit: Duration) async -> String? {
+    func ask(_ environment: [String: String], within limit: Duration) async -> String? {
         let command = configuration.confirmCommand
         guard !command.isEmpty else { return "There is no command that asks for confirmation." }
         do throws(CommandFailure) {

@@ -86,6 +86,7 @@ extension SessionAgent {
     /// Stops for good: what is in flight finishes.
     package func stop() async {
         beginStopping()
+        guesses.close()
         refuseArrivals()
         refuseUnconfirmed(stopping)
         await drain(within: Self.drainLimit)
@@ -99,6 +100,7 @@ extension SessionAgent {
         for follower in auditFollowers.values { follower.connection.endStream() }
         auditFollowers = [:]
         planNothing()
+        await guesses.finish()
     }
 
     private func untilLocked() async {

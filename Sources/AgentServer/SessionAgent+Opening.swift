@@ -32,19 +32,18 @@ extension SessionAgent {
         finishOpening()
     }
 
-    /// Opens the store on its own thread; answers why it stays closed.
+    /// Opens the store, elsewhere; answers why it stays closed.
     func openStore(_ passphrase: [UInt8]?) async -> StoreRefusal? {
-        await withCheckedContinuation { continuation in
-            onStoreThread { store -> StoreRefusal? in
-                do throws(StoreRefusal) {
-                    try store.unlock(passphrase: passphrase)
-                    return nil
-                } catch {
-                    return error
-                }
-            } then: {
-                continuation.resume(returning: $1)
+        let store = ports.store
+        do throws(StoreRefusal) {
+            if passphrase == nil {
+                try await guesses.runUnguessed { () throws(StoreRefusal) in try store.unlock(passphrase: nil) }
+            } else {
+                try await guesses.run { () throws(StoreRefusal) in try store.unlock(passphrase: passphrase) }
             }
+            return nil
+        } catch {
+            return error
         }
     }
 

@@ -32,6 +32,10 @@ package actor SessionAgent {
     let ports: AgentPorts
     let identity: AgentIdentity
     let pool: NIOThreadPool
+    /// Where secrets are tried against the store.
+    let guesses: GuessQueue
+    /// A person is being asked whether the way the store opens may be changed.
+    var asksAboutVault = false
     let scratch = OutputBuffer()
     let startedAt: Instant
     /// Is told a configuration as soon as it is in force.
@@ -103,6 +107,7 @@ package actor SessionAgent {
         self.eventLoop = eventLoop
         executor = eventLoop.executor
         self.pool = pool
+        guesses = GuessQueue(eventLoop: eventLoop, timekeeper: ports.timekeeper)
         self.onShutdownRequest = onShutdownRequest
         startedAt = ports.timekeeper.now
     }
@@ -164,6 +169,7 @@ extension SessionAgent {
     /// Wakes every session that is due; called by the alarm, and by housekeeping because a suspended machine's
     /// timers come late.
     package func timeReached() {
+        guesses.timeReached()
         guard phase == .working || phase == .stopping else { return }
         for name in wakeQueue.takeDue(at: ports.timekeeper.now) {
             let jitter = ports.chance()

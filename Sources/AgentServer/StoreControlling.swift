@@ -21,17 +21,19 @@ package protocol StoreControlling: SessionStoring {
     /// - Throws: ``StoreRefusal``.
     func unlock(passphrase: [UInt8]?) throws(StoreRefusal)
     /// Replaces the slot made at first start; only while no session is stored.
-    func initialize(_ slot: SlotRequest) throws(StoreRefusal)
+    ///
+    /// This and all below throw ``StoreRefusal/wrongKey`` where the proof opens nothing, before they do anything.
+    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal)
     /// Adds a way to unlock.
-    func addSlot(_ slot: SlotRequest) throws(StoreRefusal)
+    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal)
     /// Removes a way to unlock, never the last.
-    func removeSlot(_ index: Int) throws(StoreRefusal)
+    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreRefusal)
     func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal)
     /// Seals everything under a new master key.
     ///
-    /// - Parameter passphrase: the one of the passphrase slot, when there is one.
+    /// - Parameter proof: has the passphrase of the passphrase slot, when there is one.
     /// - Throws: ``StoreRefusal``.
-    func rekey(passphrase: [UInt8]?) throws(StoreRefusal)
+    func rekey(_ proof: VaultProof) throws(StoreRefusal)
 }
 
 /// A session found in the store.
@@ -66,14 +68,17 @@ package struct VaultStatus: Equatable, Sendable {
         package var type: String
         /// For a person: a path, a command's name; no secret.
         package var detail: String
+        /// `nil`: made by a version that did not note it.
+        package var madeAt: WallTime?
 
         /// Whether it needs no person.
         var opensByItself: Bool { type != "passphrase" && type != "previous-key" }
 
-        package init(index: Int, type: String, detail: String) {
+        package init(index: Int, type: String, detail: String, madeAt: WallTime? = nil) {
             self.index = index
             self.type = type
             self.detail = detail
+            self.madeAt = madeAt
         }
     }
 
@@ -97,6 +102,15 @@ package struct VaultStatus: Equatable, Sendable {
     }
 }
 
+/// What was changed about how the store opens, as events and the log name it.
+enum VaultChangeKind: String {
+    case made
+    case slotAdded = "slot_added"
+    case slotRemoved = "slot_removed"
+    case passphraseChanged = "passphrase_changed"
+    case rekeyed
+}
+
 /// A way to unlock that is to be set up.
 package enum SlotRequest: Equatable, Sendable {
     case passphrase([UInt8])
@@ -112,6 +126,8 @@ package enum StoreRefusal: Error, Equatable, Sendable {
     case wrongKey
     /// A person has to give the passphrase.
     case passphraseNeeded
+    /// Too many guesses wait already.
+    case busy(retryAfter: Duration)
     /// The request makes no sense for the store as it stands: a sentence for the person.
     case notPossible(String)
     /// The disk or the system refused: a sentence for the person.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// One way to open the vault: the master key, wrapped under a key made from one secret.
 struct KeySlot: Equatable, Sendable {
     var source: KeySource
     var stretching: KeyStretching
     /// nonce ‖ wrapped master key ‖ tag, 72 bytes.
     var wrapped: [UInt8]
+    /// When it was made, in whole seconds; `nil`: by a version that did not note it.
+    var madeAt: WallTime?
 
     static let wrappedCount = AEAD.keyCount + AEAD.overhead
 }

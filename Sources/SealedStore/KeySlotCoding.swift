@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// A slot on disk: `u8 type | u8 flags | u16 length | body`, integers little endian.
 ///
 /// | type | body |
@@ -8,9 +10,14 @@
 /// | 2 key file | `salt[16] | wrapped[72] | path` (path only with flag 1) |
 /// | 3 external | `u8 provider | u16 length | name | salt[16] | wrapped[72]`; with flag 1 type 1's parameters for the salt |
 /// | 4 previous key | `u32 epoch | wrapped[72]` |
+///
+/// With flag 2, which version 1 of the file does not have, `i64 seconds since 1970` follows the wrapped key: when the
+/// slot was made.
 extension KeySlot {
     /// The slot has the optional part its type describes.
     private static let extended: UInt8 = 1
+    /// The slot says when it was made.
+    private static let dated: UInt8 = 2
     private static let argon2id13: UInt8 = 2
 
     func append(to bytes: inout [UInt8]) {
@@ -30,9 +37,13 @@ extension KeySlot {
     }
 
     private var flags: UInt8 {
+        (isExtended ? KeySlot.extended : 0) | (madeAt == nil ? 0 : KeySlot.dated)
+    }
+
+    private var isExtended: Bool {
         switch (source, stretching) {
-        case (.keyFile(path: .some), _), (.external, .argon2id): KeySlot.extended
-        case (.passphrase, _), (.keyFile, _), (.external, _), (.previousKey, _): 0
+        case (.keyFile(path: .some), _), (.external, .argon2id): true
+        case (.passphrase, _), (.keyFile, _), (.external, _), (.previousKey, _): false
         }
     }
 
@@ -59,39 +70,52 @@ extension KeySlot {
     }
 
     private var trailer: [UInt8] {
-        guard case .keyFile(let path?) = source else { return [] }
-        return Array(path.utf8)
+        var bytes: [UInt8] = []
+        if let madeAt { bytes.append(integer: madeAt.secondsSince1970) }
+        if case .keyFile(let path?) = source { bytes += path.utf8 }
+        return bytes
     }
 
-    /// Reads one slot.
-    init(_ reader: inout ByteReader) throws(FormatFault) {
+    /// Reads one slot of a vault file of `version`.
+    init(_ reader: inout ByteReader, version: UInt8) throws(FormatFault) {
         let type = try reader.integer(UInt8.self)
         let flags = try reader.integer(UInt8.self)
-        guard flags & ~KeySlot.extended == 0 else { throw .invalid("a slot has unknown flags") }
+        let known = version == 1 ? KeySlot.extended : KeySlot.extended | KeySlot.dated
+        guard flags & ~known == 0 else { throw .invalid("a slot has unknown flags") }
         let count = Int(try reader.integer(UInt16.self))
         var body = unsafe ByteReader(try reader.take(count))
-        try self.init(type: type, isExtended: flags != 0, &body)
+        let isDated = flags & KeySlot.dated != 0
+        try self.init(type: type, isExtended: flags & KeySlot.extended != 0, isDated: isDated, &body)
         guard body.remaining == 0 else { throw .invalid("a slot is longer than its fields") }
     }
 
-    private init(type: UInt8, isExtended: Bool, _ body: inout ByteReader) throws(FormatFault) {
+    private init(
+        type: UInt8,
+        isExtended: Bool,
+        isDated: Bool,
+        _ body: inout ByteReader
+    ) throws(FormatFault) {
+        func wrappedKey() throws(FormatFault) -> ([UInt8], WallTime?) {
+            let wrapped = try body.bytes(KeySlot.wrappedCount)
+            return (wrapped, isDated ? WallTime(secondsSince1970: try body.integer()) : nil)
+        }
         switch type {
         case 1 where !isExtended:
             source = .passphrase
             stretching = try KeySlot.argon2id(&body)
-            wrapped = try body.bytes(KeySlot.wrappedCount)
+            (wrapped, madeAt) = try wrappedKey()
         case 2:
             stretching = .hash(salt: try body.id())
-            wrapped = try body.bytes(KeySlot.wrappedCount)
+            (wrapped, madeAt) = try wrappedKey()
             source = .keyFile(path: isExtended ? try body.text(body.remaining) : nil)
         case 3:
             source = try KeySlot.external(&body)
             stretching = isExtended ? try KeySlot.argon2id(&body) : .hash(salt: try body.id())
-            wrapped = try body.bytes(KeySlot.wrappedCount)
+            (wrapped, madeAt) = try wrappedKey()
         case 4 where !isExtended:
             source = .previousKey(epoch: try body.integer())
             stretching = .none
-            wrapped = try body.bytes(KeySlot.wrappedCount)
+            (wrapped, madeAt) = try wrappedKey()
         default: throw .invalid("slot type \(type) is unknown")
         }
     }

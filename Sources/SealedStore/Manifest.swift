@@ -18,7 +18,7 @@
 struct Manifest: Equatable, Sendable {
     static let fileName = "manifest"
     private static let magic = Array("TKAMAN\0".utf8)
-    private static let plainVersion = VaultFile.version
+    private static let plainVersion: UInt8 = 1
     private static let countedVersion: UInt8 = 2
     private static let headerCount = magic.count + 1 + 2 + RandomID.byteCount + 4
     /// How many removed records are remembered.

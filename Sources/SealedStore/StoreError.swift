@@ -30,6 +30,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A person, or a command, has to say the secret.
     case secretNeeded
     case wrongPassphrase
+    /// What was shown opens no slot.
+    case wrongSecret
     case emptyPassphrase
     case keyFileMissing(path: String)
     case keyFileUnusable(path: String, reason: String)
@@ -79,6 +81,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .locked: "the store is locked"
         case .secretNeeded: "no slot of the vault opens without a person"
         case .wrongPassphrase: "the passphrase is wrong"
+        case .wrongSecret: "what was given opens no slot of the vault"
         case .emptyPassphrase: "the passphrase is empty"
         case .keyFileMissing(let path): "the key file \(path) is missing"
         case .keyFileUnusable(let path, let reason): "the key file \(path) can not be used: \(reason)"
@@ -121,6 +124,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .unacceptableCost: "restore the vault file from a backup: this one was tampered with"
         case .locked, .secretNeeded: "run `tokenctl unlock`"
         case .wrongPassphrase: "try again"
+        case .wrongSecret: "give the passphrase, or the content of the key file"
         case .emptyPassphrase: "give at least one character"
         case .keyFileMissing: "put the key file back, or unlock with another slot: `tokenctl unlock`"
         case .keyFileUnusable: "make it a file of your own with mode 0600 and at least 32 random bytes"

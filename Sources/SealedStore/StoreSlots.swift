@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// Changing the ways the store opens, while it is unlocked.
+///
+/// What takes long, making keys of passphrases, is done on a copy of what the vault says, so that nothing else waits
+/// for it: neither a session that has to be written nor one that has to be read.
 extension SessionStore {
+    /// Whether `secret` opens one of the slots.
+    /// - Throws: ``StoreError/wrongSecret`` when it opens none, ``StoreError/notInitialized``.
+    package func check(_ secret: ShownSecret) throws(StoreError) {
+        guard let keeper = work.withLock({ $0.keeper }) else { throw .notInitialized }
+        guard try keeper.isOpened(by: secret) else { throw .wrongSecret }
+    }
+
     /// Adds a way to open the vault.
     /// - Throws: ``StoreError/locked``, ``StoreError/tooManySlots``, ``StoreError/unavailable(path:reason:)``.
     package func addSlot(_ slot: NewSlot) throws(StoreError) {
         try changeVault { keeper, ring throws(StoreError) in
-            try keeper.addSlot(slot, ring: ring)
-            return ring
+            try keeper.adding(slot, ring: ring, at: clock.wallTime)
         }
     }
 
     /// Removes a way to open the vault; what it opened stays closed to it from then on.
     /// - Throws: ``StoreError/locked``, ``StoreError/noSuchSlot(_:)``, ``StoreError/lastSlot``.
     package func removeSlot(_ index: Int) throws(StoreError) {
-        try changeVault { keeper, ring throws(StoreError) in
-            try keeper.removeSlot(index, ring: ring)
-            return ring
-        }
+        try changeVault { keeper, ring throws(StoreError) in try keeper.removing(index, ring: ring) }
     }
 
     /// Replaces the passphrase `old` by `new`.
@@ -28,8 +36,7 @@ extension SessionStore {
         cost: PassphraseCost = .standard
     ) throws(StoreError) {
         try changeVault { keeper, ring throws(StoreError) in
-            try keeper.changePassphrase(from: old, to: new, cost: cost, ring: ring)
-            return ring
+            try keeper.changingPassphrase(from: old, to: new, cost: cost, ring: ring, at: clock.wallTime)
         }
     }
 
@@ -39,24 +46,42 @@ extension SessionStore {
     /// - Throws: ``StoreError/locked``, ``StoreError/slotSecretNeeded(_:)``.
     package func rekey(with secrets: [UnlockSecret] = []) throws(StoreError) {
         try changeVault { keeper, ring throws(StoreError) in
-            try keeper.rekey(with: secrets, ring: ring)
+            try keeper.rekeying(with: secrets, ring: ring)
         }
     }
 
+    /// Makes a change of what the vault says now and puts it in force, anew if the vault is another by then.
     private func changeVault(
-        _ change: (inout VaultKeeper, KeyRing) throws(StoreError) -> KeyRing
+        _ make: (VaultKeeper, KeyRing) throws(StoreError) -> VaultChange
     ) throws(StoreError) {
-        try work.withLock { work throws(StoreError) in
-            guard var keeper = work.keeper, let ring = work.ledger?.ring else {
-                throw work.keeper == nil ? .notInitialized : .locked
+        while true {
+            let (keeper, ring) = try work.withLock { work throws(StoreError) in
+                try SessionStore.unlocked(work)
             }
+            let change = try make(keeper, ring)
+            if try apply(change, madeOf: keeper) { return }
+        }
+    }
+
+    private func apply(_ change: VaultChange, madeOf old: VaultKeeper) throws(StoreError) -> Bool {
+        try work.withLock { work throws(StoreError) in
+            var (keeper, _) = try SessionStore.unlocked(work)
+            guard keeper.file == old.file else { return false }
             defer { publish(work) }
-            let next = try change(&keeper, ring)
+            try keeper.apply(change)
             work.keeper = keeper
-            work.ledger?.ring = next
+            work.ledger?.ring = change.ring
             work.ledger?.unnoted += 1
             work.counter?.hasten()
             noteGenerations(&work, announcing: true)
+            return true
         }
+    }
+
+    private static func unlocked(_ work: Work) throws(StoreError) -> (VaultKeeper, KeyRing) {
+        guard let keeper = work.keeper, let ring = work.ledger?.ring else {
+            throw work.keeper == nil ? .notInitialized : .locked
+        }
+        return (keeper, ring)
     }
 }

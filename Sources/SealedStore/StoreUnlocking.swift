@@ -9,19 +9,19 @@ extension SessionStore {
     /// An unlocked store without sessions is made anew, which replaces the key file slot of the first start.
     /// - Throws: ``StoreError/alreadyInitialized`` when locked, ``StoreError/sessionsStored``.
     package func initialize(with slot: NewSlot) throws(StoreError) {
+        try work.withLock { work throws(StoreError) in try SessionStore.checkMayBegin(work) }
+        let (fresh, change) = try VaultKeeper.create(in: directory.root, slot, at: clock.wallTime)
         try work.withLock { work throws(StoreError) in
-            guard !work.isClosed else { throw .locked }
-            if work.keeper != nil {
-                guard let ledger = work.ledger else { throw .alreadyInitialized }
-                guard ledger.entries.isEmpty else { throw .sessionsStored }
-            }
-            let (keeper, ring) = try VaultKeeper.create(in: directory.root, slot)
+            // While a passphrase became a key, a session may have come.
+            try SessionStore.checkMayBegin(work)
+            var keeper = fresh
+            try keeper.apply(change)
             work.keeper = keeper
             try openVault()
             work.ledger = RecordLedger(
                 files: files,
                 vault: vault,
-                ring: ring,
+                ring: change.ring,
                 entries: [:],
                 manifest: Manifest()
             )
@@ -32,7 +32,14 @@ extension SessionStore {
         }
     }
 
-    /// Opens the vault and reads every session.
+    private static func checkMayBegin(_ work: Work) throws(StoreError) {
+        guard !work.isClosed else { throw .locked }
+        guard work.keeper != nil else { return }
+        guard let ledger = work.ledger else { throw .alreadyInitialized }
+        guard ledger.entries.isEmpty else { throw .sessionsStored }
+    }
+
+    /// Opens the vault and reads every session; nothing else waits while a passphrase is tried.
     ///
     /// - Throws: ``StoreError/notInitialized``, ``StoreError/wrongPassphrase``, ``StoreError/keyFileMissing(path:)``,
     ///   ``StoreError/wrongKeyFile(path:)``, ``StoreError/wrongExternalSecret(source:)``,
@@ -41,12 +48,11 @@ extension SessionStore {
         with secret: UnlockSecret,
         counter: CounterEvidence = .none
     ) throws(StoreError) -> LoadedSessions {
-        try work.withLock { work throws(StoreError) in
-            guard let keeper = try SessionStore.lockedKeeper(work) else { return LoadedSessions() }
+        try opening(counter) { keeper throws(StoreError) in
             guard let ring = try keeper.open(with: secret) else {
                 throw SessionStore.refusal(of: secret, by: keeper)
             }
-            return try load(&work, keeper, ring, counter)
+            return ring
         }
     }
 
@@ -58,23 +64,36 @@ extension SessionStore {
         external: [Int: GuardedBytes] = [:],
         counter: CounterEvidence = .none
     ) throws(StoreError) -> LoadedSessions {
-        try work.withLock { work throws(StoreError) in
-            guard let keeper = try SessionStore.lockedKeeper(work) else { return LoadedSessions() }
+        try opening(counter) { keeper throws(StoreError) in
             var failure = StoreError.secretNeeded
             for slot in keeper.descriptions {
                 guard let secret = SessionStore.automatic(slot, external) else { continue }
-                let ring: KeyRing?
                 do throws(StoreError) {
-                    ring = try keeper.open(with: secret)
+                    // Another slot leads to the same records.
+                    if let ring = try keeper.open(with: secret) { return ring }
+                    failure = SessionStore.refusal(of: secret, by: keeper)
                 } catch {
                     failure = error
-                    continue
                 }
-                // Another slot leads to the same records.
-                if let ring { return try load(&work, keeper, ring, counter) }
-                failure = SessionStore.refusal(of: secret, by: keeper)
             }
             throw failure
+        }
+    }
+
+    /// Reads the sessions under the keys that `find` makes of what the vault says, anew if it is another by then.
+    private func opening(
+        _ counter: CounterEvidence,
+        _ find: (VaultKeeper) throws(StoreError) -> KeyRing
+    ) throws(StoreError) -> LoadedSessions {
+        while true {
+            let locked = try work.withLock { work throws(StoreError) in try SessionStore.lockedKeeper(work) }
+            guard let keeper = locked else { return LoadedSessions() }
+            let ring = try find(keeper)
+            let loaded = try work.withLock { work throws(StoreError) -> LoadedSessions? in
+                guard let present = try SessionStore.lockedKeeper(work) else { return LoadedSessions() }
+                return present.file == keeper.file ? try load(&work, present, ring, counter) : nil
+            }
+            if let loaded { return loaded }
         }
     }
 

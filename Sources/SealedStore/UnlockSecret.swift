@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// What opens a vault.
 package enum UnlockSecret: Sendable {
     case passphrase(GuardedBytes)
@@ -7,6 +9,41 @@ package enum UnlockSecret: Sendable {
     case keyFile(path: String?)
     /// What the provider of slot `slot` delivered.
     case external(slot: Int, GuardedBytes)
+}
+
+/// What somebody shows who wants to change how the vault opens: the secret of one of its slots, whichever.
+package enum ShownSecret: Sendable {
+    case passphrase(GuardedBytes)
+    /// The content of a key file, or what a command or a credential delivers.
+    case key(GuardedBytes)
+
+    /// What may open `slot`.
+    func candidates(for slot: KeySlot) throws(StoreError) -> [GuardedBytes] {
+        switch (self, slot.source) {
+        case (.passphrase(let bytes), .passphrase), (.key(let bytes), .keyFile): [bytes]
+        // One trailing line break is not part of what a program prints.
+        case (.key(let bytes), .external): [bytes] + [try bytes.withoutLineBreak()].compactMap(\.self)
+        case (.passphrase, _), (.key, _): []
+        }
+    }
+}
+
+extension GuardedBytes {
+    /// A copy without the line break at the end; `nil` where there is none.
+    fileprivate func withoutLineBreak() throws(StoreError) -> GuardedBytes? {
+        guard count > 1, unsafe read({ unsafe $0.last }) == UInt8(ascii: "\n") else { return nil }
+        do throws(VaultError) {
+            let shorter = try GuardedBytes(count: count - 1)
+            unsafe read { all in
+                unsafe shorter.write {
+                    unsafe $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: all.dropLast()))
+                }
+            }
+            return shorter
+        } catch {
+            throw .outOfMemory
+        }
+    }
 }
 
 /// A slot to be made.
@@ -23,6 +60,8 @@ package struct SlotDescription: Equatable, Sendable {
     /// Position among the slots, from 0; changes when an earlier one is removed.
     package let index: Int
     package let source: KeySource
+    /// `nil`: made by a version that did not note it.
+    package let madeAt: WallTime?
 }
 
 /// Whether the store can be read.

@@ -3,16 +3,20 @@
 /// The file `vault`: which slots open the store, and what proves that nobody changed them.
 ///
 /// ```
-/// "TKAVLT\0" | u8 version 1 | u16 suite 1 | u16 length of all before the commitment
+/// "TKAVLT\0" | u8 version 1 or 2 | u16 suite 1 | u16 length of all before the commitment
 /// vault_id[16] | u32 epoch | u64 generation | u8 slot count, at most 16 | slots
 /// commitment[32] = BLAKE2b-256(key: master key, "ta1 commit" ‖ vault_id ‖ epoch)
 /// mac[32]        = BLAKE2b-256(key: subkey 1 "ta1hdr..", all bytes above)
 /// ```
 ///
-/// Integers are little endian. The MAC covers every slot, so that none can be removed or made cheaper unnoticed.
+/// Version 2 knows slots that say when they were made, and is written only where there is one. Integers are little
+/// endian. The MAC covers every slot, so that none can be removed or made cheaper unnoticed.
 struct VaultFile: Equatable, Sendable {
     static let magic = Array("TKAVLT\0".utf8)
-    static let version: UInt8 = 1
+    /// The latest that is known.
+    static let version: UInt8 = 2
+    /// What the wrapped keys are bound to, whatever the version: an older slot stays as it was made.
+    private static let boundVersion: UInt8 = 1
     /// XChaCha20-Poly1305, BLAKE2b, Argon2id.
     static let suite: UInt16 = 1
     static let maximumSlots = 16
@@ -41,7 +45,7 @@ struct VaultFile: Equatable, Sendable {
     /// What a slot's wrapped key is bound to.
     func associatedData(of slot: KeySlot) -> [UInt8] {
         var bytes = VaultFile.magic
-        bytes.append(VaultFile.version)
+        bytes.append(VaultFile.boundVersion)
         bytes.append(integer: VaultFile.suite)
         bytes.append(id)
         bytes.append(integer: epoch)
@@ -53,7 +57,7 @@ struct VaultFile: Equatable, Sendable {
         var slotBytes: [UInt8] = []
         for slot in slots { slot.append(to: &slotBytes) }
         var bytes = VaultFile.magic
-        bytes.append(VaultFile.version)
+        bytes.append(slots.contains { $0.madeAt != nil } ? VaultFile.version : 1)
         bytes.append(integer: VaultFile.suite)
         bytes.append(integer: UInt16(VaultFile.fixedCount + slotBytes.count))
         bytes.append(id)
@@ -98,7 +102,7 @@ struct VaultFile: Equatable, Sendable {
         guard version <= Self.version else {
             throw StoreError.futureVersion(path: path, version: Int(version))
         }
-        guard version == Self.version, try reader.integer(UInt16.self) == suite else {
+        guard version > 0, try reader.integer(UInt16.self) == suite else {
             throw FormatFault.invalid("its version is unknown")
         }
         let count = Int(try reader.integer(UInt16.self))
@@ -112,7 +116,7 @@ struct VaultFile: Equatable, Sendable {
         )
         let slotCount = Int(try reader.integer(UInt8.self))
         guard slotCount <= maximumSlots else { throw FormatFault.invalid("it has too many slots") }
-        for _ in 0..<slotCount { file.slots.append(try KeySlot(&reader)) }
+        for _ in 0..<slotCount { file.slots.append(try KeySlot(&reader, version: version)) }
         guard reader.offset == count else { throw FormatFault.invalid("its length is wrong") }
         guard file.slots.allSatisfy(\.hasAcceptableCost) else {
             throw StoreError.unacceptableCost(path: path)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// The vault file on disk: reading it, opening it, writing its next version.
 ///
 /// A change writes a new file and keeps the old one as `vault.prev` until the new one has been read back, so that
@@ -35,18 +37,18 @@ struct VaultKeeper {
         return nil
     }
 
-    /// A vault of a new random key that `slot` opens, written to disk.
+    /// A vault of a new random key that `slot` opens, and what has yet to be written of it.
     static func create(
         in directory: OpenDirectory,
-        _ slot: NewSlot
-    ) throws(StoreError) -> (VaultKeeper, KeyRing) {
+        _ slot: NewSlot,
+        at time: WallTime
+    ) throws(StoreError) -> (VaultKeeper, VaultChange) {
         let masterKey = try newMasterKey(epoch: 1)
         let file = VaultFile(id: .random(), epoch: 1, generation: 0, slots: [])
-        var keeper = VaultKeeper(directory, file, nil)
+        let keeper = VaultKeeper(directory, file, nil)
         let ring = KeyRing(vault: file.id, current: masterKey)
-        let added = try keeper.makeSlot(slot, under: masterKey)
-        try keeper.write(slots: [added], under: masterKey)
-        return (keeper, ring)
+        let added = try keeper.makeSlot(slot, under: masterKey, at: time)
+        return (keeper, VaultChange(slots: [added], ring: ring))
     }
 
     /// Tries the slots `secret` may open.
@@ -107,6 +109,16 @@ struct VaultKeeper {
             older[epoch] = previous
         }
         return KeyRing(vault: file.id, current: masterKey, older: older)
+    }
+
+    /// Whether one of the slots opens with `secret`, which a person or a program has shown.
+    func isOpened(by secret: ShownSecret) throws(StoreError) -> Bool {
+        for slot in file.slots {
+            for candidate in try secret.candidates(for: slot) {
+                if try unwrap(slot, with: candidate) != nil { return true }
+            }
+        }
+        return false
     }
 
     /// Makes sure that the file on disk is the one read, and removes its predecessor.

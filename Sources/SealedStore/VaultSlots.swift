@@ -1,41 +1,52 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
+/// The slots a changed vault has, and the keys they lead to; making it may take as long as a passphrase does.
+struct VaultChange: Sendable {
+    var slots: [KeySlot]
+    var ring: KeyRing
+}
+
 /// Changing the ways a vault opens.
 extension VaultKeeper {
     /// The slots people know of; wrapped older keys are not among them.
     var descriptions: [SlotDescription] {
-        userSlots.enumerated().map { SlotDescription(index: $0.offset, source: $0.element.source) }
+        userSlots.enumerated().map { slot in
+            SlotDescription(index: slot.offset, source: slot.element.source, madeAt: slot.element.madeAt)
+        }
     }
 
     private var userSlots: [KeySlot] { file.slots.filter { !$0.wrapsPreviousKey } }
     private var previousKeySlots: [KeySlot] { file.slots.filter(\.wrapsPreviousKey) }
 
     /// Wraps `masterKey` in a slot for a secret of the caller's.
-    func makeSlot(_ slot: NewSlot, under masterKey: MasterKey) throws(StoreError) -> KeySlot {
+    func makeSlot(
+        _ slot: NewSlot,
+        under masterKey: MasterKey,
+        at time: WallTime
+    ) throws(StoreError) -> KeySlot {
+        let (source, stretching, secret) = try parts(of: slot)
+        guard secret.count > 0 else { throw .emptyPassphrase }
+        let madeAt = WallTime(secondsSince1970: time.secondsSince1970)
+        let made = KeySlot(source: source, stretching: stretching, wrapped: [], madeAt: madeAt)
+        return wrap(masterKey, made, try KeyWrapping.wrappingKey(secret, stretching, vault: file.id))
+    }
+
+    private func parts(
+        of slot: NewSlot
+    ) throws(StoreError) -> (KeySource, KeyStretching, GuardedBytes) {
         switch slot {
-        case .passphrase(let bytes, let cost):
-            guard bytes.count > 0 else { throw .emptyPassphrase }
-            return try wrap(masterKey, .passphrase, .argon2id(cost, salt: .random()), bytes)
+        case .passphrase(let bytes, let cost): return (.passphrase, .argon2id(cost, salt: .random()), bytes)
         case .keyFile(let path):
             let bytes = try KeyFile.readOrCreate(path, in: directory)
-            return try wrap(masterKey, .keyFile(path: path), .hash(salt: .random()), bytes)
+            return (.keyFile(path: path), .hash(salt: .random()), bytes)
         case .external(let provider, let name, let bytes):
-            guard bytes.count > 0 else { throw .emptyPassphrase }
             let stretching: KeyStretching =
                 bytes.count >= KeyFile.minimumCount
                 ? .hash(salt: .random()) : .argon2id(.standard, salt: .random())
-            return try wrap(masterKey, .external(provider, name: name), stretching, bytes)
+            return (.external(provider, name: name), stretching, bytes)
         }
-    }
-
-    private func wrap(
-        _ masterKey: MasterKey,
-        _ source: KeySource,
-        _ stretching: KeyStretching,
-        _ secret: GuardedBytes
-    ) throws(StoreError) -> KeySlot {
-        let key = try KeyWrapping.wrappingKey(secret, stretching, vault: file.id)
-        return wrap(masterKey, KeySlot(source: source, stretching: stretching, wrapped: []), key)
     }
 
     private func wrap(
@@ -51,31 +62,37 @@ extension VaultKeeper {
         return slot
     }
 
-    mutating func addSlot(_ slot: NewSlot, ring: KeyRing) throws(StoreError) {
-        guard file.slots.count < VaultFile.maximumSlots else { throw .tooManySlots }
-        let added = try makeSlot(slot, under: ring.current)
-        try write(slots: userSlots + [added] + previousKeySlots, under: ring.current)
+    /// Puts a change in force that was made of this very file.
+    mutating func apply(_ change: VaultChange) throws(StoreError) {
+        try write(slots: change.slots, under: change.ring.current)
     }
 
-    mutating func removeSlot(_ index: Int, ring: KeyRing) throws(StoreError) {
+    func adding(_ slot: NewSlot, ring: KeyRing, at time: WallTime) throws(StoreError) -> VaultChange {
+        guard file.slots.count < VaultFile.maximumSlots else { throw .tooManySlots }
+        let added = try makeSlot(slot, under: ring.current, at: time)
+        return VaultChange(slots: userSlots + [added] + previousKeySlots, ring: ring)
+    }
+
+    func removing(_ index: Int, ring: KeyRing) throws(StoreError) -> VaultChange {
         var slots = userSlots
         guard slots.indices.contains(index) else { throw .noSuchSlot(index) }
         guard slots.count > 1 else { throw .lastSlot }
         slots.remove(at: index)
-        try write(slots: slots + previousKeySlots, under: ring.current)
+        return VaultChange(slots: slots + previousKeySlots, ring: ring)
     }
 
     /// Replaces the passphrase slot that `old` opens.
-    mutating func changePassphrase(
+    func changingPassphrase(
         from old: GuardedBytes,
         to new: GuardedBytes,
         cost: PassphraseCost,
-        ring: KeyRing
-    ) throws(StoreError) {
+        ring: KeyRing,
+        at time: WallTime
+    ) throws(StoreError) -> VaultChange {
         var slots = userSlots
         guard let index = try index(of: slots, openedBy: old) else { throw .wrongPassphrase }
-        slots[index] = try makeSlot(.passphrase(new, cost: cost), under: ring.current)
-        try write(slots: slots + previousKeySlots, under: ring.current)
+        slots[index] = try makeSlot(.passphrase(new, cost: cost), under: ring.current, at: time)
+        return VaultChange(slots: slots + previousKeySlots, ring: ring)
     }
 
     private func index(of slots: [KeySlot], openedBy passphrase: GuardedBytes) throws(StoreError) -> Int? {
@@ -90,7 +107,7 @@ extension VaultKeeper {
     ///
     /// `secrets` has one for each slot that is not a readable key file.
     /// - Throws: ``StoreError/slotSecretNeeded(_:)`` naming the slot whose secret is missing or wrong.
-    mutating func rekey(with secrets: [UnlockSecret], ring: KeyRing) throws(StoreError) -> KeyRing {
+    func rekeying(with secrets: [UnlockSecret], ring: KeyRing) throws(StoreError) -> VaultChange {
         guard file.slots.count < VaultFile.maximumSlots else { throw .tooManySlots }
         let next = try VaultKeeper.newMasterKey(epoch: ring.current.epoch + 1)
         var slots: [KeySlot] = []
@@ -98,7 +115,10 @@ extension VaultKeeper {
             guard let secret = try secret(opening: slot, at: index, among: secrets) else {
                 throw .slotSecretNeeded(index)
             }
-            slots.append(try wrap(next, slot.source, slot.stretching.freshlySalted, secret))
+            var renewed = slot
+            renewed.stretching = slot.stretching.freshlySalted
+            let key = try KeyWrapping.wrappingKey(secret, renewed.stretching, vault: file.id)
+            slots.append(wrap(next, renewed, key))
         }
         let key = try KeyWrapping.wrappingKey(belowCurrent: next)
         var older = ring.older
@@ -108,8 +128,7 @@ extension VaultKeeper {
             let slot = KeySlot(source: source, stretching: .none, wrapped: [])
             slots.append(wrap(previous, slot, key, epoch: next.epoch))
         }
-        try write(slots: slots, under: next)
-        return KeyRing(vault: ring.vault, current: next, older: older)
+        return VaultChange(slots: slots, ring: KeyRing(vault: ring.vault, current: next, older: older))
     }
 
     private func secret(

@@ -7,7 +7,7 @@ extension StoreRefusal {
     /// The store's refusal in the agent's words.
     init(_ error: StoreError) {
         switch error {
-        case .wrongPassphrase, .wrongKeyFile, .wrongExternalSecret: self = .wrongKey
+        case .wrongPassphrase, .wrongSecret, .wrongKeyFile, .wrongExternalSecret: self = .wrongKey
         case .secretNeeded, .locked: self = .passphraseNeeded
         case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
             .unknownAge, .counterUnusable, .noExternalSecret:
@@ -44,7 +44,7 @@ extension VaultStatus.Slot {
             case .external(.keychain, let name): ("keychain", name)
             case .previousKey(let epoch): ("previous-key", "epoch \(epoch)")
             }
-        self.init(index: slot.index, type: type, detail: detail)
+        self.init(index: slot.index, type: type, detail: detail, madeAt: slot.madeAt)
     }
 }
 

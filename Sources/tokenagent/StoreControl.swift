@@ -117,6 +117,8 @@ final class StoreControl: StoreControlling {
     }
 
     private func open(_ passphrase: [UInt8]?) throws(StoreError) {
+        // Somebody else was first: what was loaded for them is still to be taken, and no guess is judged.
+        guard store.state != .unlocked else { return }
         let counter = maintenance.counter.program
         if let passphrase {
             let secret = UnlockSecret.passphrase(try .guarding(passphrase))
@@ -148,57 +150,60 @@ final class StoreControl: StoreControlling {
         loaded.withLock { $0 = found }
     }
 
-    func initialize(_ slot: SlotRequest) throws(StoreRefusal) {
-        let new = try newSlot(slot)
-        try changing { () throws(StoreError) in try store.initialize(with: new) }
+    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) {
+        try changing(proof) { () throws(StoreError) in try store.initialize(with: try newSlot(slot)) }
     }
 
-    func addSlot(_ slot: SlotRequest) throws(StoreRefusal) {
-        let new = try newSlot(slot)
-        try changing { () throws(StoreError) in try store.addSlot(new) }
+    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) {
+        try changing(proof) { () throws(StoreError) in try store.addSlot(try newSlot(slot)) }
     }
 
-    func removeSlot(_ index: Int) throws(StoreRefusal) {
-        try changing { () throws(StoreError) in try store.removeSlot(index) }
+    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreRefusal) {
+        try changing(proof) { () throws(StoreError) in try store.removeSlot(index) }
     }
 
     func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal) {
-        try changing { () throws(StoreError) in
+        // Who knows the old one is looked at with the change itself.
+        try changing(.confirmed) { () throws(StoreError) in
             try store.changePassphrase(from: .guarding(old), to: .guarding(new))
         }
     }
 
-    func rekey(passphrase: [UInt8]?) throws(StoreRefusal) {
-        let external = secrets.read(for: store.slots).map { UnlockSecret.external(slot: $0.key, $0.value) }
-        try changing { () throws(StoreError) in
-            guard let passphrase else { return try store.rekey(with: external) }
-            try store.rekey(with: external + [.passphrase(try .guarding(passphrase))])
+    func rekey(_ proof: VaultProof) throws(StoreRefusal) {
+        try changing(proof) { () throws(StoreError) in
+            var known = secrets.read(for: store.slots).map { UnlockSecret.external(slot: $0.key, $0.value) }
+            if case .passphrase(let bytes) = proof { known.append(.passphrase(try .guarding(bytes))) }
+            try store.rekey(with: known)
         }
     }
 
-    private func changing(_ change: () throws(StoreError) -> Void) throws(StoreRefusal) {
+    private func changing(
+        _ proof: VaultProof,
+        _ change: () throws(StoreError) -> Void
+    ) throws(StoreRefusal) {
         defer { maintenance.plan() }
         do throws(StoreError) {
+            switch proof {
+            case .confirmed: break
+            case .passphrase(let bytes): try store.check(.passphrase(.guarding(bytes)))
+            case .key(let bytes): try store.check(.key(.guarding(bytes)))
+            }
             try change()
         } catch {
             throw StoreRefusal(error)
         }
     }
 
-    private func newSlot(_ request: SlotRequest) throws(StoreRefusal) -> NewSlot {
-        do throws(StoreError) {
-            switch request {
-            case .passphrase(let bytes): return .passphrase(try .guarding(bytes))
-            case .keyFile(let path): return .keyFile(path: path)
-            case .command(let command):
-                let name = command.joined(separator: "\0")
-                return .external(.command, name: name, try secrets.read(.command, name))
-            case .systemdCredential(let name):
-                let name = name ?? ExternalSecrets.defaultCredential
-                return .external(.systemdCredential, name: name, try secrets.read(.systemdCredential, name))
-            }
-        } catch {
-            throw StoreRefusal(error)
+    private func newSlot(_ request: SlotRequest) throws(StoreError) -> NewSlot {
+        switch request {
+        case .passphrase(let bytes): return .passphrase(try .guarding(bytes))
+        case .keyFile(let path): return .keyFile(path: path)
+        case .command(let command):
+            let name = command.joined(separator: "\0")
+            return .external(.command, name: name, try secrets.read(.command, name))
+        case .systemdCredential(let name):
+            let name = name ?? ExternalSecrets.defaultCredential
+            return .external(.systemdCredential, name: name, try secrets.read(.systemdCredential, name))
         }
     }
 }

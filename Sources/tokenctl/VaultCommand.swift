@@ -34,8 +34,14 @@ struct VaultSlotOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The name of the systemd credential.", valueName: "name"))
     var credential: String?
 
-    @Flag(name: .customLong("passphrase-stdin"), help: "Read the passphrase from standard input.")
+    @Flag(
+        name: .customLong("passphrase-stdin"),
+        help:
+            "Read passphrases from standard input: the present one if the store has one, a line, then the new one."
+    )
     var readsPassphrase = false
+
+    @OptionGroup var proof: VaultProofOptions
 
     @Argument(
         parsing: .postTerminator,
@@ -56,14 +62,12 @@ struct VaultSlotOptions: ParsableArguments {
         guard path == nil || type == .keyfile else {
             throw ValidationError("--path goes with --type keyfile")
         }
-        guard readsPassphrase == false || type == .passphrase else {
-            throw ValidationError("--passphrase-stdin goes with --type passphrase")
-        }
     }
 
-    /// The request that makes such a slot, asking for a passphrase if it needs one.
-    func request(_ path: String) throws(AgentError) -> AgentRequest {
+    /// The request that makes such a slot, asking for the passphrases it needs.
+    func request(_ path: String, for endpoint: AgentEndpoint) throws -> AgentRequest {
         var body = JSONBody()
+        try VaultProof.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
         body.add("type", .string(type.rawValue))
         if let file = self.path { body.add("path", .string(try absolute(file))) }
         if let credential { body.add("credential", .string(credential)) }
@@ -91,7 +95,7 @@ struct VaultInitCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var request = try slot.request("init")
+        var request = try slot.request("init", for: agent.endpoint)
         defer { request.wipeBody() }
         _ = try agent.endpoint.object(request)
     }
@@ -144,23 +148,21 @@ struct VaultRekeyCommand: ParsableCommand {
     )
     var readsPassphrase = false
 
+    @OptionGroup var proof: VaultProofOptions
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
         var body = JSONBody()
-        if readsPassphrase {
-            body.add("passphrase", secret: try StandardInput.secret("passphrase"))
-        } else if try opensByPassphrase() {
-            body.add("passphrase", secret: try VaultPassphrase.present())
-        }
+        // The new key has to be wrapped for every slot, and a passphrase is known to nobody but the person.
+        try VaultProof.add(
+            to: &body,
+            for: agent.endpoint,
+            proof,
+            passphraseMember: "passphrase",
+            fromStandardInput: readsPassphrase
+        )
         var request = AgentRequest(.post, "vault", "rekey", body: body.finished())
         defer { request.wipeBody() }
         _ = try agent.endpoint.object(request, timeout: .seconds(300))
-    }
-
-    /// The new key has to be wrapped for every slot, and a passphrase is known to nobody but the person.
-    private func opensByPassphrase() throws -> Bool {
-        let vault = try agent.endpoint.object(AgentRequest(.get, "vault"))
-        return vault["slots"]?.array?.contains { $0.object?["type"]?.string == "passphrase" } ?? false
     }
 }

@@ -7,7 +7,14 @@ enum VaultPassphrase {
     private static let option = "--passphrase-stdin"
 
     /// The one that opens the store now.
-    static func present() throws(AgentError) -> Secret {
+    ///
+    /// From standard input it is one line: the new one may stand in the next.
+    static func present(fromStandardInput: Bool = false) throws(AgentError) -> Secret {
+        if fromStandardInput { return try Secret(try StandardInput.line() ?? [], of: "present passphrase") }
+        return try ask()
+    }
+
+    private static func ask() throws(AgentError) -> Secret {
         try Question.secret("Passphrase of the store", kind: "passphrase", option: option)
     }
 

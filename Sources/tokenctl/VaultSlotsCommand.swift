@@ -25,9 +25,11 @@ struct VaultSlotsCommand: ParsableCommand {
             let vault = try agent.endpoint.object(AgentRequest(.get, "vault"))
             if agent.wantsJSON { return try StandardOutput.json(.object(vault)) }
             let rows = vault["slots"]?.array?.compactMap(\.object).map { slot in
-                ["index", "type", "detail"].map { TerminalText.escaped(slot[$0]?.plainText ?? "") }
+                ["index", "type"].map { TerminalText.escaped(slot[$0]?.plainText ?? "") }
+                    + [slot["made_at"]?.integer.map(DurationPhrase.rfc3339) ?? "unknown"]
+                    + [TerminalText.escaped(slot["detail"]?.plainText ?? "")]
             }
-            for line in TextTable.lines(["SLOT", "TYPE", "DETAIL"], rows ?? []) {
+            for line in TextTable.lines(["SLOT", "TYPE", "MADE", "DETAIL"], rows ?? []) {
                 try StandardOutput.line(line)
             }
         }
@@ -43,7 +45,7 @@ struct VaultSlotsCommand: ParsableCommand {
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
-            var request = try slot.request("slots")
+            var request = try slot.request("slots", for: agent.endpoint)
             defer { request.wipeBody() }
             _ = try agent.endpoint.object(request)
         }
@@ -58,10 +60,27 @@ struct VaultSlotsCommand: ParsableCommand {
         @Argument(help: ArgumentHelp("The slot's number, as the list shows it.", valueName: "slot"))
         var index: Int
 
+        @Flag(
+            name: .customLong("passphrase-stdin"),
+            help: "Read the passphrase of the store from standard input."
+        )
+        var readsPassphrase = false
+
+        @OptionGroup var proof: VaultProofOptions
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
-            _ = try agent.endpoint.object(AgentRequest(.delete, "vault", "slots", String(index)))
+            var body = JSONBody()
+            try VaultProof.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
+            var request = AgentRequest(
+                .delete,
+                "vault",
+                "slots",
+                String(index),
+                body: body.finished()
+            )
+            defer { request.wipeBody() }
+            _ = try agent.endpoint.object(request)
         }
     }
 }

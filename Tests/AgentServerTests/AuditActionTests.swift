@@ -48,6 +48,7 @@ struct AuditActionTests {
         let peer = try agent.peer()
         _ = try await peer.exchange("POST", "/v1/lock")
         _ = try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"wrong"}"#)
+        await agent.advance(by: .milliseconds(100))
         _ = try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#)
         await agent.runtime.agent.lock()
         _ = try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#)

@@ -174,6 +174,7 @@ struct LifecycleTests {
         #expect(answer4["sessions"]?.integer == 0)
         #expect(try await peer.exchange("POST", "/v1/unlock", body: "{}").status == 423)
         #expect(try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"no"}"#).status == 403)
+        await agent.advance(by: .milliseconds(100))
         #expect(
             try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#).status
                 == 200

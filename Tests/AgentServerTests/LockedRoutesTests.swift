@@ -40,6 +40,7 @@ struct LockedRoutesTests {
         try events.send(SocketPeer.request("GET", "/v1/events?session=work"))
         _ = try await events.streamHead()
         #expect(try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"no"}"#).status == 403)
+        await agent.advance(by: .milliseconds(100))
         let right = #"{"passphrase":"open sesame"}"#
         #expect(try await peer.exchange("POST", "/v1/unlock", body: right).status == 200)
         #expect(try await events.chunk().contains("\"unlocked\""))

@@ -18,6 +18,8 @@ final class MemoryStore: StoreControlling {
     private let lost = Mutex<[AgentServer.StoredSession]>([])
     private let keyFile = Mutex<KeyFile?>(nil)
     private let loss = Mutex<String?>(nil)
+    private let tried = Mutex(0)
+    private let slowness = Mutex<DispatchSemaphore?>(nil)
 
     init(vault: Vault) {
         self.vault = vault
@@ -34,6 +36,24 @@ final class MemoryStore: StoreControlling {
     }
 
     func lossOfUnknownSessions() -> String? { loss.withLock { $0 } }
+
+    /// Proofs looked at so far.
+    var proofs: Int { tried.withLock { $0 } }
+
+    /// Has every passphrase from now on take until ``finishPassphrase()``.
+    func delayPassphrases() {
+        slowness.withLock { $0 = DispatchSemaphore(value: 0) }
+    }
+
+    func finishPassphrase() {
+        slowness.withLock { $0 }?.signal()
+    }
+
+    /// Has all slots open by themselves: there is a key file, and no passphrase.
+    func opensByItself() {
+        let file = KeyFile()
+        keyFile.withLock { $0 = file }
+    }
 
     /// Locks the store behind a key file that is still to come.
     func lock(behind file: KeyFile) {
@@ -122,22 +142,37 @@ final class MemoryStore: StoreControlling {
         locked.withLock { $0 = false }
     }
 
-    func initialize(_ slot: SlotRequest) throws(StoreRefusal) {
+    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) {
+        try check(proof)
         throw .notPossible("sessions are stored")
     }
 
-    func addSlot(_ slot: SlotRequest) throws(StoreRefusal) {}
+    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) { try check(proof) }
 
-    func removeSlot(_ index: Int) throws(StoreRefusal) {
+    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreRefusal) {
+        try check(proof)
         throw .notPossible("slot \(index) is the last")
     }
 
     func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal) {
-        guard old == Array(passphrase.utf8) else { throw .wrongKey }
+        try check(.passphrase(old))
     }
 
-    func rekey(passphrase: [UInt8]?) throws(StoreRefusal) {
+    func rekey(_ proof: VaultProof) throws(StoreRefusal) {
+        try check(proof)
         throw .failed("no room left on the device")
+    }
+
+    private func check(_ proof: VaultProof) throws(StoreRefusal) {
+        tried.withLock { $0 += 1 }
+        switch proof {
+        case .confirmed: return
+        case .key(let bytes): if bytes == [0x6B, 0x65, 0x79] { return }
+        case .passphrase(let bytes):
+            slowness.withLock { $0 }?.wait()
+            if bytes == Array(passphrase.utf8) { return }
+        }
+        throw .wrongKey
     }
 }
 

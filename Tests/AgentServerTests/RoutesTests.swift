@@ -251,12 +251,16 @@ struct RoutesTests {
     }
 
     @Test(arguments: [
-        ("GET", "/v1/vault", "", 200), ("POST", "/v1/vault/init", #"{"type":"keyfile"}"#, 400),
-        ("POST", "/v1/vault/slots", #"{"type":"passphrase","passphrase":"x"}"#, 200),
-        ("DELETE", "/v1/vault/slots/0", "", 400),
+        ("GET", "/v1/vault", "", 200),
+        ("POST", "/v1/vault/init", #"{"type":"keyfile","unlock_passphrase":"open sesame"}"#, 400),
+        (
+            "POST", "/v1/vault/slots",
+            #"{"type":"passphrase","passphrase":"x","unlock_passphrase":"open sesame"}"#, 200
+        ),
+        ("DELETE", "/v1/vault/slots/0", #"{"unlock_key":"6b6579"}"#, 400),
         ("POST", "/v1/vault/passwd", #"{"old":"no","new":"x"}"#, 403),
         ("POST", "/v1/vault/passwd", #"{"old":"open sesame","new":"x"}"#, 200),
-        ("POST", "/v1/vault/rekey", "", 500),
+        ("POST", "/v1/vault/rekey", #"{"passphrase":"open sesame"}"#, 500),
     ])
     func `vault requests answer with how it stands, or why not`(
         method: String,

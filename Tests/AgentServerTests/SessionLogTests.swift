@@ -111,6 +111,7 @@ struct SessionLogTests {
         let peer = try agent.peer()
         _ = try await peer.exchange("POST", "/v1/lock")
         _ = try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"gu3ss"}"#)
+        await agent.advance(by: .milliseconds(100))
         _ = try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#)
         let shown = agent.log.shown
         #expect(shown.count == 3)

@@ -31,7 +31,7 @@ extension EndToEnd {
             scene.issuer.queue(.failure("access_denied", status: 400))
             _ = try await scene.agent.tokenctl("refresh", "work")
             #expect(try await Polling.until { lines(events).count >= 3 })
-            #expect(lines(events).prefix(2) == ["logged_in work ", "refreshed work "])
+            #expect(lines(events).prefix(2) == ["logged_in work ", "refreshed work person"])
             #expect(lines(events).contains { $0.hasPrefix("login_required work ") })
             let told = try #require(File.text(environment))
             #expect(told.contains("TOKENAGENT_EVENT=login_required\n"))

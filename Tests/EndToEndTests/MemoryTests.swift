@@ -71,10 +71,10 @@ extension EndToEnd {
         @Test func `after a lock nothing of the session and no passphrase is left`() async throws {
             let scene = try await scene()
             let passphrase = "correct horse battery staple"
-            let made = try await scene.agent.socket.request(
+            let made = try await scene.agent.changeVault(
                 "POST",
-                "/v1/vault/init",
-                body: #"{"type":"passphrase","passphrase":"\#(passphrase)"}"#
+                "init",
+                #"{"type":"passphrase","passphrase":"\#(passphrase)"}"#
             )
             try #require(made.status == 200, "\(made.text)")
             let history = try await use(scene, refreshes: 2)

@@ -74,7 +74,7 @@ extension EndToEnd {
             try await scene.agent.start(extraEnvironment: desktop.environment)
             let words = Self.command.map { "\"\($0)\"" }.joined(separator: ",")
             let body = #"{"type":"command","command":[\#(words)]}"#
-            let made = try await scene.agent.socket.request("POST", "/v1/vault/init", body: body)
+            let made = try await scene.agent.changeVault("POST", "init", body)
             try #require(made.status == 200, "\(made.text)")
             try await scene.logIn()
             let token = try await scene.token()
@@ -110,7 +110,7 @@ extension EndToEnd {
             try await scene.agent.start()
             let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#
             try #require(
-                try await scene.agent.socket.request("POST", "/v1/vault/init", body: body).status == 200
+                try await scene.agent.changeVault("POST", "init", body).status == 200
             )
             try await scene.logIn()
             #expect(try await scene.agent.end() == 0)

@@ -86,7 +86,7 @@ extension EndToEnd {
 
             try await start(scene, tpm)
             let body = #"{"type":"systemd-cred"}"#
-            let made = try await scene.agent.socket.request("POST", "/v1/vault/init", body: body)
+            let made = try await scene.agent.changeVault("POST", "init", body)
             try #require(made.status == 200, "\(made.text)")
             try await scene.logIn()
             let token = try await scene.token()

@@ -17,7 +17,7 @@ extension EndToEnd {
         ) async throws -> Scene {
             let scene = try await Scene()
             try await scene.agent.start(extraEnvironment: extraEnvironment)
-            let made = try await scene.agent.socket.request("POST", "/v1/vault/init", body: slot)
+            let made = try await scene.agent.changeVault("POST", "init", slot)
             try #require(made.status == 200, "\(made.text)")
             try await scene.logIn()
             try #require(try await scene.agent.end() == 0)
@@ -34,7 +34,7 @@ extension EndToEnd {
             try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
             try await scene.agent.start()
             let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#
-            let made = try await scene.agent.socket.request("POST", "/v1/vault/init", body: body)
+            let made = try await scene.agent.changeVault("POST", "init", body)
             try #require(made.status == 200, "\(made.text)")
             try await scene.logIn()
             let token = try await scene.token()
@@ -57,7 +57,7 @@ extension EndToEnd {
             try await scene.agent.start()
             let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#
             try #require(
-                try await scene.agent.socket.request("POST", "/v1/vault/init", body: body).status == 200
+                try await scene.agent.changeVault("POST", "init", body).status == 200
             )
             try await scene.agent.end()
             try scene.agent.home.write("#!/bin/sh\nexec tail -f /dev/null\n", to: "unlock", mode: 0o700)

@@ -12,7 +12,7 @@ extension EndToEnd {
             let scene = try await Scene()
             try await scene.agent.start()
             let body = #"{"type":"passphrase","passphrase":"correct horse"}"#
-            let reply = try await scene.agent.socket.request("POST", "/v1/vault/init", body: body)
+            let reply = try await scene.agent.changeVault("POST", "init", body)
             try #require(reply.status == 200, "\(reply.text)")
             try await scene.logIn()
             return scene
@@ -76,7 +76,7 @@ extension EndToEnd {
             let slots = try #require(vault["slots"]?.array)
             #expect(slots.count == 1)
             let index = try #require(slots.first?.object?["index"]?.integer)
-            let reply = try await scene.agent.socket.request("DELETE", "/v1/vault/slots/\(index)")
+            let reply = try await scene.agent.changeVault("DELETE", "slots/\(index)")
             #expect(reply.status != 200)
             #expect(try await scene.token().isEmpty == false)
         }

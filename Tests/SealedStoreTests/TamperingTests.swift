@@ -225,9 +225,9 @@ struct TamperingTests {
     @Test func `a vault of a newer version is refused and left alone`() throws {
         let path = "\(fixture.statePath)/vault"
         var vault = try #require(Disk.read(path))
-        vault[7] = 2
+        vault[7] = 3
         Disk.write(vault, to: path)
-        #expect(throws: StoreError.futureVersion(path: path, version: 2)) { try fixture.open() }
+        #expect(throws: StoreError.futureVersion(path: path, version: 3)) { try fixture.open() }
         #expect(Disk.read(path) == vault)
     }
 }

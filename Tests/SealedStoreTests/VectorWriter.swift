@@ -34,8 +34,17 @@ enum VectorWriter {
         _ key: MasterKey,
         secret: [UInt8] = Vector.keyFile
     ) throws -> KeySlot {
+        try slot(KeySlot(source: source, stretching: stretching, wrapped: []), key, secret: secret)
+    }
+
+    private static func slot(
+        _ unwrapped: KeySlot,
+        _ key: MasterKey,
+        secret: [UInt8] = Vector.keyFile
+    ) throws -> KeySlot {
         let place = VaultFile(id: Vector.vault, epoch: key.epoch, generation: 1, slots: [])
-        var slot = KeySlot(source: source, stretching: stretching, wrapped: [])
+        var slot = unwrapped
+        let stretching = slot.stretching
         let secret = try secret.withUnsafeBytes { try GuardedBytes(copying: $0) }
         let wrapping =
             stretching == .none
@@ -92,7 +101,21 @@ enum VectorWriter {
         add("no-slots", "wrong-secret", file([]), "nothing opens it")
         add("magic", "malformed", changed(0, 0x54 ^ 1), "another magic")
         add("version-0", "malformed", changed(7, 0), "no such version")
-        add("version-2", "future-version", changed(7, 2), "a newer version")
+        add("version-3", "future-version", changed(7, 3), "a newer version")
+        var dated = keyFile
+        dated.madeAt = WallTime(secondsSince1970: 1_800_000_000)
+        add(
+            "dated",
+            "ok",
+            file([try slot(dated, key), passphrase]),
+            "version 2: one slot says when it was made"
+        )
+        add(
+            "dated-1",
+            "malformed",
+            changed(7, 1, file([try slot(dated, key)])),
+            "version 1 knows no such slot"
+        )
         add("suite", "malformed", changed(8, 2), "another suite")
         add("length-long", "truncated", changed(10, 0xFF), "the length points past the end")
         add("length-short", "malformed", changed(10, 0x20), "the length points before the slots")

@@ -159,6 +159,22 @@ package final class AgentUnderTest: Sendable {
             .finish(within: limit)
     }
 
+    /// Changes how the store opens, showing the content of the key file it opens with.
+    ///
+    /// - Parameter members: a JSON object, to which the key is added.
+    package func changeVault(
+        _ method: String,
+        _ path: String,
+        _ members: String = "{}"
+    ) async throws -> AgentSocket.Reply {
+        let key = (File.bytes(statePath + "/keyfile") ?? []).map { byte in
+            (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        let rest = members.dropFirst().dropLast()
+        let body = #"{"unlock_key":"\#(key.joined())"\#(rest.isEmpty ? "" : ",")\#(rest)}"#
+        return try await socket.request(method, "/v1/vault/" + path, body: body)
+    }
+
     /// The status of one session as the socket tells it.
     package func status(_ session: String) async throws -> JSONObject {
         try await socket.request("GET", "/v1/sessions/\(session)").json ?? JSONObject()

@@ -152,15 +152,6 @@ import Testing
         (["logout", "work", "--local"], "POST /v1/sessions/work/logout", #"{"local":true}"#),
         (["refresh", "work"], "POST /v1/sessions/work/refresh", "{}"), (["lock"], "POST /v1/lock", ""),
         (["shutdown"], "POST /v1/shutdown", ""),
-        (["vault", "slots", "remove", "2"], "DELETE /v1/vault/slots/2", ""),
-        (
-            ["vault", "init", "--type", "keyfile", "--path", "/k"], "POST /v1/vault/init",
-            #"{"type":"keyfile","path":"/k"}"#
-        ),
-        (
-            ["vault", "slots", "add", "--type", "command", "--", "pass", "show", "x"], "POST /v1/vault/slots",
-            #"{"type":"command","command":["pass","show","x"]}"#
-        ),
     ])
     func `a command is one request and silent`(arguments: [String], line: String, body: String) async throws {
         let agent = try ScriptedAgent(.read, .answer("{}"))
@@ -174,36 +165,15 @@ import Testing
         #expect(agent.requests.first?.hasSuffix("\r\n\r\n" + body) == true)
     }
 
-    @Test(arguments: [("keyfile", nil), ("passphrase", #"{"passphrase":"old"}"#)])
-    func `a new key asks for the passphrase of a store that has one`(type: String, body: String?) async throws
-    {
-        let slots = #"{"slots":[{"index":0,"type":"\#(type)","detail":""}]}"#
-        let agent = try ScriptedAgent(.read, .answer(slots), .read, .answer("{}"))
-        let result = try await Program.run(
-            [BuiltPrograms.client, "vault", "rekey"],
-            environment: ["TOKENAGENT_SOCK": agent.socket]
-        )
-        guard body == nil else {
-            // Nobody is there to ask.
-            #expect(result.status == 2)
-            return
-        }
-        #expect(result.all == (0, "", ""))
-        #expect(agent.requests.count == 2)
-        #expect(agent.requests.first?.hasPrefix("GET /v1/vault HTTP/1.1\r\n") == true)
-        #expect(agent.requests.last?.hasPrefix("POST /v1/vault/rekey HTTP/1.1\r\n") == true)
-    }
-
     @Test func `passphrases from standard input go where they belong`() async throws {
         let tokenctl = try TokenctlRun(.read, .answer("{}"))
         _ = try await tokenctl("unlock", "--passphrase-stdin", input: "pass phrase\n")
         _ = try await tokenctl("vault", "passwd", "--passphrase-stdin", input: "old one\nnew one\n")
-        _ = try await tokenctl("vault", "init", "--passphrase-stdin", input: "first\n")
         _ = try await tokenctl("refresh", "work", "--rejected-stdin", input: "AT\n")
         #expect(
             tokenctl.agent.requests.map { $0.split(separator: "\r\n\r\n").last } == [
                 #"{"passphrase":"pass phrase"}"#, #"{"old":"old one","new":"new one"}"#,
-                #"{"type":"passphrase","passphrase":"first"}"#, #"{"rejected_token":"AT"}"#,
+                #"{"rejected_token":"AT"}"#,
             ]
         )
     }

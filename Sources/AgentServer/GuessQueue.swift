@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import Synchronization
+import TokenCore
+
+/// Tries secrets against the store: one at a time, on a thread of its own, and later after each wrong one.
+///
+/// A passphrase becomes a key in half a second and a quarter of a gigabyte. Nothing but another guess waits for
+/// that: not a refresh, not a token, not what the store has to write.
+final class GuessQueue: Sendable {
+    /// Guesses that wait for their turn; more are turned away, so that a flood does not outlast itself.
+    static let mostWaiting = 8
+
+    private struct Guess {
+        /// Answers whether it was right; `nil`: that was not found out.
+        var attempt: @Sendable () -> Bool?
+        var turnAway: @Sendable (StoreRefusal) -> Void
+    }
+
+    private struct State {
+        var pace = GuessPace()
+        var waiting: [Guess] = []
+        var isBusy = false
+        var isClosed = false
+        var timer: Scheduled<Void>?
+    }
+
+    private let state = Mutex(State())
+    private let pool = NIOThreadPool(numberOfThreads: 1)
+    private let eventLoop: any EventLoop
+    private let timekeeper: any Timekeeper
+
+    init(eventLoop: any EventLoop, timekeeper: any Timekeeper) {
+        self.eventLoop = eventLoop
+        self.timekeeper = timekeeper
+        pool.start()
+    }
+
+    /// Runs `guess` when its turn has come; ``StoreRefusal/wrongKey`` makes the next one wait longer.
+    func run<Value: Sendable>(
+        _ guess: @escaping @Sendable () throws(StoreRefusal) -> Value
+    ) async throws(StoreRefusal) -> Value {
+        typealias Outcome = CheckedContinuation<Result<Value, StoreRefusal>, Never>
+        let result = await withCheckedContinuation { (continuation: Outcome) in
+            add(
+                Guess(
+                    attempt: {
+                        let result = Result(catching: guess)
+                        defer { continuation.resume(returning: result) }
+                        switch result {
+                        case .success: return true
+                        case .failure(.wrongKey): return false
+                        case .failure: return nil
+                        }
+                    },
+                    turnAway: { continuation.resume(returning: .failure($0)) }
+                )
+            )
+        }
+        return try result.get()
+    }
+
+    /// Runs `work` on the same thread as soon as it is free: it takes as long as a guess and is none.
+    func runUnguessed<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreRefusal) -> Value
+    ) async throws(StoreRefusal) -> Value {
+        let finished = pool.runIfActive(eventLoop: eventLoop) { Result(catching: work) }
+        guard let result = try? await finished.get() else { throw .failed(Self.stopping) }
+        return try result.get()
+    }
+
+    /// Time has passed: looks whether the next guess may begin.
+    func timeReached() {
+        beginNext()
+    }
+
+    /// Turns away who waits, and everybody later.
+    func close() {
+        let waiting = state.withLock { state in
+            state.isClosed = true
+            state.timer?.cancel()
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for guess in waiting { guess.turnAway(.failed(Self.stopping)) }
+    }
+
+    /// Returns when no guess is under way any more; after ``close()``.
+    func finish() async {
+        try? await pool.shutdownGracefully()
+    }
+
+    private static let stopping = "the agent is stopping"
+
+    private func add(_ guess: Guess) {
+        let refusal = state.withLock { state -> StoreRefusal? in
+            guard !state.isClosed else { return .failed(Self.stopping) }
+            guard state.waiting.count < Self.mostWaiting else {
+                return .busy(retryAfter: GuessPace.longestPause)
+            }
+            state.waiting.append(guess)
+            return nil
+        }
+        guard let refusal else { return beginNext() }
+        guess.turnAway(refusal)
+    }
+
+    private func beginNext() {
+        let next = state.withLock { state -> Guess? in
+            guard !state.isBusy, !state.waiting.isEmpty else { return nil }
+            state.timer?.cancel()
+            let pause = state.pace.pause(at: timekeeper.now)
+            guard pause <= .zero else {
+                state.timer = eventLoop.scheduleTask(in: .nanoseconds(pause.saturatedNanoseconds)) {
+                    [weak self] in self?.beginNext()
+                }
+                return nil
+            }
+            state.isBusy = true
+            return state.waiting.removeFirst()
+        }
+        guard let next else { return }
+        pool.submit { [self] status in
+            guard status == .active else { return next.turnAway(.failed(Self.stopping)) }
+            let isRight = next.attempt()
+            state.withLock { state in
+                state.isBusy = false
+                if let isRight { state.pace.guessed(isRight: isRight, at: timekeeper.now) }
+            }
+            beginNext()
+        }
+    }
+}

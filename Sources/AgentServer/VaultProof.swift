@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// What shows that whoever changes how the store opens may open it already.
+package enum VaultProof: Equatable, Sendable {
+    /// A person has agreed.
+    case confirmed
+    case passphrase([UInt8])
+    /// The content of a key file, or what a command or a credential delivers.
+    case key([UInt8])
+}
+
+extension VaultProof {
+    /// The members of a request that carry a proof.
+    static let members: Set<String> = ["unlock_passphrase", "unlock_key"]
+
+    /// The proof that `body` carries; `nil`: none.
+    init?(_ body: RequestBody, passphraseMember: String = "unlock_passphrase") throws(RequestFailure) {
+        if let passphrase = try body.string(passphraseMember) {
+            self = .passphrase(Array(passphrase.utf8))
+        } else if let digits = try body.string("unlock_key") {
+            guard let key = PercentCoding.bytes(ofHexDigits: digits) else {
+                throw RequestFailure(
+                    code: .badRequest,
+                    message: "unlock_key is hexadecimal digits, two a byte."
+                )
+            }
+            self = .key(key)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// What a change of the vault asks for, as `GET /v1/vault` says it.
+enum VaultProofDemand: String {
+    /// Somebody knows a passphrase: it, or the secret of another slot.
+    case passphrase
+    /// All slots open by themselves, and a person can be asked.
+    case confirm
+    /// The content of a key file.
+    case keyFile = "keyfile"
+    /// What a command or a credential delivers.
+    case key
+
+    init(_ status: VaultStatus, canAskPerson: Bool) {
+        if status.slots.contains(where: { $0.type == "passphrase" }) {
+            self = .passphrase
+        } else if canAskPerson {
+            self = .confirm
+        } else {
+            self = status.slots.contains { $0.type == "keyfile" } ? .keyFile : .key
+        }
+    }
+
+    /// Why a request without a proof is refused.
+    var refusal: RequestFailure {
+        let (what, remedy) =
+            switch self {
+            case .passphrase:
+                ("the passphrase of the store", "give it as unlock_passphrase; tokenctl vault asks")
+            case .confirm: ("somebody who confirms it", "try again")
+            case .keyFile:
+                ("the content of the key file", "give it as unlock_key; tokenctl vault reads the file")
+            case .key:
+                (
+                    "what the command or credential delivers",
+                    "give it with tokenctl vault --key-file, or set hooks.confirm so that a person can be asked"
+                )
+            }
+        return RequestFailure(
+            code: .denied,
+            message: "How the store opens is only changed by who can open it: this needs \(what).",
+            remedy: remedy
+        )
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import Glibc
+import StrictJSON
+
+/// The options of the commands that change how the store opens: only who can open it may.
+struct VaultProofOptions: ParsableArguments {
+    @Option(
+        name: .customLong("key-file"),
+        help: ArgumentHelp(
+            "A file with what opens the store now; the store's own key file is found without.",
+            valueName: "file"
+        )
+    )
+    var keyFile: String?
+}
+
+/// What shows the agent that whoever changes how the store opens may open it already.
+enum VaultProof {
+    /// Adds to `body` what the agent at `endpoint` asks for.
+    ///
+    /// - Parameters:
+    ///   - name: the member that a passphrase goes into.
+    ///   - fromStandardInput: a passphrase is the next line there, and not asked for at the terminal.
+    static func add(
+        to body: inout JSONBody,
+        for endpoint: AgentEndpoint,
+        _ options: VaultProofOptions,
+        passphraseMember name: String = "unlock_passphrase",
+        fromStandardInput: Bool
+    ) throws {
+        if let file = options.keyFile { return body.add("unlock_key", secret: try KeyDigits.read(file)) }
+        let vault = try endpoint.object(AgentRequest(.get, "vault"))
+        switch vault["proof"]?.string {
+        case "passphrase":
+            body.add(name, secret: try VaultPassphrase.present(fromStandardInput: fromStandardInput))
+        case "keyfile": body.add("unlock_key", secret: try KeyDigits.read(try keyFile(of: vault)))
+        case "key":
+            throw AgentError(
+                .badRequest,
+                "what the command or credential of the store delivers is needed",
+                remedy: "use --key-file FILE, or set hooks.confirm so that a person can be asked"
+            )
+        default: return
+        }
+    }
+
+    private static func keyFile(of vault: JSONObject) throws(AgentError) -> String {
+        let slots = vault["slots"]?.array?.compactMap(\.object) ?? []
+        guard let path = slots.first(where: { $0["type"]?.string == "keyfile" })?["detail"]?.string else {
+            throw AgentError(.internal, "the agent names no key file")
+        }
+        return path
+    }
+}
+
+/// The content of a key file as hexadecimal digits.
+private enum KeyDigits {
+    /// The longest key file the store takes.
+    private static let longest = 8192
+
+    static func read(_ path: String) throws(AgentError) -> Secret {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw AgentError(.badRequest, "\(path): \(systemMessage(errno))") }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: longest + 1)
+        defer { bytes.wipe() }
+        var count = 0
+        while count < bytes.count {
+            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw AgentError(.badRequest, "\(path): \(systemMessage(errno))") }
+            guard got > 0 else { break }
+            count += got
+        }
+        guard count <= longest else { throw AgentError(.badRequest, "\(path) is longer than a key file") }
+        var digits: [UInt8] = []
+        digits.reserveCapacity(2 * count)
+        for byte in bytes[..<count] {
+            for digit in [byte >> 4, byte & 15] {
+                digits.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            }
+        }
+        return try Secret(digits, of: "key of \(path)")
+    }
+}
