@@ -101,6 +101,16 @@ package final class AuthorizationServers: AuthorizationServing {
         return try? maker.proof(for: demand, at: tools.timekeeper.wallTime, showing: token)
     }
 
+    /// Looks at the server of `session` as the session would use it, for diagnostics.
+    ///
+    /// - Returns: what was seen, as a clause for a person, or why the session could not use it.
+    package func examine(_ session: SessionName) async -> Result<String, RefreshFailure> {
+        guard let profile = entries.withLock({ $0[session]?.profile }) else {
+            return .failure(.unknown(session))
+        }
+        return await ServerExamination(profile: profile, tools: tools).run()
+    }
+
     private func server(for session: SessionName) -> (any AuthorizationServer)? {
         entries.withLock { $0[session]?.server }
     }

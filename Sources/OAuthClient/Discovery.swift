@@ -42,7 +42,8 @@ actor Discovery {
         return metadata
     }
 
-    private static func fetch(
+    /// One look at the metadata, of which nothing is kept.
+    static func fetch(
         _ profile: ServerProfile,
         _ tools: ServerTools
     ) async -> Result<ServerMetadata, RefreshFailure> {

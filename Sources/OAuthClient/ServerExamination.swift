@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// One look at the server of a session, for diagnostics: nothing of it is kept, and no secret is sent.
+struct ServerExamination {
+    let profile: ServerProfile
+    let tools: ServerTools
+
+    /// Resolves the name, connects, checks the certificate with the session's own trust, and where the server has
+    /// metadata reads it and compares its issuer (RFC 8414 §3.3, OpenID Connect Discovery §4.3).
+    ///
+    /// - Returns: what was seen, as a clause for a person, or why it failed.
+    func run() async -> Result<String, RefreshFailure> {
+        switch profile.kind {
+        case .oidc:
+            await Discovery.fetch(profile, tools).map { _ in "trusted; its metadata names this issuer" }
+        case .oauth2(let endpoints): await reach(endpoints.token)
+        case .json(let backEnd): await reach(backEnd.refreshURL)
+        case .cognito(let pool): await reach(pool.url)
+        }
+    }
+
+    /// Asks for the endpoint as a browser would; whatever it answers, it is the server that is trusted.
+    private func reach(_ address: String) async -> Result<String, RefreshFailure> {
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(address)
+        } catch {
+            return .failure(RefreshFailure(kind: .misconfigured, message: "an endpoint \(error)"))
+        }
+        do throws(TransportFailure) {
+            _ = try await tools.exchange.send(HTTPRequest(url: url, trust: profile.trust))
+            return .success("trusted; it answers")
+        } catch {
+            return .failure(error.refreshFailure(at: url))
+        }
+    }
+}
