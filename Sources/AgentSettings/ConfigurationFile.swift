@@ -94,7 +94,8 @@ package struct ConfigurationFile: Equatable, Sendable {
 }
 
 extension ConfiguredSession {
-    fileprivate var holdsLiteralSecret: Bool {
+    /// A client secret is written in the file itself.
+    package var holdsLiteralSecret: Bool {
         if case .literal = clientSecret { true } else { false }
     }
 }

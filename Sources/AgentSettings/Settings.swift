@@ -52,11 +52,19 @@ package struct HookSettings: Equatable, Sendable {
     package var event: [String]
     /// Asks a person whether a peer may have a token; exit status 0 means yes.
     package var confirm: [String]
+    /// `desktop`: a person at a desktop sees that a login is needed, or will be soon.
+    package var isOnDesktop: Bool
 
-    package init(loginRequired: [String] = [], event: [String] = [], confirm: [String] = []) {
+    package init(
+        loginRequired: [String] = [],
+        event: [String] = [],
+        confirm: [String] = [],
+        isOnDesktop: Bool = true
+    ) {
         self.loginRequired = loginRequired
         self.event = event
         self.confirm = confirm
+        self.isOnDesktop = isOnDesktop
     }
 }
 

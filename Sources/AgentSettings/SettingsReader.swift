@@ -50,6 +50,7 @@ package struct SettingsReader {
             settings.hooks.loginRequired = hooks.optionalCommand("login_required")
             settings.hooks.event = hooks.optionalCommand("event")
             settings.hooks.confirm = hooks.optionalCommand("confirm")
+            settings.hooks.isOnDesktop = hooks.boolean("desktop") ?? true
             hooks.refuseUnknownKeys()
         }
         if var vault = root.table("vault") {

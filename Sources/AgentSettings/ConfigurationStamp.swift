@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// What tells a file, and the directory it lies in, from what they were before: number, size and times.
+///
+/// An editor writes a file anew or puts another in its place; both show here without reading it.
+package struct ConfigurationStamp: Equatable, Sendable {
+    private struct Mark: Equatable {
+        var device: UInt64
+        var number: UInt64
+        var size: Int64
+        var changed: [Int]
+
+        /// `nil`: there is nothing, or it can not be looked at.
+        init?(_ path: String) {
+            var status = stat()
+            guard unsafe stat(path, &status) == 0 else { return nil }
+            device = UInt64(status.st_dev)
+            number = UInt64(status.st_ino)
+            size = Int64(status.st_size)
+            changed = [
+                status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec,
+            ]
+        }
+    }
+
+    private let file: Mark?
+    private let directory: Mark?
+
+    /// Looks at `path` as it is now.
+    package init(of path: String) {
+        file = Mark(path)
+        let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
+        directory = Mark(end == path.startIndex ? "/" : String(path[..<end]))
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// One place where two configurations differ.
+package struct SettingsChange: Equatable, Sendable {
+    package enum Kind: Sendable {
+        case added
+        case removed
+        case changed
+    }
+
+    package var kind: Kind
+    /// Dotted, as in the file; of a table that is new or gone its name.
+    package var key: String
+    /// The session it is about; `nil`: it is about the agent.
+    package var session: SessionName?
+
+    package init(_ kind: Kind, _ key: String, session: SessionName? = nil) {
+        self.kind = kind
+        self.key = key
+        self.session = session
+    }
+}
+
+extension Settings {
+    /// What differs from `old`, tables in the order of their names.
+    package func changes(from old: Settings) -> [SettingsChange] {
+        agentChanges(from: old) + socketChanges(from: old) + sessionChanges(from: old)
+    }
+
+    private func agentChanges(from old: Settings) -> [SettingsChange] {
+        let differing: [(String, Bool)] = [
+            ("agent.log_level", logLevel != old.logLevel),
+            ("agent.allow_root", allowsRoot != old.allowsRoot),
+            ("agent.audit", keepsAudit != old.keepsAudit),
+        ]
+        let keys = differing.filter(\.1).map(\.0) + hooks.keys(differingFrom: old.hooks)
+        return (keys + vault.keys(differingFrom: old.vault)).map { SettingsChange(.changed, $0) }
+    }
+
+    private func socketChanges(from old: Settings) -> [SettingsChange] {
+        let before = Dictionary(old.sockets.map { ($0.path, $0) }) { first, _ in first }
+        let now = Dictionary(sockets.map { ($0.path, $0) }) { first, _ in first }
+        return Set(before.keys).union(now.keys).sorted().compactMap { path in
+            guard before[path] != now[path] else { return nil }
+            let kind: SettingsChange.Kind =
+                before[path] == nil ? .added : now[path] == nil ? .removed : .changed
+            return SettingsChange(kind, "socket \(path)")
+        }
+    }
+
+    private func sessionChanges(from old: Settings) -> [SettingsChange] {
+        let before = Dictionary(old.sessions.map { ($0.name, $0) }) { first, _ in first }
+        let now = Dictionary(sessions.map { ($0.name, $0) }) { first, _ in first }
+        return Set(before.keys).union(now.keys).sorted().flatMap { name -> [SettingsChange] in
+            let table = "session.\(name)"
+            guard let old = before[name] else { return [SettingsChange(.added, table, session: name)] }
+            guard let new = now[name] else { return [SettingsChange(.removed, table, session: name)] }
+            guard old != new else { return [] }
+            let keys = new.keys(differingFrom: old)
+            // A setting of the server itself, or one without a key of its own here.
+            guard !keys.isEmpty else { return [SettingsChange(.changed, table, session: name)] }
+            return keys.map { SettingsChange(.changed, "\(table).\($0)", session: name) }
+        }
+    }
+}
+
+extension HookSettings {
+    fileprivate func keys(differingFrom old: HookSettings) -> [String] {
+        let differing: [(String, Bool)] = [
+            ("hooks.login_required", loginRequired != old.loginRequired), ("hooks.event", event != old.event),
+            ("hooks.confirm", confirm != old.confirm), ("hooks.desktop", isOnDesktop != old.isOnDesktop),
+        ]
+        return differing.filter(\.1).map(\.0)
+    }
+}
+
+extension VaultSettings {
+    /// The keys of `[vault]`, all of which are read at the start alone.
+    package func keys(differingFrom old: VaultSettings) -> [String] {
+        let differing: [(String, Bool)] = [
+            ("vault.keyfile", keyFile != old.keyFile),
+            ("vault.require_locked_memory", requiresLockedMemory != old.requiresLockedMemory),
+            ("vault.rollback_counter", rollbackCounter != old.rollbackCounter),
+            ("vault.rollback_counter_accept", acceptedCounter != old.acceptedCounter),
+        ]
+        return differing.filter(\.1).map(\.0)
+    }
+}
+
+extension ConfiguredSession {
+    fileprivate func keys(differingFrom old: ConfiguredSession) -> [String] {
+        serverKeys(differingFrom: old) + clientKeys(differingFrom: old) + policyKeys(differingFrom: old)
+    }
+
+    private func serverKeys(differingFrom old: ConfiguredSession) -> [String] {
+        let differing: [(String, Bool)] = [
+            ("kind", ServerKind(server) != ServerKind(old.server)), ("issuer", issuer != old.issuer),
+            ("ca_file", trust.caFile != old.trust.caFile), ("pins", trust.pins != old.trust.pins),
+            ("hosts", hosts != old.hosts), ("allow", rules != old.rules),
+        ]
+        return differing.filter(\.1).map(\.0)
+    }
+
+    private func clientKeys(differingFrom old: ConfiguredSession) -> [String] {
+        let differing: [(String, Bool)] = [
+            ("client_id", clientID != old.clientID), ("client_secret", clientSecret != old.clientSecret),
+            ("client_authentication", authentication != old.authentication), ("scopes", scopes != old.scopes),
+            ("flow", flow != old.flow), ("redirect_port", redirectPort != old.redirectPort),
+            ("audience", audience != old.audience), ("resources", resources != old.resources),
+            ("dpop", bindsTokens != old.bindsTokens),
+        ]
+        return differing.filter(\.1).map(\.0)
+    }
+
+    private func policyKeys(differingFrom old: ConfiguredSession) -> [String] {
+        let differing: [(String, Bool)] = [
+            ("refresh_before", policy.refreshBefore != old.policy.refreshBefore),
+            ("min_validity", policy.minimumValidity != old.policy.minimumValidity),
+            ("get_timeout", policy.getTimeout != old.policy.getTimeout),
+            ("max_session_age", policy.maximumSessionAge != old.policy.maximumSessionAge),
+            ("warn_before", policy.warnBefore != old.policy.warnBefore),
+            ("reauth", reauthentication != old.reauthentication),
+            ("reauth_command", reauthenticationCommand != old.reauthenticationCommand),
+        ]
+        return differing.filter(\.1).map(\.0)
+    }
+}
