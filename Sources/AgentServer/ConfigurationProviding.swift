@@ -1,10 +1,30 @@
 // SPDX-License-Identifier: MIT
 
 /// Reads the configuration anew, for a reload.
+///
+/// Everything here may block on the disk.
 package protocol ConfigurationProviding: Sendable {
     /// Reads and checks the configuration file and puts it in force for everything outside the agent.
     ///
-    /// May block on the disk.
     /// - Throws: ``RequestFailure`` naming file, line and key; the old configuration then stays in force.
-    func load() throws(RequestFailure) -> AgentConfiguration
+    func load() throws(RequestFailure) -> LoadedConfiguration
+
+    /// What ``load()`` would change; nothing is changed.
+    /// - Throws: as ``load()`` does.
+    func changes() throws(RequestFailure) -> ConfigurationChanges
+
+    /// Whether the file or its directory has changed since this was asked last, since ``load()``, or since the start.
+    func hasChanged() -> Bool
+}
+
+/// A configuration that has been put in force.
+package struct LoadedConfiguration: Equatable, Sendable {
+    package var configuration: AgentConfiguration
+    /// What it says otherwise than the one before.
+    package var changes: ConfigurationChanges
+
+    package init(_ configuration: AgentConfiguration, _ changes: ConfigurationChanges) {
+        self.configuration = configuration
+        self.changes = changes
+    }
 }

@@ -28,11 +28,14 @@ extension SessionAgent: RequestAnswering {
                 guard !mustIdentify(connection, for: route) else {
                     return identify(connection) { agent in agent.handle(request, on: connection) }
                 }
-                try checkRules(route, connection)
             }
+            guard !owesLook(route, query, connection) else {
+                return look(for: connection) { agent in agent.handle(request, on: connection) }
+            }
+            if rules.exist { try checkRules(route, connection) }
             try dispatch(route, request, query, on: connection)
         } catch {
-            connection.answer(Answer(error))
+            connection.answer(Answer(explained(error, to: connection)))
         }
     }
 
@@ -92,7 +95,7 @@ extension SessionAgent: RequestAnswering {
         case .doctor: serveDoctor(on: connection)
         case .lock: serveLock(on: connection)
         case .unlock: try serveUnlock(request, on: connection)
-        case .reload: serveReload(on: connection)
+        case .reload: try serveReload(request, on: connection)
         case .shutdown:
             audit(.shutdown, .done, by: AuditRecord.Origin(connection))
             connection.answer(.json(["stopping": true]))
@@ -145,20 +148,8 @@ extension SessionAgent: RequestAnswering {
         connection.answer(answer)
     }
 
-    private func serveReload(on connection: Connection) {
-        Task {
-            do throws(RequestFailure) {
-                try await reload()
-                let names = configuration.sessions.keys.filter { isShown($0, to: connection) }
-                connection.answer(.json(["sessions": .integer(names.count)]))
-            } catch {
-                connection.answer(Answer(error))
-            }
-        }
-    }
-
     /// `?session=NAME`: only the events of that session.
-    private func eventFilter(_ query: Substring) throws(RequestFailure) -> SessionName? {
+    func eventFilter(_ query: Substring) throws(RequestFailure) -> SessionName? {
         guard !query.isEmpty else { return nil }
         guard let parameters = PercentCoding.parameters(of: query), parameters.count == 1,
             parameters[0].name == "session", !parameters[0].value.isEmpty

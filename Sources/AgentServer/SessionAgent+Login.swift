@@ -34,6 +34,9 @@ extension SessionAgent {
             given: [login.secret].compactMap(\.self)
         )
         log(.debug, "login started", name)
+        if let words = mistake(for: connection) {
+            logins[number]?.tell(["event": "notice", "message": .string(words)])
+        }
         apply(name) { session, moment in session.loginStarted(number, at: moment) }
         logins[number]?.task = Task {
             let conversation = SocketConversation(agent: self, number: number)

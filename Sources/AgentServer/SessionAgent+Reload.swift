@@ -1,23 +1,39 @@
 // SPDX-License-Identifier: MIT
 
+import Logging
+import StrictJSON
 import TokenCore
 
 extension SessionAgent {
     /// Reads the configuration again and puts it in force.
+    ///
+    /// - Parameter origin: who wants it.
+    /// - Returns: what it changed.
     /// - Throws: ``RequestFailure``; the old configuration then stays in force.
-    package func reload() async throws(RequestFailure) {
-        await adopt(try await readConfiguration())
+    @discardableResult
+    func reload(by origin: AuditRecord.Origin) async throws(RequestFailure) -> ConfigurationChanges {
+        do throws(RequestFailure) {
+            let changes = await adopt(try await readConfiguration())
+            audit(.reload, .done, by: origin)
+            return changes
+        } catch {
+            audit(.reload, .failed, by: origin)
+            throw error
+        }
     }
 
-    /// Reads the configuration again, as ``reload()`` does; while the agent is locked, as soon as it no longer is.
+    /// A signal asks to read the configuration again; while the agent is locked, as soon as it no longer is.
     package func reloadOnceUnlocked() async throws(RequestFailure) {
-        guard phase == .locking || phase == .locked else { return try await reload() }
+        guard phase == .locking || phase == .locked else {
+            try await reload(by: .signal)
+            return
+        }
         owesReload = true
         ports.logger.notice("locked; the configuration is read again when unlocked")
     }
 
     /// The configuration that was to be read while the agent was locked, if one was; what is wrong with it is logged.
-    func readOwedConfiguration() async -> AgentConfiguration? {
+    func readOwedConfiguration() async -> LoadedConfiguration? {
         guard owesReload else { return nil }
         owesReload = false
         do throws(RequestFailure) {
@@ -28,12 +44,53 @@ extension SessionAgent {
         }
     }
 
-    private func readConfiguration() async throws(RequestFailure) -> AgentConfiguration {
+    /// Serves `POST /v1/reload`; `check`: only says what a reload would change.
+    func serveReload(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
+        let isCheck = try RequestBody(request.body, members: ["check"]).bool("check") ?? false
+        Task {
+            do throws(RequestFailure) {
+                let known = Set(configuration.sessions.keys.filter { isShown($0, to: connection) })
+                let changes =
+                    isCheck ? try await readChanges() : try await reload(by: AuditRecord.Origin(connection))
+                let shown = changes.limited { name in
+                    guard configuration.sessions[name] == nil else { return isShown(name, to: connection) }
+                    // One that has gone was shown by the rules it had; those of one to come are not known yet.
+                    return isCheck ? !rules.exist : known.contains(name)
+                }
+                let names = configuration.sessions.keys.filter { isShown($0, to: connection) }
+                var object = JSONObject()
+                object["sessions"] = .integer(names.count)
+                shown.add(to: &object)
+                connection.answer(.json(.object(object)))
+            } catch {
+                connection.answer(Answer(error))
+            }
+        }
+    }
+
+    private func readConfiguration() async throws(RequestFailure) -> LoadedConfiguration {
+        do throws(RequestFailure) {
+            let loaded = try await fromDisk { source throws(RequestFailure) in try source.load() }
+            watch.read(nil)
+            return loaded
+        } catch {
+            if error.code == .misconfigured { watch.read(error.message) }
+            throw error
+        }
+    }
+
+    private func readChanges() async throws(RequestFailure) -> ConfigurationChanges {
+        try await fromDisk { source throws(RequestFailure) in try source.changes() }
+    }
+
+    private func fromDisk<Value: Sendable>(
+        _ read: @escaping @Sendable (any ConfigurationProviding) throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
         let source = ports.configuration
         let result = await withCheckedContinuation { continuation in
-            onStoreThread { _ -> Result<AgentConfiguration, RequestFailure> in
+            onStoreThread { _ -> Result<Value, RequestFailure> in
                 do throws(RequestFailure) {
-                    return .success(try source.load())
+                    return .success(try read(source))
                 } catch {
                     return .failure(error)
                 }
@@ -45,11 +102,25 @@ extension SessionAgent {
     }
 
     /// Sessions whose identity is unchanged go on undisturbed; others must not use their old login.
-    func adopt(_ new: AgentConfiguration) async {
-        let old = configuration
+    ///
+    /// - Returns: what changed, with what turned out to need a restart.
+    @discardableResult
+    func adopt(_ loaded: LoadedConfiguration) async -> ConfigurationChanges {
+        let (old, new) = (configuration, loaded.configuration)
+        var changes = loaded.changes
         configuration = new
-        onConfiguration(new)
-        guard phase == .working else { return }
+        changes.restarts += onConfiguration(new).map { socket in
+            ConfigurationChanges.Restart(
+                "socket",
+                reason: "\(socket.path) can not be opened: \(socket.reason)"
+            )
+        }
+        ports.logger.notice("configuration reloaded", metadata: changes.metadata)
+        for restart in changes.restarts {
+            let values: Logger.Metadata = ["key": "\(restart.key)", "reason": "\(restart.reason)"]
+            ports.logger.warning("this needs a restart of the agent", metadata: values)
+        }
+        guard phase == .working else { return changes }
         for name in sessions.keys where new.sessions[name] == nil { drop(name) }
         var added: [SessionName] = []
         for (name, settings) in new.sessions {
@@ -60,7 +131,7 @@ extension SessionAgent {
             update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
         }
         if !added.isEmpty { await restore(added) }
-        ports.logger.notice("configuration reloaded")
+        return changes
     }
 
     private func update(_ name: SessionName, _ settings: SessionSettings, isSame: Bool) {

@@ -148,7 +148,7 @@ extension SessionAgent {
     func answer(_ failure: RequestFailure, to call: TokenCall) {
         count(.refused(failure.code), of: call)
         call.connection.awaited = nil
-        call.connection.answer(Answer(failure))
+        call.connection.answer(Answer(explained(failure, to: call.connection)))
     }
 
     private enum Ending {

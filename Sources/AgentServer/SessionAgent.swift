@@ -38,8 +38,8 @@ package actor SessionAgent {
     var asksAboutVault = false
     let scratch = OutputBuffer()
     let startedAt: Instant
-    /// Is told a configuration as soon as it is in force.
-    private(set) var onConfiguration: @Sendable (AgentConfiguration) -> Void = { _ in }
+    /// Is told a configuration as soon as it is in force, and says which of its sockets can not be opened.
+    private(set) var onConfiguration: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
     let onShutdownRequest: @Sendable () -> Void
 
     var configuration: AgentConfiguration {
@@ -52,6 +52,8 @@ package actor SessionAgent {
     let trail: AuditTrail?
     var sessions: [SessionName: KeptSession] = [:]
     var phase = Phase.locked
+    /// When the agent looks at its configuration by itself.
+    var watch = ConfigurationWatch()
     /// The configuration is to be read again when the agent is unlocked.
     var owesReload = false
     /// Requests that came while the store was being opened.
@@ -113,9 +115,9 @@ package actor SessionAgent {
     }
 
     /// Has `action` called on the event loop with the present configuration, and again with every later one.
-    func followConfiguration(_ action: @escaping @Sendable (AgentConfiguration) -> Void) {
+    func followConfiguration(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
         onConfiguration = action
-        action(configuration)
+        _ = action(configuration)
     }
 
     /// Nothing is served before somebody unlocks the store.

@@ -16,8 +16,8 @@ final class SocketListeners: @unchecked Sendable {
     private var wanted: [RestrictedSocket] = []
     private var access = PeerAccess()
     private var restricted: [String: (file: RestrictedSocket.File, listener: SocketListener)] = [:]
-    /// Sockets that could not be opened, so that each is complained about once.
-    private var failed: Set<String> = []
+    /// Sockets that could not be opened, and why, so that each is complained about once.
+    private var failed: [String: String] = [:]
 
     init(eventLoop: any EventLoop, agent: any RequestAnswering, logger: Logger) {
         self.eventLoop = eventLoop
@@ -38,13 +38,15 @@ final class SocketListeners: @unchecked Sendable {
     }
 
     /// Opens what is new, closes what is gone, and admits whom the configuration admits.
-    func adopt(_ configuration: AgentConfiguration) {
+    /// - Returns: the sockets that can not be opened.
+    func adopt(_ configuration: AgentConfiguration) -> [UnopenedSocket] {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
         wanted = configuration.sockets
-        failed = []
+        failed = [:]
         for (path, open) in restricted where !wanted.contains(where: { $0.file == open.file }) { close(path) }
         openWanted()
+        return failed.sorted { $0.key < $1.key }.map(UnopenedSocket.init)
     }
 
     /// What has to be looked after twice a minute.
@@ -97,9 +99,9 @@ final class SocketListeners: @unchecked Sendable {
                     metadata: ["socket": "\(socket.path)", "reason": "\(error)"]
                 )
             }
-            failed.remove(socket.path)
+            failed[socket.path] = nil
         } catch {
-            guard failed.insert(socket.path).inserted else { return }
+            guard failed.updateValue("\(error)", forKey: socket.path) == nil else { return }
             logger.error(
                 "a socket can not be opened; one in a new directory needs a restart of the agent",
                 metadata: ["reason": "\(error)"]
@@ -112,4 +114,10 @@ final class SocketListeners: @unchecked Sendable {
         open.listener.stopAccepting()
         register.closeAll { $0.restrictedPath == path }
     }
+}
+
+/// A `[[socket]]` of the configuration that is not there.
+struct UnopenedSocket: Equatable, Sendable {
+    var path: String
+    var reason: String
 }

@@ -32,7 +32,8 @@ struct AgentAssembly {
         runner: Int32
     ) throws(StartFailure) {
         let settings = try AgentAssembly.settings(places)
-        logger = AgentAssembly.logger(options, settings, environment)
+        let threshold = LogThreshold(commandLine: options.logLevel, configured: settings.logLevel)
+        logger = AgentAssembly.logger(options, places, threshold, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
         // A confined agent can not make them; why one can not be made is told when its socket is opened.
@@ -40,7 +41,8 @@ struct AgentAssembly {
         let files = FileRules(places, settings, slots: opened.store.slots, environment)
         confinement = ProcessHardening.confine(to: files, logger)
         threads = try AgentThreads(runner: runner)
-        hooks = EventHooks(commands: threads.commands, logger: logger)
+        let desktop = DesktopSession(environment)
+        hooks = EventHooks(commands: threads.commands, desktop: desktop, logger: logger)
         servers = AuthorizationServers(
             profiles: [:],
             vault: opened.vault,
@@ -54,6 +56,7 @@ struct AgentAssembly {
             vault: opened.vault,
             servers: servers,
             hooks: hooks,
+            threshold: threshold,
             logger: logger
         )
         self.inForce = inForce
@@ -125,6 +128,7 @@ struct AgentAssembly {
             diagnostics: Diagnostics(
                 control: control,
                 configuration: inForce,
+                servers: servers,
                 confinement: confinement,
                 isMemoryLocked: isMemoryLocked,
                 timekeeper: opened.timekeeper,
@@ -165,13 +169,15 @@ extension AgentAssembly {
 
     private static func logger(
         _ options: StartOptions,
-        _ settings: Settings,
+        _ places: Places,
+        _ threshold: LogThreshold,
         _ environment: [String: String]
     ) -> Logger {
-        // In the background nobody reads on once the start is done: what went well is not worth a line.
-        let level = options.logLevel ?? (options.readiness == nil ? settings.logLevel : .warning)
-        let isJournal = environment["JOURNAL_STREAM"] != nil
-        return Logger(label: "tokenagent") { _ in LineLogHandler(level: level, isJournal: isJournal) }
+        let output: LineLogHandler.Output =
+            options.readiness == nil
+            ? .standardError(isJournal: environment["JOURNAL_STREAM"] != nil)
+            : .background(SystemLog(stateDirectory: places.stateDirectory))
+        return Logger(label: "tokenagent") { _ in LineLogHandler(threshold, to: output) }
     }
 
     private static func maintenance(

@@ -9,17 +9,27 @@ import SealedStore
 import Synchronization
 import TokenCore
 
-/// The configuration file and everything that follows it: servers, hooks and the agent's sessions.
+/// The configuration file and everything that follows it: servers, hooks, the log and the agent's sessions.
 final class ConfigurationInForce: ConfigurationProviding {
     private let file: ConfigurationFile
     private let home: String?
     private let vault: Vault
     private let servers: AuthorizationServers
     private let hooks: EventHooks
+    private let threshold: LogThreshold
     private let logger: Logger
     /// Client secrets that are written in the file, where they are sealed now.
     private let secrets = Mutex<[SessionName: SecretID]>([:])
-    private let addresses = Mutex<[String: [SessionName]]>([:])
+    private let addresses = Mutex<[ServerPlace: [SessionName]]>([:])
+    private let standing: Mutex<Standing>
+
+    /// What is in force, without client secrets, and the file it came from.
+    private struct Standing {
+        var settings = Settings()
+        /// What is read at the start alone stays as it was then.
+        var vaultSettings: VaultSettings?
+        var stamp: ConfigurationStamp
+    }
 
     init(
         file: ConfigurationFile,
@@ -27,6 +37,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         vault: Vault,
         servers: AuthorizationServers,
         hooks: EventHooks,
+        threshold: LogThreshold,
         logger: Logger
     ) {
         self.file = file
@@ -34,25 +45,52 @@ final class ConfigurationInForce: ConfigurationProviding {
         self.vault = vault
         self.servers = servers
         self.hooks = hooks
+        self.threshold = threshold
         self.logger = logger
+        standing = Mutex(Standing(stamp: ConfigurationStamp(of: file.path)))
     }
 
-    /// The addresses sessions depend on, each with its sessions, for diagnostics.
-    var serverAddresses: [String: [SessionName]] { addresses.withLock { $0 } }
+    /// The servers sessions depend on, each with its sessions, for diagnostics.
+    var serverPlaces: [ServerPlace: [SessionName]] { addresses.withLock { $0 } }
 
-    func load() throws(RequestFailure) -> AgentConfiguration {
+    func load() throws(RequestFailure) -> LoadedConfiguration {
+        // Before it is read: what changes meanwhile is noticed at the next look.
+        let stamp = ConfigurationStamp(of: file.path)
+        standing.withLock { $0.stamp = stamp }
         let settings: Settings
-        do throws(ConfigurationProblems) {
-            settings = try file.settings(home: home)
+        do throws(RequestFailure) {
+            settings = try read()
         } catch {
-            for line in error.lines { logger.error("configuration mistake", metadata: ["at": "\(line)"]) }
+            let lines = error.message.split(separator: "\n")
+            for line in lines { logger.error("configuration mistake", metadata: ["at": "\(line)"]) }
+            throw error
+        }
+        let changes = changes(to: settings)
+        return LoadedConfiguration(try adopt(settings), changes)
+    }
+
+    func changes() throws(RequestFailure) -> ConfigurationChanges {
+        changes(to: try read())
+    }
+
+    func hasChanged() -> Bool {
+        let stamp = ConfigurationStamp(of: file.path)
+        return standing.withLock { standing in
+            defer { standing.stamp = stamp }
+            return standing.stamp != stamp
+        }
+    }
+
+    private func read() throws(RequestFailure) -> Settings {
+        do throws(ConfigurationProblems) {
+            return try file.settings(home: home)
+        } catch {
             throw RequestFailure(
                 code: .misconfigured,
                 message: error.lines.joined(separator: "\n"),
                 remedy: "tokenctl config check"
             )
         }
-        return try adopt(settings)
     }
 
     /// Puts `settings` in force and answers what the agent itself needs of them.
@@ -75,11 +113,16 @@ final class ConfigurationInForce: ConfigurationProviding {
         servers.replaceProfiles(profiles)
         eraseAll(but: sealed)
         hooks.adopt(settings.hooks)
+        threshold.adopt(settings.logLevel)
         addresses.withLock { addresses in
             addresses = [:]
             for session in settings.sessions {
-                addresses[session.serverAddress, default: []].append(session.name)
+                addresses[ServerPlace(session), default: []].append(session.name)
             }
+        }
+        standing.withLock { standing in
+            standing.settings = settings.withoutSecrets
+            if standing.vaultSettings == nil { standing.vaultSettings = settings.vault }
         }
         return AgentConfiguration(settings)
     }
@@ -92,6 +135,26 @@ final class ConfigurationInForce: ConfigurationProviding {
         } catch {
             logger.warning("client secrets are missing until the configuration is corrected")
         }
+    }
+
+    /// What `settings` say otherwise than what is in force.
+    private func changes(to settings: Settings) -> ConfigurationChanges {
+        let (old, atStart) = standing.withLock { ($0.settings, $0.vaultSettings) }
+        let sealed = secrets.withLock { $0 }
+        let difference = ConfigurationDifference(
+            old: old,
+            vaultAtStart: atStart,
+            isLevelFixed: threshold.isFixed
+        ) { [vault] text, name in
+            // While the agent is locked nothing can be compared.
+            guard !vault.isLocked else { return true }
+            guard let secret = sealed[name] else { return false }
+            var text = text
+            return text.withUTF8 { bytes in
+                unsafe (try? vault.holds(UnsafeRawBufferPointer(bytes), in: secret)) ?? false
+            }
+        }
+        return difference.changes(to: settings, in: file.path)
     }
 
     /// The sealed secret; the one from before if it is the same, so that its server keeps what it has learned.
@@ -173,5 +236,16 @@ extension SessionSettings {
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved)
         )
+    }
+}
+
+/// A server as diagnostics see it: sessions with the same address may trust it in different ways.
+struct ServerPlace: Hashable, Sendable {
+    var address: String
+    var trust: ServerTrust
+
+    init(_ session: ConfiguredSession) {
+        address = session.serverAddress
+        trust = session.trust
     }
 }

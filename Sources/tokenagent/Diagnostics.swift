@@ -11,10 +11,8 @@ import OAuthClient
 import SealedStore
 import TokenCore
 
-/// Looks at the store, the memory, the clock and the way to the servers.
+/// Looks at the store, the memory, the clock, the configuration and the way to the servers.
 struct Diagnostics: DiagnosticsProviding {
-    /// A server that does not accept a connection by then is not reachable in practice.
-    private static let connectTimeout = TimeAmount.seconds(4)
     /// A refresh reserves 32 KiB and more; below this the next ones are in danger.
     private static let leastFreeBytes: UInt64 = 1 << 20
     /// 2026-01-01: the clock of a machine that runs this version can not be before its making.
@@ -22,6 +20,7 @@ struct Diagnostics: DiagnosticsProviding {
 
     let control: StoreControl
     let configuration: ConfigurationInForce
+    let servers: AuthorizationServers
     let confinement: ConfinementReport
     /// Whether memory could be locked at the start, when keys were made.
     let isMemoryLocked: Bool
@@ -31,13 +30,11 @@ struct Diagnostics: DiagnosticsProviding {
     func checks() async -> [DiagnosticCheck] {
         var checks = [vault()] + counter() + durability() + [space(), memory(), sandbox(), clock()]
         checks += control.problems.map(DiagnosticCheck.init)
+        checks += ConfigurationCheckup(configuration: configuration).checks()
         await withTaskGroup { group in
-            for (address, sessions) in configuration.serverAddresses {
-                group.addTask {
-                    var check = await server(address)
-                    check.sessions = sessions
-                    return check
-                }
+            let look = ServerCheck(servers: servers, eventLoop: eventLoop)
+            for (place, sessions) in configuration.serverPlaces {
+                group.addTask { await look.check(place, of: sessions) }
             }
             for await check in group { checks.append(check) }
         }
@@ -184,26 +181,6 @@ struct Diagnostics: DiagnosticsProviding {
             detail: "the clock is years behind: certificates will be refused",
             remedy: "set the clock, for example with timedatectl set-ntp true"
         )
-    }
-
-    private func server(_ address: String) async -> DiagnosticCheck {
-        let name = "server \(address)"
-        do {
-            let url = try EndpointURL(address)
-            let channel = try await ClientBootstrap(group: eventLoop)
-                .connectTimeout(Diagnostics.connectTimeout)
-                .connect(host: url.host, port: url.port).get()
-            try? await channel.close()
-            return DiagnosticCheck(name: name, verdict: .good, detail: "accepts connections")
-        } catch {
-            let reason = (error as? NIOConnectionError)?.reason ?? "\(error)"
-            return DiagnosticCheck(
-                name: name,
-                verdict: .bad,
-                detail: "can not be reached: \(reason)",
-                remedy: "check the network, the address and the firewall"
-            )
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 import AgentServer
 import AgentSettings
+import CommandExecution
 import Logging
 import Synchronization
 import TokenCore
@@ -15,12 +16,15 @@ final class EventHooks: EventObserving {
 
     private let settings = Mutex(HookSettings())
     private let commands: any CommandRunning
+    /// `nil`: nobody sits at a desktop of this machine.
+    private let desktop: DesktopSession?
     private let logger: Logger
     private let events: AsyncStream<AgentEvent>
     private let arrival: AsyncStream<AgentEvent>.Continuation
 
-    init(commands: any CommandRunning, logger: Logger) {
+    init(commands: any CommandRunning, desktop: DesktopSession?, logger: Logger) {
         self.commands = commands
+        self.desktop = desktop
         self.logger = logger
         (events, arrival) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EventHooks.longestQueue))
     }
@@ -31,7 +35,9 @@ final class EventHooks: EventObserving {
     }
 
     func observe(_ event: AgentEvent) {
-        let wanted = settings.withLock { !$0.event.isEmpty || !$0.loginRequired.isEmpty }
+        let wanted = settings.withLock { hooks in
+            !hooks.event.isEmpty || !hooks.loginRequired.isEmpty || shows(event, hooks)
+        }
         guard wanted, case .dropped(let lost) = arrival.yield(event) else { return }
         logger.warning("a hook is too slow; an event was left out", metadata: ["event": "\(lost.kind)"])
     }
@@ -42,7 +48,12 @@ final class EventHooks: EventObserving {
             let hooks = settings.withLock { $0 }
             if event.kind == "login_required" { await run(hooks.loginRequired, for: event) }
             await run(hooks.event, for: event)
+            if shows(event, hooks) { await run(DesktopNotice.command, for: event) }
         }
+    }
+
+    private func shows(_ event: AgentEvent, _ hooks: HookSettings) -> Bool {
+        desktop != nil && hooks.isOnDesktop && DesktopNotice.events.contains(event.kind)
     }
 
     private func run(_ command: [String], for event: AgentEvent) async {

@@ -4,18 +4,32 @@ import AgentSettings
 import Glibc
 import Logging
 
-/// Writes one line per message to standard error: with a priority mark for the journal, else with the time.
+/// Writes one line per message: to standard error, with a priority mark for the journal or else with the time, or in
+/// the background to the system's log.
 ///
 /// Values are shown without control characters: some of them come from servers.
 struct LineLogHandler: LogHandler {
-    var metadata = Logger.Metadata()
-    var logLevel: Logger.Level
-    /// Standard error goes to the journal, which keeps the time itself (sd-daemon(3)).
-    private let isJournal: Bool
+    /// Where lines go.
+    enum Output {
+        /// - isJournal: standard error goes to the journal, which keeps the time itself (sd-daemon(3)).
+        case standardError(isJournal: Bool)
+        /// Nobody watches; what is wrong is said on standard error too, for whoever waits for the start.
+        case background(SystemLog)
+    }
 
-    init(level: LogLevel, isJournal: Bool) {
-        logLevel = Logger.Level(level)
-        self.isJournal = isJournal
+    var metadata = Logger.Metadata()
+    private let threshold: LogThreshold
+    private let output: Output
+
+    init(_ threshold: LogThreshold, to output: Output) {
+        self.threshold = threshold
+        self.output = output
+    }
+
+    /// One for the whole agent: no part of it sets its own.
+    var logLevel: Logger.Level {
+        get { threshold.level }
+        set {}
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -24,25 +38,25 @@ struct LineLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        var line = isJournal ? "<\(event.level.priority)>" : "\(LineLogHandler.time()) \(event.level): "
-        line += "\(event.message)"
+        var line = "\(event.message)"
         let values = metadata.merging(event.metadata ?? [:]) { $1 }
         for (key, value) in values.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(quoted("\(value)"))" }
-        Descriptor.write(line.printable + "\n", to: 2)
+        line = line.printable
+        switch output {
+        case .standardError(isJournal: true): Descriptor.write("<\(event.level.priority)>\(line)\n", to: 2)
+        case .standardError(isJournal: false): tell(event.level, line)
+        case .background(let log):
+            log.write("\(event.level): \(line)", priority: event.level.priority)
+            if event.level >= .warning { tell(event.level, line) }
+        }
+    }
+
+    private func tell(_ level: Logger.Level, _ line: String) {
+        Descriptor.write("\(LogTime.text("%Y-%m-%d %H:%M:%S")) \(level): \(line)\n", to: 2)
     }
 
     private func quoted(_ text: String) -> String {
         text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
-    }
-
-    /// Local time, as `2026-01-31 12:00:00`.
-    private static func time() -> String {
-        var now = Glibc.time(nil)
-        var parts = unsafe tm()
-        unsafe localtime_r(&now, &parts)
-        var text = [CChar](repeating: 0, count: 32)
-        let count = unsafe strftime(&text, text.count, "%Y-%m-%d %H:%M:%S", &parts)
-        return String(decoding: text[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
 

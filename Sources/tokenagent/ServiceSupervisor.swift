@@ -37,30 +37,6 @@ struct ServiceSupervisor: Sendable {
     /// Tells the state of the agent, as lines of `NAME=VALUE`; nobody may be listening.
     func notify(_ lines: String...) {
         guard let notifySocket, notifySocket.hasPrefix("/") || notifySocket.hasPrefix("@") else { return }
-        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        let text = Array(lines.joined(separator: "\n").utf8)
-        let address = ServiceSupervisor.address(notifySocket)
-        _ = unsafe address.withUnsafeBytes { bytes in
-            unsafe bytes.withMemoryRebound(to: sockaddr.self) { address in
-                unsafe sendto(
-                    descriptor,
-                    text,
-                    text.count,
-                    Int32(MSG_NOSIGNAL),
-                    address.baseAddress,
-                    socklen_t(bytes.count)
-                )
-            }
-        }
-    }
-
-    /// A `sockaddr_un` of exactly the path's length: an abstract name begins with NUL and has no end mark.
-    private static func address(_ path: String) -> [UInt8] {
-        let family = unsafe withUnsafeBytes(of: sa_family_t(AF_UNIX)) { unsafe Array($0) }
-        var name = Array(path.utf8)
-        if name.first == UInt8(ascii: "@") { name[0] = 0 }
-        return family + name
+        UnixDatagram.send(Array(lines.joined(separator: "\n").utf8), to: notifySocket)
     }
 }

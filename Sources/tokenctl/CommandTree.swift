@@ -39,7 +39,7 @@ struct CommandTree: ParsableCommand {
                 name: "Agent",
                 subcommands: [
                     LockCommand.self, UnlockCommand.self, VaultCommand.self, ConfigCommand.self,
-                    DoctorCommand.self,
+                    ReloadCommand.self, DoctorCommand.self,
                     VersionCommand.self, ShutdownCommand.self, CompletionsCommand.self,
                 ]
             ),

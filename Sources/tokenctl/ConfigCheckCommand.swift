@@ -21,7 +21,9 @@ struct ConfigCheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        let report = try report()
+        var report = try report()
+        let difference = report["ok"]?.bool == true ? difference(of: report["file"]?.string ?? "") : nil
+        if let difference { report["agent"] = .strings(difference.differences) }
         let file = report["file"]?.string ?? ""
         let isGood = report["ok"]?.bool == true
         if agent.wantsJSON {
@@ -31,12 +33,31 @@ struct ConfigCheckCommand: ParsableCommand {
             let line = "\(file): \(count) session\(count == 1 ? "" : "s"), no mistakes"
             try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
         }
+        if let difference, !difference.differences.isEmpty, !agent.wantsJSON {
+            try StandardOutput.line("the agent runs with another configuration; see: tokenctl reload")
+            for line in difference.differences {
+                try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+            }
+        }
         guard isGood == false else { return }
         for problem in report["problems"]?.array?.compactMap(\.object) ?? [] {
             let line = ConfigCheckCommand.line(for: problem, in: file)
             StandardError.write("tokenctl: \(TerminalText.escaped(line, longest: 8192))\n")
         }
         throw ExitCode(FailureCode.misconfigured.exitStatus)
+    }
+
+    /// How the file differs from what the agent of the socket runs with; `nil`: none runs, it can not say, or it reads
+    /// another file.
+    private func difference(of file: String) -> ReloadReport? {
+        var body = JSONBody()
+        body.add("check", true)
+        var endpoint = agent.endpoint
+        endpoint.mayStartAgent = false
+        let request = AgentRequest(.post, "reload", body: body.finished())
+        guard let answer = try? endpoint.object(request, timeout: .seconds(10)) else { return nil }
+        let report = ReloadReport(answer)
+        return report.file == file ? report : nil
     }
 
     /// In the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.

@@ -20,8 +20,9 @@ enum ExampleConfiguration {
         #audit          = true     # each token given out is a line, see tokenctl audit
 
         [hooks]                    # program and arguments; event and session arrive in the environment
-        #login_required = ["notify-send", "tokenagent", "a login is needed"]
-        #event          = ["logger", "-t", "tokenagent"]
+        #login_required = ["sh", "-c", 'mail -s "$TOKENAGENT_SESSION needs a login" me </dev/null']
+        #event          = ["sh", "-c", 'logger -t tokenagent -- "$TOKENAGENT_EVENT $TOKENAGENT_SESSION"']
+        #desktop        = true     # on a desktop a notice says that a login is needed, or will be soon
         #confirm        = ["ssh-askpass", "Give out a token?"]   # exit status 0 is a yes, for rules with confirm
 
         [vault]
@@ -141,6 +142,5 @@ enum ExampleConfiguration {
         #path     = "~/tokens/host.sock"
         #sessions = ["work"]
         #mode     = "0600"                      # with users, "0660" and a group, or "0666": who else may connect
-
         """#
 }

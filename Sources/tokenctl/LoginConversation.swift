@@ -29,6 +29,7 @@ struct LoginConversation {
             case "open_url": try present(address: event["url"]?.string ?? "")
             case "user_code": try present(userCode: event)
             case "need": try answer(event)
+            case "notice": try say(event["message"]?.string ?? "")
             case "done":
                 try report(event)
                 return nil

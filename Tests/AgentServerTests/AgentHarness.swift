@@ -174,26 +174,77 @@ final class EventLog: EventObserving {
 
 /// The configuration file, as the test wants it to be.
 final class ScriptedConfiguration: ConfigurationProviding {
-    private let next: Mutex<Result<AgentConfiguration, RequestFailure>>
-
-    init(_ configuration: AgentConfiguration) {
-        next = Mutex(.success(configuration))
+    private struct State {
+        var next: Result<AgentConfiguration, RequestFailure>
+        var inForce: AgentConfiguration
+        var hasChanged = false
+        var looks = 0
+        var loads = 0
     }
 
+    private let state: Mutex<State>
+
+    init(_ configuration: AgentConfiguration) {
+        state = Mutex(State(next: .success(configuration), inForce: configuration))
+    }
+
+    /// How often the agent looked whether there is another file.
+    var looks: Int { state.withLock { $0.looks } }
+    /// How often it was to be put in force.
+    var loads: Int { state.withLock { $0.loads } }
+
     func change(_ change: (inout AgentConfiguration) -> Void) {
-        next.withLock { result in
-            guard case .success(var configuration) = result else { return }
+        state.withLock { state in
+            guard case .success(var configuration) = state.next else { return }
             change(&configuration)
-            result = .success(configuration)
+            state.next = .success(configuration)
+            state.hasChanged = true
         }
     }
 
     func fail(_ failure: RequestFailure) {
-        next.withLock { $0 = .failure(failure) }
+        state.withLock { state in
+            state.next = .failure(failure)
+            state.hasChanged = true
+        }
     }
 
-    func load() throws(RequestFailure) -> AgentConfiguration {
-        try next.withLock { $0 }.get()
+    func load() throws(RequestFailure) -> LoadedConfiguration {
+        let (changes, result) = state.withLock { state in
+            state.loads += 1
+            state.hasChanged = false
+            let changes = Self.changes(state)
+            if case .success(let configuration) = state.next { state.inForce = configuration }
+            return (changes, state.next)
+        }
+        return LoadedConfiguration(try result.get(), changes)
+    }
+
+    func changes() throws(RequestFailure) -> ConfigurationChanges {
+        let (changes, result) = state.withLock { (Self.changes($0), $0.next) }
+        _ = try result.get()
+        return changes
+    }
+
+    func hasChanged() -> Bool {
+        state.withLock { state in
+            state.looks += 1
+            defer { state.hasChanged = false }
+            return state.hasChanged
+        }
+    }
+
+    private static func changes(_ state: State) -> ConfigurationChanges {
+        guard case .success(let new) = state.next else { return ConfigurationChanges(file: "config.toml") }
+        let names = Set(new.sessions.keys).union(state.inForce.sessions.keys).sorted()
+        let changes = names.compactMap { name -> ConfigurationChanges.Change? in
+            let (old, new) = (state.inForce.sessions[name], new.sessions[name])
+            guard old != new else { return nil }
+            let kind: ConfigurationChanges.Change.Kind =
+                old == nil ? .added : new == nil ? .removed : .changed
+            return ConfigurationChanges.Change(kind, "session.\(name)", session: name)
+        }
+        return ConfigurationChanges(file: "config.toml", changes: changes)
     }
 }
 

@@ -38,6 +38,19 @@ extension EndToEnd {
             #expect(!told.contains(token))
         }
 
+        @Test func `the example's hook for events writes what happened to the system's log`() async throws {
+            let example = try #require(File.text(BuiltPrograms.checkout + "/packaging/examples/config.toml"))
+            let line = try #require(example.split(separator: "\n").first { $0.hasPrefix("#event ") })
+            let directory = try TemporaryDirectory()
+            let logged = directory.path("logged")
+            try directory.write("#!/bin/sh\necho \"$*\" >>'\(logged)'\n", to: "logger", mode: 0o700)
+            let scene = try await Scene(more: "[hooks]\n\(line.dropFirst())")
+            let path = directory.path + ":" + (scene.agent.environment["PATH"] ?? "")
+            try await scene.agent.start(extraEnvironment: ["PATH": path])
+            try await scene.logIn()
+            #expect(try await Polling.until { lines(logged) == ["-t tokenagent -- logged_in work"] })
+        }
+
         @Test func `a hook that hangs delays nothing`() async throws {
             let scene = try await Scene.loggedIn(more: "[hooks]\nevent = [\"sleep\", \"1000\"]")
             for _ in 0..<3 { #expect(try await scene.agent.tokenctl("refresh", "work").status == 0) }

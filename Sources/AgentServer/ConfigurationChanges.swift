@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import StrictJSON
+import TokenCore
+
+/// What a configuration says otherwise than the one before it.
+package struct ConfigurationChanges: Equatable, Sendable {
+    /// One place where they differ.
+    package struct Change: Equatable, Sendable {
+        package enum Kind: String, CaseIterable, Sendable {
+            case added
+            case removed
+            case changed
+        }
+
+        package var kind: Kind
+        /// Dotted, as in the file: `session.work.ca_file`; of a table that is new or gone its name.
+        package var key: String
+        /// The session it is about; `nil`: it is about the agent.
+        package var session: SessionName?
+
+        package init(_ kind: Kind, _ key: String, session: SessionName? = nil) {
+            self.kind = kind
+            self.key = key
+            self.session = session
+        }
+    }
+
+    /// Something that the running agent can not take over.
+    package struct Restart: Equatable, Sendable {
+        /// As in ``Change/key``.
+        package var key: String
+        package var session: SessionName?
+        /// Why, as a clause for a person.
+        package var reason: String
+
+        package init(_ key: String, session: SessionName? = nil, reason: String) {
+            self.key = key
+            self.session = session
+            self.reason = reason
+        }
+    }
+
+    /// The file that was read.
+    package var file: String
+    package var changes: [Change]
+    package var restarts: [Restart]
+
+    package init(file: String, changes: [Change] = [], restarts: [Restart] = []) {
+        self.file = file
+        self.changes = changes
+        self.restarts = restarts
+    }
+
+    package var isEmpty: Bool { changes.isEmpty && restarts.isEmpty }
+
+    /// Without what is about sessions that are not `shown`.
+    func limited(to isShown: (SessionName) -> Bool) -> ConfigurationChanges {
+        var limited = self
+        limited.changes.removeAll { $0.session.map(isShown) == false }
+        limited.restarts.removeAll { $0.session.map(isShown) == false }
+        return limited
+    }
+
+    /// What differs, in one clause: "added session.z; changed session.work.ca_file".
+    package var summary: String {
+        Change.Kind.allCases.compactMap { kind in
+            let keys = keys(kind)
+            return keys.isEmpty ? nil : "\(kind.rawValue) \(keys.joined(separator: ", "))"
+        }
+        .joined(separator: "; ")
+    }
+
+    /// The members of an answer that tell it.
+    func add(to object: inout JSONObject) {
+        object["file"] = .string(file)
+        for kind in Change.Kind.allCases { object[kind.rawValue] = .strings(keys(kind)) }
+        object["restart"] = .array(
+            restarts.map { ["key": .string($0.key), "reason": .string($0.reason)] }
+        )
+    }
+
+    /// What a log tells of it.
+    var metadata: Logger.Metadata {
+        var values: Logger.Metadata = [:]
+        for kind in Change.Kind.allCases {
+            let keys = keys(kind)
+            if !keys.isEmpty { values[kind.rawValue] = "\(keys.joined(separator: " "))" }
+        }
+        return values
+    }
+
+    private func keys(_ kind: Change.Kind) -> [String] {
+        changes.filter { $0.kind == kind }.map(\.key)
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+
+/// The notice at a desktop that a login is needed, or will be soon: the one command that no configuration names.
+package enum DesktopNotice {
+    /// The events a person should see.
+    package static let events: Set<String> = ["login_required", "expiring"]
+
+    /// Its argv; what it is about arrives in the environment as for every hook.
+    ///
+    /// A session's name holds nothing that a shell or the markup of a notice would read otherwise.
+    package static let command = ["sh", "-c", script]
+
+    private static let script = """
+        case "$TOKENAGENT_EVENT" in
+        expiring) text="The login of $TOKENAGENT_SESSION ends soon." ;;
+        *) text="$TOKENAGENT_SESSION needs a login." ;;
+        esac
+        exec notify-send --app-name=tokenagent -- "$text" "tokenctl login $TOKENAGENT_SESSION"
+        """
+}

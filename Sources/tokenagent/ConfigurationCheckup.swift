@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import TokenCore
+
+/// Compares the configuration file with what the agent runs with, for `tokenctl doctor`.
+struct ConfigurationCheckup {
+    private static let name = "configuration"
+
+    let configuration: ConfigurationInForce
+
+    /// One finding for each session the difference is about, as not everybody may know of each.
+    func checks() -> [DiagnosticCheck] {
+        let found: ConfigurationChanges
+        do throws(RequestFailure) {
+            found = try configuration.changes()
+        } catch {
+            // Its lines may name sessions that not everybody knows of; "config check" shows them.
+            let detail = "the file has a mistake, so the agent keeps what it read before"
+            return [check(.bad, detail, remedy: error.remedy, of: nil)]
+        }
+        guard !found.isEmpty else {
+            return [check(.good, "the agent runs with \(found.file)", remedy: nil, of: nil)]
+        }
+        let differing = found.changes.map { change in
+            let detail =
+                "the file differs from what the agent runs with: \(change.kind.rawValue) \(change.key)"
+            return check(.warning, detail, remedy: "tokenctl reload", of: change.session)
+        }
+        let late = found.restarts.map { restart in
+            let remedy = "restart the agent: tokenctl shutdown, then tokenagent"
+            return check(.warning, "\(restart.key): \(restart.reason)", remedy: remedy, of: restart.session)
+        }
+        return differing + late
+    }
+
+    private func check(
+        _ verdict: DiagnosticCheck.Verdict,
+        _ detail: String,
+        remedy: String?,
+        of session: SessionName?
+    ) -> DiagnosticCheck {
+        DiagnosticCheck(
+            name: Self.name,
+            verdict: verdict,
+            detail: detail,
+            remedy: remedy,
+            sessions: [session].compactMap(\.self)
+        )
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import AgentSettings
+import Glibc
+import TokenCore
+
+/// Compares a configuration with the one in force, and knows what only a restart takes over.
+struct ConfigurationDifference {
+    /// What is in force, ``Settings/withoutSecrets``.
+    let old: Settings
+    /// `[vault]` as the agent was started with it; `nil`: it is just being started.
+    let vaultAtStart: VaultSettings?
+    /// The command line says how much is logged.
+    let isLevelFixed: Bool
+    /// Whether a client secret written in the file is the one in force.
+    let isInForce: (String, SessionName) -> Bool
+
+    func changes(to settings: Settings, in file: String) -> ConfigurationChanges {
+        var changes = ConfigurationChanges(file: file)
+        changes.changes = settings.withoutSecrets.changes(from: old).map(ConfigurationChanges.Change.init)
+        let written = old.sessions.filter(\.holdsLiteralSecret).map(\.name)
+        changes.changes += replacedSecrets(in: settings, among: Set(written))
+        let late = vaultAtStart.map { settings.vault.keys(differingFrom: $0) } ?? []
+        changes.restarts = late.map {
+            ConfigurationChanges.Restart($0, reason: "it is read at the start alone")
+        }
+        if isLevelFixed, settings.logLevel != old.logLevel {
+            let reason = "the agent was started with --log-level"
+            changes.restarts.append(ConfigurationChanges.Restart("agent.log_level", reason: reason))
+        }
+        changes.restarts += settings.sessions.flatMap(outOfReach)
+        return changes
+    }
+
+    /// Sessions whose client secret is another, though it is still `written` in the file.
+    private func replacedSecrets(
+        in settings: Settings,
+        among written: Set<SessionName>
+    ) -> [ConfigurationChanges.Change] {
+        settings.sessions.compactMap { session in
+            guard case .literal(let text) = session.clientSecret, written.contains(session.name),
+                !isInForce(text, session.name)
+            else { return nil }
+            let key = "session.\(session.name).client_secret"
+            return ConfigurationChanges.Change(.changed, key, session: session.name)
+        }
+    }
+
+    /// Files of the session that our own confinement, not their mode, keeps us from reading.
+    private func outOfReach(_ session: ConfiguredSession) -> [ConfigurationChanges.Restart] {
+        let secret: String? = if case .file(let path) = session.clientSecret { path } else { nil }
+        let files = [("ca_file", session.trust.caFile), ("client_secret_file", secret)]
+        return files.compactMap { key, path in
+            guard let path, ConfigurationDifference.isClosedOff(path) else { return nil }
+            return ConfigurationChanges.Restart(
+                "session.\(session.name).\(key)",
+                session: session.name,
+                reason: "\(path) is outside what the agent may read since its start"
+            )
+        }
+    }
+
+    private static func isClosedOff(_ path: String) -> Bool {
+        guard unsafe access(path, R_OK) == 0 else { return false }
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let reason = errno
+        guard descriptor < 0 else {
+            close(descriptor)
+            return false
+        }
+        return reason == EACCES
+    }
+}
+
+extension Settings {
+    /// The same without client secrets, to be kept.
+    var withoutSecrets: Settings {
+        var settings = self
+        for index in settings.sessions.indices {
+            if case .literal = settings.sessions[index].clientSecret {
+                settings.sessions[index].clientSecret = .literal("")
+            }
+        }
+        return settings
+    }
+}
+
+extension ConfigurationChanges.Change {
+    fileprivate init(_ change: SettingsChange) {
+        let kind: Kind =
+            switch change.kind {
+            case .added: .added
+            case .removed: .removed
+            case .changed: .changed
+            }
+        self.init(kind, change.key, session: change.session)
+    }
+}

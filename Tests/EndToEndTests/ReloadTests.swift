@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import StrictJSON
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A configuration that has changed is taken over, or mentioned.
+    @Suite struct ReloadTests {
+        private func add(_ name: String, to scene: Scene) throws {
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + Scene.session(name, scene.issuer))
+        }
+
+        @Test func `a session that was just written can be logged in to`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            try add("z", to: scene)
+            try await scene.logIn("z")
+            #expect(try await scene.agent.tokenctl("get", "z").status == 0)
+        }
+
+        @Test func `doctor and config check name what differs, and reload takes it over`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let same = try await scene.agent.tokenctl("doctor").standardOutput
+            #expect(
+                same.contains("ok       configuration: the agent runs with \(scene.agent.configurationPath)")
+            )
+            try add("z", to: scene)
+            let doctor = try await scene.agent.tokenctl("doctor").standardOutput
+            #expect(doctor.contains("warning  configuration: the file differs"), "\(doctor)")
+            #expect(doctor.contains("added session.z; tokenctl reload"), "\(doctor)")
+            let check = try await scene.agent.tokenctl("config", "check")
+            #expect(check.status == 0)
+            #expect(check.standardOutput.contains("added    session.z"), "\(check)")
+            let json = try await scene.agent.tokenctl("config", "check", "--json")
+            let report = try #require(try JSONValue(parsing: json.standardOutput.utf8).object)
+            #expect(report["agent"]?.array?.compactMap(\.string) == ["added    session.z"])
+            let reload = try await scene.agent.tokenctl("reload")
+            #expect(reload.status == 0)
+            #expect(
+                reload.standardOutput
+                    == "\(scene.agent.configurationPath): 2 sessions\nadded    session.z\n"
+            )
+            let again = try await scene.agent.tokenctl("reload").standardOutput
+            #expect(again == "\(scene.agent.configurationPath): 2 sessions, nothing has changed\n")
+            let settled = try await scene.agent.tokenctl("config", "check").standardOutput
+            #expect(!settled.contains("session.z"))
+        }
+
+        @Test func `a mistake changes nothing and is named`() async throws {
+            let scene = try await Scene.loggedIn()
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + "[session.z]\nkind = \"oidd\"\n")
+            let reload = try await scene.agent.tokenctl("reload")
+            #expect(reload.status == 2)
+            #expect(reload.standardError.contains("session.z.kind"), "\(reload.standardError)")
+            let absent = try await scene.agent.tokenctl("get", "z")
+            #expect(absent.status == 7)
+            #expect(absent.standardError.contains("tokenctl config check"), "\(absent.standardError)")
+            let doctor = try await scene.agent.tokenctl("doctor")
+            #expect(doctor.standardOutput.contains("problem  configuration: the file has a mistake"))
+            #expect(try await scene.token().isEmpty == false)
+        }
+
+        @Test func `what is read at the start alone is said to need a restart until there is one`()
+            async throws
+        {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(
+                "[vault]\nrequire_locked_memory = false\nkeyfile = \"/none/key\"\n" + text
+            )
+            for _ in 0..<2 {
+                let reload = try await scene.agent.tokenctl("reload")
+                #expect(
+                    reload.standardOutput.contains("needs a restart of the agent: vault.keyfile: "),
+                    "\(reload)"
+                )
+            }
+            #expect(
+                try await scene.agent.tokenctl("doctor").standardOutput.contains(
+                    "warning  configuration: vault.keyfile"
+                )
+            )
+        }
+
+        @Test func `another authority takes effect at a reload`() async throws {
+            let authority = try CertificateAuthority()
+            let scene = try await Scene(options: { $0.tls = try authority.issue() })
+            let file = try scene.agent.home.write(authority.certificatePEM, to: "config/tokenagent/ca.pem")
+            try await scene.agent.start()
+            let doctor = try await scene.agent.tokenctl("doctor")
+            #expect(doctor.standardOutput.contains("problem  server \(scene.issuer.issuer): "), "\(doctor)")
+            #expect(doctor.standardOutput.contains("ca_file"), "\(doctor)")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + "ca_file = \"\(file)\"\n")
+            let reload = try await scene.agent.tokenctl("reload")
+            #expect(reload.standardOutput.contains("changed  session.work.ca_file"), "\(reload)")
+            let trusted = try await scene.agent.tokenctl("doctor").standardOutput
+            #expect(
+                trusted.contains(
+                    "ok       server \(scene.issuer.issuer): trusted; its metadata names this issuer"
+                )
+            )
+            try await scene.logIn()
+        }
+
+        @Test func `a wrong path of the issuer is a problem that says so`() async throws {
+            let scene = try await Scene()
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(
+                text.replacing(scene.issuer.issuer, with: scene.issuer.issuer + "/wrong")
+            )
+            try await scene.agent.start()
+            let doctor = try await scene.agent.tokenctl("doctor")
+            #expect(doctor.status == 1)
+            #expect(
+                doctor.standardOutput.contains("problem  server \(scene.issuer.issuer)/wrong: "),
+                "\(doctor)"
+            )
+            #expect(doctor.standardOutput.contains("correct the address"), "\(doctor)")
+        }
+    }
+}
