@@ -142,5 +142,6 @@ enum ExampleConfiguration {
         #path     = "~/tokens/host.sock"
         #sessions = ["work"]
         #mode     = "0600"                      # with users, "0660" and a group, or "0666": who else may connect
+
         """#
 }

@@ -64,6 +64,32 @@ extension EndToEnd {
             #expect(!File.exists(scene.agent.statePath + "/agent.log"))
         }
 
+        @Test(.enabled(if: canMount, "only root can put a syslog in place"))
+        func `it is syslog where there is no journal`() async throws {
+            let scene = try await Scene()
+            let directory = try TemporaryDirectory()
+            let syslog = try DatagramReceiver(at: directory.path("socket"))
+            try directory.makeDirectory("dev")
+            let dev = directory.path("dev")
+            let devices = "null zero full random urandom tty"
+            let mounts = """
+                mount -t tmpfs none '\(dev)'
+                for name in \(devices); do touch "\(dev)/$name"; mount --bind "/dev/$name" "\(dev)/$name"; done
+                ln -s '\(directory.path("socket"))' '\(dev)/log'
+                mount --rbind '\(dev)' /dev
+                """
+            let result = try await run(
+                "tokenagent -s >/dev/null\n\(Self.login)\ntokenagent -k >/dev/null",
+                in: scene,
+                mounts: mounts
+            )
+            #expect(result.status == 0, "\(result)")
+            let login = try #require(syslog.messages().first { $0.contains("logged in session=work") })
+            // Facility daemon, severity notice (RFC 3164 §4.1.1).
+            #expect(login.hasPrefix("<29>") && login.contains(" tokenagent["), "\(login)")
+            #expect(!File.exists(scene.agent.statePath + "/agent.log"))
+        }
+
         @Test func `the level is the configuration's, and follows a reload`() async throws {
             let scene = try await Scene(more: "[agent]\nlog_level = \"error\"")
             try await scene.agent.start()
