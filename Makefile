@@ -16,8 +16,10 @@ TEST_WIDTH ?= 4
 RELEASE  = .build/release
 DEBUG    = .build/debug
 MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-protocol.7
-# The names under which git, docker and terraform look for their helpers.
-LINKS    = git-credential-tokenagent docker-credential-tokenagent terraform-credentials-tokenagent
+# The names under which git, docker and bazel look for their helpers in PATH.
+LINKS    = git-credential-tokenagent docker-credential-tokenagent bazel-credential-tokenagent
+# terraform looks into its own directories only, and keyring in PATH would hide the program of that name.
+HIDDEN_LINKS = terraform-credentials-tokenagent keyring
 UNITS    = tokenagent.service tokenagent.socket
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
 EXAMPLES = packaging/examples/tpm-rollback-counter
@@ -103,6 +105,7 @@ install:
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner '$(DESTDIR)$(libexecdir)'
 	for link in $(LINKS); do ln -sf tokenctl '$(DESTDIR)$(bindir)'"/$$link" || exit 1; done
+	for link in $(HIDDEN_LINKS); do ln -sf ../../bin/tokenctl '$(DESTDIR)$(libexecdir)'"/$$link" || exit 1; done
 	for page in $(MANPAGES); do \
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
 	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
@@ -119,6 +122,7 @@ uninstall:
 	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
 	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
 	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link"; done
+	for link in $(HIDDEN_LINKS); do rm -f '$(DESTDIR)$(libexecdir)'"/$$link"; done
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS) $(EXAMPLES)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done

@@ -15,17 +15,17 @@ package struct HostRule: Equatable, Sendable {
 
     /// Reads one entry; nil if it is none.
     package init?(_ text: String) {
-        var rest = text[...]
-        if let at = rest.firstIndex(of: "@") {
-            let name = String(rest[..<at])
-            let isPlain = name.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ":") }
-            guard name.isEmpty == false, isPlain else { return nil }
-            user = name
+        var rest = text.utf8[...]
+        if let at = rest.firstIndex(of: UInt8(ascii: "@")) {
+            let name = rest[..<at]
+            let isPlain = name.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ":") }
+            guard !name.isEmpty, isPlain else { return nil }
+            user = String(decoding: name, as: UTF8.self)
             rest = rest[rest.index(after: at)...]
         }
-        coversSubdomains = rest.hasPrefix("*.")
+        coversSubdomains = rest.starts(with: "*.".utf8)
         if coversSubdomains { rest = rest.dropFirst(2) }
-        guard let place = HostName(String(rest)) else { return nil }
+        guard let place = HostName(bytes: rest) else { return nil }
         host = place.host
         port = place.port
     }
@@ -34,47 +34,79 @@ package struct HostRule: Equatable, Sendable {
     package func closeness(to place: HostName) -> Int? {
         if let port, port != place.port { return nil }
         let named = port == nil ? 0 : 1
+        let (asked, own) = (place.host.utf8, host.utf8)
         if coversSubdomains {
-            guard place.host.hasSuffix("." + host) else { return nil }
-            return 2 * host.utf8.count + named
+            guard asked.count > own.count + 1,
+                asked.dropFirst(asked.count - own.count - 1).elementsEqual(".\(host)".utf8)
+            else { return nil }
+            return 2 * own.count + named
         }
         // Closer than any pattern: a host name has at most 253 bytes.
-        return place.host == host ? 1024 + named : nil
+        return asked.elementsEqual(own) ? 1024 + named : nil
     }
 }
 
 /// A server as other programs name it: a host, perhaps with a port.
 package struct HostName: Equatable, Sendable {
-    /// Lower case.
+    /// Lower case; an IPv6 address stands in brackets.
     package var host: String
     package var port: Int?
 
     /// Reads `host` or `host:port`; nil if it is neither.
     package init?(_ text: String) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let name = parts[0].lowercased()
-        guard name.isEmpty == false, name.utf8.count <= 253, name.hasPrefix(".") == false,
-            name.utf8.allSatisfy(HostName.isAllowed)
+        self.init(bytes: text.utf8)
+    }
+
+    /// Reads the bytes of `host` or `host:port`: RFC 3986 §3.2.2, without what is only another spelling.
+    ///
+    /// No percent code and nothing beyond ASCII: such a name is one host to us and perhaps another one to the program
+    /// that asks.
+    init?(bytes: some BidirectionalCollection<UInt8>) {
+        let isAddress = bytes.first == UInt8(ascii: "[")
+        let end =
+            isAddress
+            ? bytes.firstIndex(of: UInt8(ascii: "]")).map { bytes.index(after: $0) }
+            : bytes.firstIndex(of: UInt8(ascii: ":"))
+        let name = bytes[..<(end ?? bytes.endIndex)].map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        guard isAddress ? HostName.isAddress(name) : HostName.isName(name) else { return nil }
+        host = String(decoding: name, as: UTF8.self)
+        let rest = bytes[(end ?? bytes.endIndex)...]
+        guard let colon = rest.first else { return }
+        let digits = rest.dropFirst()
+        guard colon == UInt8(ascii: ":"), (1...5).contains(digits.count),
+            digits.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = Int(String(decoding: Array(digits), as: UTF8.self)), (1...65_535).contains(number)
         else { return nil }
-        host = name
-        guard parts.count == 2 else { return }
-        guard let number = Int(parts[1]), (1...65_535).contains(number) else { return nil }
         port = number
     }
 
-    /// The server of an address such as `https://host:port/path`, or of a bare `host:port/path`.
-    package init?(url: String) {
-        let address = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
-        let authority = address.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        self.init(String(authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""))
+    /// At most 253 letters, digits, `-`, `_` and single dots (RFC 1123 §2.1).
+    private static func isName(_ name: [UInt8]) -> Bool {
+        guard (1...253).contains(name.count), name.first != UInt8(ascii: ".") else { return false }
+        let hasEmptyLabel = zip(name, name.dropFirst()).contains { $0 == 0x2E && $1 == 0x2E }
+        return !hasEmptyLabel
+            && name.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
     }
 
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-            true
-        default: false
-        }
+    /// An IPv6 address in brackets, as it is written: no zone, no other spelling is taken for the same.
+    private static func isAddress(_ name: [UInt8]) -> Bool {
+        guard (4...47).contains(name.count), name.last == UInt8(ascii: "]") else { return false }
+        let text = name.dropFirst().dropLast()
+        return text.count { $0 == UInt8(ascii: ":") } > 1
+            && text.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: ":"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
     }
 }

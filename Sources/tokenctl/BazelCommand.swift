@@ -10,8 +10,8 @@ struct BazelCommand: ParsableCommand {
         commandName: "bazel",
         abstract: "Answer bazel as its credential helper.",
         discussion: """
-            With hosts in the session and a script of the line exec tokenctl bazel "$@": \
-            --credential_helper=*.example.com=/path/to/script.
+            With hosts in the session: --credential_helper=*.example.com=/path/to/bazel-credential-tokenagent, a \
+            link to tokenctl.
             """
     )
 
@@ -38,12 +38,9 @@ struct BazelCredential: HelperContract {
         self.session = session
     }
 
-    /// Nothing for an address that would send the token in the clear.
     func question() throws(AgentError) -> HelperQuestion? {
         guard let uri else { throw AgentError(.badRequest, "standard input is not {\"uri\": ...}") }
-        let isSafe = ["https://", "grpcs://"].contains { uri.lowercased().hasPrefix($0) }
-        guard isSafe, let host = HostName(url: uri) else { return nil }
-        return HelperQuestion(session: session, host: host)
+        return ServerAddress(url: uri).map { HelperQuestion(session: session, server: $0) }
     }
 
     func answer(_ credential: HelperCredential) -> String {

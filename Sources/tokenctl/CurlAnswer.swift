@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// The heads of curl's answers as they arrive: whether the server refused the token.
+import AgentProtocol
+import StrictJSON
+
+/// The heads of a server's answers as they arrive: whether the server refused the token.
 struct CurlAnswer {
     enum Verdict: Equatable {
         /// No answer yet, an interim one or a redirect.
         case open
         /// The last answer is 401 or 403.
         case refused
-        /// An answer that a new token would not change.
+        /// An answer that a new token would not change, or one of a server that never saw the token.
         case settled
     }
 
@@ -21,6 +24,12 @@ struct CurlAnswer {
     /// All heads, as they came.
     private(set) var bytes: [UInt8] = []
     private var lineStart = 0
+    private let server: ServerAddress?
+
+    /// With `server` answers count only as long as no redirect has led away from it.
+    init(of server: ServerAddress? = nil) {
+        self.server = server
+    }
 
     /// Whether nothing was wrong but the nonce of the proof (RFC 9449 §9).
     var wantsNonce: Bool {
@@ -31,20 +40,20 @@ struct CurlAnswer {
     mutating func append(_ read: [UInt8]) {
         bytes += read
         while let end = bytes[lineStart...].firstIndex(of: 0x0A) {
-            let line = String(decoding: bytes[lineStart..<end], as: UTF8.self)
+            let line = bytes[lineStart..<end]
             lineStart = end + 1
-            readLine(line.hasSuffix("\r") ? line.dropLast() : line[...])
+            readLine(String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self))
         }
     }
 
-    private mutating func readLine(_ line: Substring) {
-        if line.hasPrefix("HTTP/") {
+    private mutating func readLine(_ line: String) {
+        if line.bytewise.hasPrefix("HTTP/") {
             challenge = ""
             nonce = nil
-            let words = line.split(separator: " ", maxSplits: 2)
+            let words = line.bytewise.split(on: " ", maxSplits: 2)
             status = words.count > 1 ? Int(words[1]) ?? 0 : 0
             // A proxy's answer to CONNECT is not the server's.
-            let isTunnel = status == 200 && line.lowercased().hasSuffix("connection established")
+            let isTunnel = status == 200 && line.bytewise.lowercased.hasSuffix("connection established")
             guard verdict != .settled else { return }
             switch status {
             case 100..<200, 300..<400: verdict = .open
@@ -55,14 +64,34 @@ struct CurlAnswer {
             challenge += (challenge.isEmpty ? "" : ", ") + value
         } else if let value = CurlAnswer.value(of: "dpop-nonce", in: line) {
             nonce = CurlAnswer.isNonce(value) ? value : nil
+        } else if (300..<400).contains(status), let value = CurlAnswer.value(of: "location", in: line) {
+            // Who answers next got no token, or one that we know nothing of.
+            if let server, !CurlAnswer.stays(value, at: server) { verdict = .settled }
         }
     }
 
-    private static func value(of field: String, in line: Substring) -> String? {
-        guard line.lowercased().hasPrefix(field + ":") else { return nil }
-        var value = line.dropFirst(field.count + 1).drop { $0 == " " || $0 == "\t" }
-        while value.last == " " || value.last == "\t" { value.removeLast() }
-        return String(value)
+    /// Whether a redirect surely leads to the same scheme, host and port.
+    private static func stays(_ location: String, at server: ServerAddress) -> Bool {
+        if let next = ServerAddress(url: location) {
+            return next.scheme == server.scheme && next.place == server.place
+        }
+        let bytes = location.utf8
+        // Some readers take a backslash for a slash.
+        guard !bytes.isEmpty, !bytes.contains(UInt8(ascii: "\\")), !bytes.starts(with: "//".utf8) else {
+            return false
+        }
+        // RFC 3986 §4.2: a relative reference has no colon in its first segment.
+        let segment = bytes.prefix { !"/?#".utf8.contains($0) }
+        return !segment.contains(UInt8(ascii: ":"))
+    }
+
+    private static func value(of field: ByteText, in line: String) -> String? {
+        let parts = line.bytewise.split(on: ":", maxSplits: 1, omittingEmpty: false)
+        guard parts.count == 2, parts[0].bytewise.lowercased == field else { return nil }
+        let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        let value = parts[1].utf8.drop(while: isBlank)
+        guard let last = value.lastIndex(where: { !isBlank($0) }) else { return "" }
+        return String(decoding: Array(value[...last]), as: UTF8.self)
     }
 
     /// What RFC 9449 §8.1 allows, of a length that fits into a proof.

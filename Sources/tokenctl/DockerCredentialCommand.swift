@@ -31,7 +31,13 @@ struct DockerCredentialCommand: ParsableCommand {
             try helper.answer(
                 DockerCredential(try StandardInput.all(), session: helper.session?.name, user: username)
             )
-        case "erase": _ = try? StandardInput.all()
+        case "erase":
+            let contract = DockerCredential(
+                try StandardInput.all(),
+                session: helper.session?.name,
+                user: username
+            )
+            if let question = contract.question() { helper.replaceToken(for: question) }
         case "list": try list()
         case "version":
             try StandardOutput.line("docker-credential-tokenagent (tokenagent) \(AgentRelease.version)")
@@ -45,7 +51,7 @@ struct DockerCredentialCommand: ParsableCommand {
     private func list() throws {
         var servers = JSONObject()
         for entry in try helper.sessions().entries {
-            servers["https://" + entry.host] = .string(entry.user ?? "oauth2")
+            servers["https://" + entry.host] = .string(entry.user ?? TokenPlace.commonUser)
         }
         try StandardOutput.json(.object(servers))
     }
@@ -64,14 +70,13 @@ struct DockerCredential: HelperContract {
     private let user: String?
 
     init(_ input: [UInt8], session: String?, user: String?) {
-        let text = String(decoding: input, as: UTF8.self)
-        server = String(text.prefix { $0 != "\n" && $0 != "\r" && $0 != "\r\n" })
+        server = String(decoding: input.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
         self.session = session
         self.user = user
     }
 
     func question() -> HelperQuestion? {
-        HostName(url: server).map { HelperQuestion(session: session, host: $0, user: user) }
+        ServerAddress(server).map { HelperQuestion(session: session, server: $0, user: user) }
     }
 
     /// Never the user `<token>`: docker would send the secret as a refresh token then.

@@ -39,7 +39,7 @@ enum ExampleConfiguration {
         #flow            = "browser"           # browser, device, password, client_credentials, import
         #redirect_port   = 0                   # 0: any free port
         #ca_file         = "/etc/ssl/private-ca.pem"
-        #hosts           = ["git.example.com"]   # for git, docker and others: tokenctl git-credential
+        #hosts           = ["git.example.com"]   # for git, docker and others, and tokenctl curl: no other server
         #max_session_age = "30d"               # force a new login after this
         #warn_before     = "3d"                # event "expiring" this long before the end
         #allow           = [{ exe = "/usr/bin/git" }, { unit = "backup.service" }, { confirm = true }]   # who may see it

@@ -30,8 +30,17 @@ struct GetCommand: ParsableCommand {
     @Option(help: "How to print it.")
     var format: TokenFormat?
 
-    @Option(help: ArgumentHelp("The mail user, for the sasl formats.", valueName: "user"))
+    @Option(help: ArgumentHelp("The user, for netrc and the sasl formats.", valueName: "user"))
     var user: String?
+
+    @Option(help: ArgumentHelp("The machine, for netrc.", valueName: "host"))
+    var host: String?
+
+    @Flag(
+        name: .customLong("refresh-if-repeated"),
+        help: "For programs that ask again when a server refused the token: refresh then."
+    )
+    var heedsRepetition = false
 
     @OptionGroup var variant: VariantOptions
 
@@ -62,7 +71,14 @@ struct GetCommand: ParsableCommand {
             proof: proof.demand
         )
         let chosen = agent.wantsJSON ? .json : format ?? .token
-        try GetOrder(demand: demand, format: chosen, user: user, endpoint: agent.endpoint).carryOut()
+        try GetOrder(
+            demand: demand,
+            format: chosen,
+            place: TokenPlace(host: host, user: user),
+            heedsRepetition: heedsRepetition,
+            endpoint: agent.endpoint
+        )
+        .carryOut()
     }
 }
 

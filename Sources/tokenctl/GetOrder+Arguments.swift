@@ -28,6 +28,13 @@ extension GetOrder {
         guard demand.session.isEmpty == false else { return nil }
     }
 
+    /// Whether a shell will evaluate what is printed, as far as the words tell, be they right or wrong otherwise.
+    static func isForEval(_ arguments: [String]) -> Bool {
+        guard arguments.first == "get" else { return false }
+        return arguments.contains("--format=env")
+            || zip(arguments, arguments.dropFirst()).contains { $0 == "--format" && $1 == "env" }
+    }
+
     private mutating func readFlag(_ name: String) -> Bool {
         switch name {
         case "--no-wait":
@@ -35,6 +42,7 @@ extension GetOrder {
             demand.timeout = .zero
         case "--id-token": demand.wantsIDToken = true
         case "--json": format = .json
+        case "--refresh-if-repeated": heedsRepetition = true
         case "--no-autostart": endpoint.mayStartAgent = false
         default: return false
         }
@@ -56,7 +64,8 @@ extension GetOrder {
         case "--scope": demand.scopes.append(value)
         case "--audience": demand.audience = value
         case "--dpop-url", "--dpop-method", "--dpop-nonce": return readProofOption(name, value)
-        case "--user": user = value
+        case "--user": place.user = value
+        case "--host": place.host = value
         case "--socket":
             guard value.isEmpty == false else { return false }
             endpoint.socket = value

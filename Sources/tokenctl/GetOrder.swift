@@ -7,8 +7,9 @@ import StrictJSON
 struct GetOrder {
     var demand: TokenDemand
     var format = TokenFormat.token
-    /// Whom a mail server knows; needed by the `sasl-` formats.
-    var user: String?
+    var place = TokenPlace()
+    /// Whether a second order of the same program within seconds means that the token was refused.
+    var heedsRepetition = false
     var endpoint = AgentEndpoint()
 
     /// Asks for the token and prints it.
@@ -16,6 +17,7 @@ struct GetOrder {
     /// The bare token takes no JSON on either side.
     func carryOut() throws(AgentError) {
         try check()
+        if heedsRepetition { try attend() }
         var agent = try endpoint.connect()
         let isBare = format == .token
         let body: [UInt8]
@@ -29,13 +31,22 @@ struct GetOrder {
             format == .json
             ? try? agent.object(AgentRequest(.get, "sessions", demand.session), timeout: .seconds(5)) : nil
         try StandardOutput.write(
-            format.render(body, wantsProof: demand.proof != nil, user: user, about: about ?? JSONObject())
+            format.render(body, wantsProof: demand.proof != nil, for: place, about: about ?? JSONObject())
         )
+    }
+
+    /// Sees to it that the token which is printed then is not the one that the same program was given just now.
+    private func attend() throws(AgentError) {
+        do {
+            _ = try AttentiveAsk(demand: demand, sign: .repetition(of: "get"), endpoint: endpoint).token()
+        } catch {
+            throw error.about(demand.session)
+        }
     }
 
     /// Checks that the options fit together.
     private func check() throws(AgentError) {
-        try format.check(user: user)
+        try format.check(place)
         guard demand.proof != nil else { return }
         guard format.hasPlaceForProof else {
             throw AgentError(.badRequest, "--dpop-url needs --format json, header or curl")

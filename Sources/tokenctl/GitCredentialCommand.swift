@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
+import StrictJSON
 
 /// A credential helper of git (gitcredentials(7)).
 struct GitCredentialCommand: ParsableCommand {
@@ -44,35 +45,32 @@ struct GitCredentialCommand: ParsableCommand {
 
 /// What git asked, in its own lines (git-credential(1)).
 struct GitCredential: HelperContract {
-    private let fields: [(name: Substring, value: Substring)]
+    private let fields: [(name: String, value: String)]
     private let session: String?
     private let user: String?
 
     init(_ input: [UInt8], session: String?, user: String?) {
-        let text = String(decoding: input, as: UTF8.self)
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).prefix {
-            $0.isEmpty == false
-        }
-        fields = lines.compactMap { line in
-            line.firstIndex(of: "=").map { (line[..<$0], line[line.index(after: $0)...]) }
+        let lines = input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        fields = lines.prefix { !$0.isEmpty }.compactMap { line in
+            line.firstIndex(of: UInt8(ascii: "=")).map { end in
+                (
+                    String(decoding: line[..<end], as: UTF8.self),
+                    String(decoding: line[(end + 1)...], as: UTF8.self)
+                )
+            }
         }
         self.session = session
         self.user = user
     }
 
     /// The password or token that the server refused.
-    var refusedToken: String? { (self["credential"] ?? self["password"]).map(String.init) }
+    var refusedToken: String? { self["credential"] ?? self["password"] }
 
-    /// Nothing for a server that would send the token through the network in the clear.
     func question() -> HelperQuestion? {
-        guard let host = self["host"].flatMap({ HostName(String($0)) }) else { return nil }
-        let isLocal = ["localhost", "127.0.0.1"].contains(host.host)
-        guard self["protocol"] == "https" || self["protocol"] == "http" && isLocal else { return nil }
-        return HelperQuestion(
-            session: session,
-            host: host,
-            user: self["username"].map(String.init) ?? user
-        )
+        guard let scheme = self["protocol"], let host = self["host"],
+            let server = ServerAddress(scheme: scheme, host: host)
+        else { return nil }
+        return HelperQuestion(session: session, server: server, user: self["username"] ?? user)
     }
 
     /// Both ways of saying it: git before 2.46 knows only user name and password, and an answer with a Bearer token
@@ -98,12 +96,15 @@ struct GitCredential: HelperContract {
     }
 
     private var takesBearer: Bool {
-        let challenges = fields.filter { $0.name == "wwwauth[]" }.map { $0.value.lowercased() }
+        let challenges = fields.filter { $0.name.bytewise == "wwwauth[]" }.map {
+            $0.value.bytewise.lowercased
+        }
         let isWelcome = challenges.isEmpty || challenges.contains { $0.hasPrefix("bearer") }
-        return isWelcome && fields.contains { $0.name == "capability[]" && $0.value == "authtype" }
+        let knows = fields.contains { $0.name.bytewise == "capability[]" && $0.value.bytewise == "authtype" }
+        return isWelcome && knows
     }
 
-    private subscript(_ name: String) -> Substring? {
-        fields.last { $0.name == name && $0.value.isEmpty == false }?.value
+    private subscript(_ name: ByteText) -> String? {
+        fields.last { $0.name.bytewise == name && !$0.value.isEmpty }?.value
     }
 }

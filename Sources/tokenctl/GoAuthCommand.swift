@@ -17,7 +17,13 @@ struct GoAuthCommand: ParsableCommand {
     @OptionGroup var helper: HelperOptions
 
     func run() throws {
-        if let url { return try helper.answer(GoCredential(url: url, session: helper.session?.name)) }
+        if let url {
+            var answer = CurlAnswer()
+            answer.append(try StandardInput.all())
+            return try helper.answer(
+                GoCredential(url: url, session: helper.session?.name, refusal: answer)
+            )
+        }
         // go asks before it knows what it needs: a session that is over is told when its server is asked for.
         for entry in try helper.sessions().entries {
             let contract = GoCredential(url: "https://" + entry.host, session: entry.session, isSilent: true)
@@ -30,17 +36,22 @@ struct GoAuthCommand: ParsableCommand {
 struct GoCredential: HelperContract {
     var url: String
     var session: String?
+    /// What the server answered, if go tells.
+    var refusal: CurlAnswer?
     var isSilent = false
 
-    /// Nothing for an address that would send the token in the clear.
+    private var server: ServerAddress? { ServerAddress(url: url) }
+
+    var refusalSign: RefusalSign { .answer(refusal, to: "go \(server?.origin ?? "")") }
+
+    /// Nothing for another scheme: go sends credentials by https only.
     func question() -> HelperQuestion? {
-        guard url.lowercased().hasPrefix("https://"), let host = HostName(url: url) else { return nil }
-        return HelperQuestion(session: session, host: host)
+        guard let server, server.scheme == "https" else { return nil }
+        return HelperQuestion(session: session, server: server)
     }
 
     func answer(_ credential: HelperCredential) -> String {
-        let host = url.dropFirst("https://".count).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        return "https://\(host)\n\nAuthorization: Bearer \(credential.token.value)\n\n"
+        "\(server?.origin ?? "")\n\nAuthorization: Bearer \(credential.token.value)\n\n"
     }
 
     func failure(_ error: AgentError) -> HelperReply {

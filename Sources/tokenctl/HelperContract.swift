@@ -10,6 +10,8 @@ protocol HelperContract {
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if it is not what the contract says.
     func question() throws(AgentError) -> HelperQuestion?
+    /// How the program lets it be seen that its server refused the last credential.
+    var refusalSign: RefusalSign { get }
     /// The answer for standard output.
     func answer(_ credential: HelperCredential) -> String
     /// What is said when no session is for the server.
@@ -19,6 +21,8 @@ protocol HelperContract {
 }
 
 extension HelperContract {
+    var refusalSign: RefusalSign { .none }
+
     var nothing: HelperReply { HelperReply() }
 
     func failure(_ error: AgentError) -> HelperReply {
@@ -28,10 +32,10 @@ extension HelperContract {
 
 /// What another program asks for.
 struct HelperQuestion {
-    /// Nil: whichever session is for ``host``.
+    /// Nil: whichever session is for ``server``.
     var session: String?
     /// The server the token is for, if the program says.
-    var host: HostName?
+    var server: ServerAddress?
     /// As which user the program wants to be known there.
     var user: String?
     var wantsIDToken = false
@@ -54,11 +58,10 @@ struct HelperReply {
 
 /// Does what a contract says.
 struct HelperRun {
-    /// For Basic authentication where nobody names a user: what GitLab, Gitea and others expect beside a token.
-    private static let commonUser = "oauth2"
-
     var endpoint: AgentEndpoint
     var timeout: Duration?
+    /// Whether a session that says no servers is for all of them.
+    var isForAnyHost = false
 
     /// Answers one question and returns the exit status.
     func answer(_ contract: some HelperContract) throws(AgentError) -> Int32 {
@@ -76,17 +79,19 @@ struct HelperRun {
         to question: HelperQuestion,
         _ contract: some HelperContract
     ) throws(AgentError) -> HelperReply {
-        guard let choice = try SessionChoice(for: question, endpoint) else { return contract.nothing }
+        guard let choice = try SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint) else {
+            return contract.nothing
+        }
         var demand = TokenDemand(session: choice.session, wantsIDToken: question.wantsIDToken)
         demand.timeout = timeout
         let token: TokenAnswer
         do {
-            var agent = try endpoint.connect()
-            token = try agent.token(demand)
+            let ask = AttentiveAsk(demand: demand, sign: contract.refusalSign, endpoint: endpoint)
+            token = try ask.token()
         } catch {
             throw error.about(choice.session)
         }
-        let user = question.user ?? choice.user ?? HelperRun.commonUser
+        let user = question.user ?? choice.user ?? TokenPlace.commonUser
         return HelperReply(output: contract.answer(HelperCredential(token: token, user: user)))
     }
 

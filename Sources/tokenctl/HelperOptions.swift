@@ -8,6 +8,9 @@ struct HelperOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The session; else the one whose hosts name the server.", valueName: "name"))
     var session: SessionArgument?
 
+    @Flag(name: .customLong("any-host"), help: "Answer for every server if the session names none in hosts.")
+    var isForAnyHost = false
+
     @OptionGroup var agent: EndpointOptions
 
     private var endpoint: AgentEndpoint { agent.endpoint }
@@ -16,13 +19,14 @@ struct HelperOptions: ParsableArguments {
     ///
     /// - Throws: the exit status, unless it is 0.
     func answer(_ contract: some HelperContract, timeout: Duration? = nil) throws {
-        let status = try HelperRun(endpoint: endpoint, timeout: timeout).answer(contract)
+        let run = HelperRun(endpoint: endpoint, timeout: timeout, isForAnyHost: isForAnyHost)
+        let status = try run.answer(contract)
         if status != 0 { throw ExitCode(status) }
     }
 
     /// Tells the agent that a server refused `token`, whatever comes of it.
     func report(_ token: String, for question: HelperQuestion) {
-        guard let choice = try? SessionChoice(for: question, endpoint),
+        guard let choice = choice(for: question),
             let secret = try? Secret(Array(token.utf8), of: "token")
         else { return }
         var json = JSONBody()
@@ -31,6 +35,18 @@ struct HelperOptions: ParsableArguments {
         var request = AgentRequest(.post, "sessions", choice.session, "report", body: json.finished())
         defer { request.wipeBody() }
         _ = try? endpoint.object(request)
+    }
+
+    /// Gets another token for those who will ask, but not at every call; whatever comes of it.
+    func replaceToken(for question: HelperQuestion) {
+        guard let choice = choice(for: question),
+            AskMemory(of: endpoint)?.mayRefresh(choice.session) == true
+        else { return }
+        try? endpoint.refresh(TokenDemand(session: choice.session))
+    }
+
+    private func choice(for question: HelperQuestion) -> SessionChoice? {
+        try? SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint)
     }
 
     /// The sessions that say which servers they are for.

@@ -36,10 +36,10 @@ struct KeyringCommand: ParsableCommand {
         guard operation == "get" else {
             throw AgentError(.badRequest, "the agent can not \(TerminalText.escaped(operation)) passwords")
         }
-        let question = HostName(url: service).map {
-            HelperQuestion(session: helper.session?.name, host: $0, user: user)
+        let question = ServerAddress(service).map {
+            HelperQuestion(session: helper.session?.name, server: $0, user: user)
         }
-        try helper.answer(KeyringCredential(asked: question, mode: mode, output: output))
+        try helper.answer(KeyringCredential(asked: question, service: service, mode: mode, output: output))
     }
 
     enum Mode: String, ExpressibleByArgument, CaseIterable {
@@ -56,10 +56,13 @@ struct KeyringCommand: ParsableCommand {
 /// One `get`; that there is nothing is exit status 1 without a word.
 struct KeyringCredential: HelperContract {
     var asked: HelperQuestion?
+    var service: String
     var mode: KeyringCommand.Mode
     var output: KeyringCommand.Output
 
     func question() -> HelperQuestion? { asked }
+
+    var refusalSign: RefusalSign { .repetition(of: "keyring \(service)") }
 
     func answer(_ credential: HelperCredential) -> String {
         let token = credential.token.value

@@ -57,13 +57,16 @@ struct KubeCredential: HelperContract {
                 remedy: "set apiVersion: \(known[0])"
             )
         }
-        let server = request?["spec"]?.object?["cluster"]?.object?["server"]?.string
-        return HelperQuestion(
-            session: session,
-            host: server.flatMap { HostName(url: $0) },
-            wantsIDToken: wantsIDToken
-        )
+        var question = HelperQuestion(session: session, wantsIDToken: wantsIDToken)
+        if let url = request?["spec"]?.object?["cluster"]?.object?["server"]?.string {
+            question.server = ServerAddress(url)
+            // An address that is none is not the same as no address.
+            guard question.server != nil else { return nil }
+        }
+        return question
     }
+
+    var refusalSign: RefusalSign { .repetition(of: wantsIDToken ? "kube id" : "kube") }
 
     func answer(_ credential: HelperCredential) -> String {
         let reply: JSONValue = [

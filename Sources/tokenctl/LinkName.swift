@@ -6,6 +6,7 @@ enum LinkName {
         "git-credential-tokenagent": "git-credential",
         "docker-credential-tokenagent": "docker-credential",
         "terraform-credentials-tokenagent": "terraform",
+        "bazel-credential-tokenagent": "bazel",
         "keyring": "keyring",
     ]
 

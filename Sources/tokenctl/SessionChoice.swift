@@ -9,25 +9,47 @@ struct SessionChoice: Equatable {
     /// The user its `hosts` names for that server.
     var user: String?
 
-    /// Asks the agent; nil if no session is for the server.
+    /// Asks the agent; nil if no session is for the server, or nothing keeps a token private on the way there.
     ///
-    /// A session that is named is taken for any server, unless it says itself which ones it is for.
-    init?(for question: HelperQuestion, _ endpoint: AgentEndpoint) throws(AgentError) {
-        if let session = question.session {
-            let known = try endpoint.object(AgentRequest(.get, "sessions", session))
-            let rules = SessionChoice.rules(known)
-            guard let host = question.host, rules.isEmpty == false else {
-                self.init(session: session)
-                return
+    /// A session that is named is for the servers that it says itself. One that says none is for no server that the
+    /// program names, unless with `isForAnyHost` the person takes that on.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` if a session is named that says no servers.
+    init?(
+        for question: HelperQuestion,
+        isForAnyHost: Bool,
+        _ endpoint: AgentEndpoint
+    ) throws(AgentError) {
+        if let server = question.server, !server.isPrivate { return nil }
+        guard let session = question.session else {
+            guard let server = question.server else {
+                throw AgentError(.badRequest, "no session is named", remedy: "name one with --session")
             }
-            guard let rule = SessionChoice.closest(rules, to: host)?.rule else { return nil }
-            self.init(session: session, user: rule.user)
+            let sessions = try endpoint.object(AgentRequest(.get, "sessions")).sessions
+            try self.init(for: server.place, among: sessions)
             return
         }
-        guard let host = question.host else {
-            throw AgentError(.badRequest, "no session is named", remedy: "name one with --session")
+        let rules = try endpoint.hostRules(of: session)
+        guard let server = question.server else {
+            self.init(session: session)
+            return
         }
-        try self.init(for: host, among: try endpoint.object(AgentRequest(.get, "sessions")).sessions)
+        guard !rules.isEmpty else {
+            guard isForAnyHost else { throw SessionChoice.noHosts(session) }
+            self.init(session: session)
+            return
+        }
+        guard let rule = SessionChoice.closest(rules, to: server.place)?.rule else { return nil }
+        self.init(session: session, user: rule.user)
+    }
+
+    private static func noHosts(_ session: String) -> AgentError {
+        AgentError(
+            .misconfigured,
+            "its configuration does not say which servers its tokens are for",
+            session: session,
+            remedy: "set hosts there, or give --any-host"
+        )
     }
 
     /// The session whose `hosts` name `host` most closely; nil if none does.
@@ -58,10 +80,18 @@ struct SessionChoice: Equatable {
         session["hosts"]?.array?.compactMap(\.string).compactMap { HostRule($0) } ?? []
     }
 
-    private static func closest(
-        _ rules: [HostRule],
-        to host: HostName
-    ) -> (closeness: Int, rule: HostRule)? {
+    static func closest(_ rules: [HostRule], to host: HostName) -> (closeness: Int, rule: HostRule)? {
         rules.compactMap { rule in rule.closeness(to: host).map { ($0, rule) } }.max { $0.0 < $1.0 }
+    }
+}
+
+extension AgentEndpoint {
+    /// The servers that a session says it is for; none if it says nothing about that.
+    func hostRules(of session: String) throws(AgentError) -> [HostRule] {
+        do {
+            return SessionChoice.rules(try object(AgentRequest(.get, "sessions", session)))
+        } catch {
+            throw error.about(session)
+        }
     }
 }

@@ -5,7 +5,15 @@ import Glibc
 
 /// What has to be so before the first token arrives.
 enum StartUp {
+    /// The words of the command line; Swift's own list is empty without `/proc`.
+    static var arguments: [String] {
+        (0..<hardening_argument_count()).compactMap { index in
+            unsafe hardening_argument(index).map { unsafe String(cString: $0) }
+        }
+    }
+
     static func protect() {
+        hardening_restore_environment()
         occupyStandardDescriptors()
         refuseInspection()
         _ = signal(SIGPIPE, SIG_IGN)

@@ -41,7 +41,7 @@ struct TerraformCredential: HelperContract {
     var session: String?
 
     func question() -> HelperQuestion? {
-        HostName(host).map { HelperQuestion(session: session, host: $0) }
+        ServerAddress(scheme: "https", host: host).map { HelperQuestion(session: session, server: $0) }
     }
 
     func answer(_ credential: HelperCredential) -> String {

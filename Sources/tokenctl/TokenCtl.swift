@@ -8,7 +8,7 @@ import Glibc
 enum TokenCtl {
     static func main() {
         StartUp.protect()
-        let words = CommandLine.arguments
+        let words = StartUp.arguments
         exit(status(of: LinkName.arguments(Array(words.dropFirst()), calledAs: words.first ?? "")))
     }
 
@@ -18,6 +18,12 @@ enum TokenCtl {
     /// more than the whole request.
     private static func status(of arguments: [String]) -> Int32 {
         let wantsJSON = arguments.prefix { $0 != "--" }.contains("--json")
+        let status = statusOrFailure(of: arguments, wantsJSON: wantsJSON)
+        if status != 0, GetOrder.isForEval(arguments) { EvalFailure.print(status) }
+        return status
+    }
+
+    private static func statusOrFailure(of arguments: [String], wantsJSON: Bool) -> Int32 {
         do {
             guard let order = GetOrder(reading: arguments) else {
                 return try CommandTree.status(of: arguments)

@@ -13,6 +13,12 @@ enum TokenFormat: String, CaseIterable {
     case header
     /// `BEARER_TOKEN=…`, for a shell or an environment file (WLCG bearer token discovery).
     case env
+    /// `Bearer …`, for programs that want the value of the header.
+    case bearer
+    /// `{"Authorization":"Bearer …"}`, for programs that take headers as JSON.
+    case headersJSON = "headers-json"
+    /// `machine … login … password …`, which is sent as Basic authentication.
+    case netrc
     /// `header = "Authorization: Bearer …"`, for `curl -K -`.
     case curl
     /// The initial response of SASL XOAUTH2, in Base64.
@@ -24,21 +30,41 @@ enum TokenFormat: String, CaseIterable {
     var hasPlaceForProof: Bool {
         switch self {
         case .json, .header, .curl: true
-        case .token, .env, .saslXOAuth2, .saslOAuthBearer: false
+        case .token, .env, .bearer, .headersJSON, .netrc, .saslXOAuth2, .saslOAuthBearer: false
         }
     }
 
-    /// Checks that a user is given exactly when the format names one.
-    func check(user: String?) throws(AgentError) {
+    /// Whether a token that is bound to a key is of no use in it: what reads it knows no other scheme than Bearer.
+    private var isForBearerOnly: Bool {
+        switch self {
+        case .bearer, .headersJSON, .netrc: true
+        case .token, .json, .header, .env, .curl, .saslXOAuth2, .saslOAuthBearer: false
+        }
+    }
+
+    /// Checks that a user and a host are given exactly when the format names them.
+    func check(_ place: TokenPlace) throws(AgentError) {
         switch self {
         case .saslXOAuth2, .saslOAuthBearer:
-            guard let user, user.isEmpty == false, user.utf8.allSatisfy({ $0 > 0x1F && $0 != 0x7F }) else {
-                throw AgentError(.badRequest, "--format \(rawValue) needs --user")
+            guard let user = place.user, !user.isEmpty, user.utf8.allSatisfy({ $0 > 0x1F && $0 != 0x7F })
+            else { throw AgentError(.badRequest, "--format \(rawValue) needs --user") }
+        case .netrc:
+            guard let host = place.host.flatMap({ HostName($0) }), host.port == nil else {
+                throw AgentError(.badRequest, "--format netrc needs --host, a name without a port")
             }
-        case .token, .json, .header, .env, .curl:
-            guard user == nil else {
-                throw AgentError(.badRequest, "--user is only for the sasl formats, not for \(rawValue)")
+            guard (place.user ?? "x").utf8.allSatisfy({ (0x21..<0x7F).contains($0) }), place.user != "" else {
+                throw AgentError(.badRequest, "--user is not a name that netrc has a place for")
             }
+        case .token, .json, .header, .env, .bearer, .headersJSON, .curl:
+            guard place.user == nil else {
+                throw AgentError(
+                    .badRequest,
+                    "--user is only for netrc and the sasl formats, not for \(rawValue)"
+                )
+            }
+        }
+        guard place.host == nil || self == .netrc else {
+            throw AgentError(.badRequest, "--host is only for netrc, not for \(rawValue)")
         }
     }
 
@@ -48,7 +74,7 @@ enum TokenFormat: String, CaseIterable {
     func render(
         _ body: [UInt8],
         wantsProof: Bool,
-        user: String?,
+        for place: TokenPlace,
         about: JSONObject
     ) throws(AgentError) -> [UInt8] {
         guard var object = try? JSONValue(parsing: body).object,
@@ -58,6 +84,14 @@ enum TokenFormat: String, CaseIterable {
         guard wantsProof == false || proof != nil else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")
         }
+        let scheme = TokenFormat.scheme(object)
+        guard scheme != "DPoP" || !isForBearerOnly else {
+            throw AgentError(
+                .badRequest,
+                "its tokens are bound to a key, and --format \(rawValue) has no place for the proof",
+                remedy: "use --dpop-url URL with --format header"
+            )
+        }
         if self == .json {
             if let expiry = object["expires_at"]?.integer {
                 object["expires_at_rfc3339"] = .string(DurationPhrase.rfc3339(expiry))
@@ -65,7 +99,7 @@ enum TokenFormat: String, CaseIterable {
             for name in ["issuer", "account"] { object[name] = object[name] ?? about[name] }
             return TerminalText.ascii(.object(object)) + [0x0A]
         }
-        var text = line(token, scheme: TokenFormat.scheme(object), user: user ?? "") + "\n"
+        var text = line(token, scheme: scheme, place) + "\n"
         if wantsProof, let proof { text += line(proof: proof) + "\n" }
         return Array(text.utf8)
     }
@@ -82,15 +116,23 @@ enum TokenFormat: String, CaseIterable {
         return text
     }
 
-    private func line(_ token: String, scheme: String, user: String) -> String {
+    private func line(_ token: String, scheme: String, _ place: TokenPlace) -> String {
         switch self {
         case .token, .json: token
         case .header: "Authorization: \(scheme) \(token)"
         case .env: "BEARER_TOKEN=\(TokenFormat.shellWord(token))"
         case .curl: "header = \"Authorization: \(scheme) \(TokenFormat.quotable(token))\""
-        case .saslXOAuth2: Base64.encode("user=\(user)\u{1}auth=\(scheme) \(token)\u{1}\u{1}")
+        case .bearer: "\(scheme) \(token)"
+        case .headersJSON: (["Authorization": .string("\(scheme) \(token)")] as JSONValue).text
+        case .netrc:
+            "machine \(place.host ?? "") login \(TokenFormat.netrcWord(place.user ?? TokenPlace.commonUser)) "
+                + "password \(TokenFormat.netrcWord(token))"
+        case .saslXOAuth2:
+            Base64.encode("user=\(place.user ?? "")\u{1}auth=\(scheme) \(token)\u{1}\u{1}")
         case .saslOAuthBearer:
-            Base64.encode("n,a=\(TokenFormat.saslName(user)),\u{1}auth=\(scheme) \(token)\u{1}\u{1}")
+            Base64.encode(
+                "n,a=\(TokenFormat.saslName(place.user ?? "")),\u{1}auth=\(scheme) \(token)\u{1}\u{1}"
+            )
         }
     }
 
@@ -105,12 +147,27 @@ enum TokenFormat: String, CaseIterable {
         return type
     }
 
-    /// As it is where no shell sees anything in it, else in single quotes.
+    /// As it is where no shell sees anything in it, else in single quotes: a `~` at the start is a home directory.
     private static func shellWord(_ text: String) -> String {
-        let isPlain = text.allSatisfy { $0.isLetter || $0.isNumber || "-._~+/=".contains($0) }
+        let isPlain = text.utf8.allSatisfy(isPlain) && text.utf8.first != UInt8(ascii: "~")
         if isPlain { return text }
         return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
             + "'"
+    }
+
+    /// As it is where readers of netrc agree, else in double quotes, which newer ones know.
+    private static func netrcWord(_ text: String) -> String {
+        text.utf8.allSatisfy { isPlain($0) || $0 == UInt8(ascii: "@") } ? text : "\"\(quotable(text))\""
+    }
+
+    /// Letters, digits and the rest of what tokens are usually made of (RFC 6750 §2.1, `b64token`).
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~+/=".utf8.contains(byte)
+        }
     }
 
     /// With backslashes before what would end a quoted string of curl's configuration.
@@ -123,4 +180,15 @@ enum TokenFormat: String, CaseIterable {
         text.split(separator: "=", omittingEmptySubsequences: false).joined(separator: "=3D")
             .split(separator: ",", omittingEmptySubsequences: false).joined(separator: "=2C")
     }
+}
+
+/// Where a token is for, in the formats that say so.
+struct TokenPlace: Equatable {
+    /// For Basic authentication where nobody names a user: what GitLab, Gitea and others expect beside a token.
+    static let commonUser = "oauth2"
+
+    /// The name of the machine, for netrc.
+    var host: String?
+    /// Whom a mail server or netrc knows; needed by the `sasl-` formats.
+    var user: String?
 }

@@ -43,6 +43,7 @@ import Testing
     @Test(arguments: [
         ("header", "Authorization: Bearer a.b-c_d~e+f/g="), ("env", "BEARER_TOKEN=a.b-c_d~e+f/g="),
         ("curl", "header = \"Authorization: Bearer a.b-c_d~e+f/g=\""), ("token", "a.b-c_d~e+f/g="),
+        ("bearer", "Bearer a.b-c_d~e+f/g="), ("headers-json", #"{"Authorization":"Bearer a.b-c_d~e+f/g="}"#),
     ])
     func `every format is one line`(format: String, line: String) async throws {
         let body = format == "token" ? "a.b-c_d~e+f/g=\n" : Self.answer
@@ -117,6 +118,8 @@ import Testing
         ["get", "a", "--no-wait", "--timeout", "5"],
         ["get", "a", "--timeout", "5", "--no-wait"], ["get", "a", "--format"],
         ["get", "a", "--format", "sasl-xoauth2"], ["get", "a", "--user", "me"], ["frob"], ["--frob"],
+        ["get", "a", "--format", "netrc"], ["get", "a", "--format", "netrc", "--host", "h:443"],
+        ["get", "a", "--format", "netrc", "--host", "h", "--user", "a b"], ["get", "a", "--host", "h"],
         ["vault", "frob"],
         ["status", "a", "b"], ["logout"], ["logout", "a", "--all"], ["completions", "tcsh"],
     ])

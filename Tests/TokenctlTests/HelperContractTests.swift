@@ -250,6 +250,7 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
         ("docker-credential-tokenagent", ["get"], "git.example.com", #""Secret":"AT""#),
         ("terraform-credentials-tokenagent", ["get", "git.example.com"], "", #"{"token":"AT"}"#),
         ("keyring", ["get", "git.example.com", "me"], "", "AT\n"),
+        ("bazel-credential-tokenagent", ["get"], #"{"uri":"https://git.example.com/x"}"#, "Bearer AT"),
     ])
     func `a link is called by the name its program looks for`(
         name: String,
@@ -275,18 +276,6 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
             #expect(report.hasPrefix("POST /v1/sessions/work/report HTTP/1.1\r\n"))
             #expect(report.hasSuffix("\r\n\r\n" + #"{"token":"AT","status":401}"#))
         }
-    }
-
-    @Test func `a session is named for any server, unless it says which ones it is for`() async throws {
-        let command = [BuiltPrograms.client, "git-credential", "--session"]
-        let other = "protocol=https\nhost=other.org\n\n"
-        let limited = try await run(command + ["work", "get"], agent(), other)
-        #expect(limited.standardOutput.isEmpty && limited.status == 0)
-        let open = try ScriptedAgent(responding: { request in
-            .answer(request.contains("/token") ? Self.token : #"{"session":"any"}"#)
-        })
-        let any = try await run(command + ["any", "get"], open, other)
-        #expect(any.standardOutput.contains("password=AT\n"))
     }
 
     @Test func `two sessions for one server are a mistake to be told`() async throws {

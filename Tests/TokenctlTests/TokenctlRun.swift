@@ -14,9 +14,21 @@ struct TokenctlRun {
         agent = try ScriptedAgent(connections)
     }
 
+    init(responding respond: @escaping @Sendable (String) -> ScriptedAgent.Step) throws {
+        agent = try ScriptedAgent(responding: respond)
+    }
+
     /// Runs it with exactly these variables beside the socket.
     func callAsFunction(
         _ arguments: String...,
+        input: String = "",
+        environment: [String: String] = [:]
+    ) async throws -> ProgramResult {
+        try await run(arguments, input: input, environment: environment)
+    }
+
+    func run(
+        _ arguments: [String],
         input: String = "",
         environment: [String: String] = [:]
     ) async throws -> ProgramResult {

@@ -93,3 +93,12 @@ int hardening_system_call(const char *name);
 
 /// Has the kernel run `steps` before every system call of every thread, for good; returns 0, or -1 with errno.
 int hardening_filter_system_calls(const struct sock_filter *steps, unsigned short count);
+
+/// The number of words this process was started with, its own name among them; known without /proc.
+int hardening_argument_count(void);
+
+/// One of those words; null if there are not so many.
+const char *hardening_argument(int index);
+
+/// Takes away what the environment of this process was given for a start without /proc; for before it is passed on.
+void hardening_restore_environment(void);

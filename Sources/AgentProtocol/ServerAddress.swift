@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+/// The address that another program wants a token for, taken apart byte by byte.
+///
+/// What two readers could read as two servers is no address: a token would go to the other one. So there is no
+/// backslash, no blank and nothing beyond ASCII before the path, and at most one `@`; and a scheme is one only at the
+/// beginning.
+package struct ServerAddress: Equatable, Sendable {
+    /// Lower case; nil where only a host was named, to which programs speak TLS.
+    package let scheme: String?
+    /// The host with its port, also where that is the scheme's own.
+    package let place: HostName
+
+    /// Reads an address with a scheme, `https://host:port/path`; nil if it is none or its scheme is unknown.
+    package init?(url: String) {
+        guard let (scheme, rest) = ServerAddress.divided(url.utf8) else { return nil }
+        self.init(scheme: scheme, ServerAddress.authority(rest))
+    }
+
+    /// Reads an address with a scheme, or `host:port/path` without one.
+    package init?(_ text: String) {
+        if let (scheme, rest) = ServerAddress.divided(text.utf8) {
+            self.init(scheme: scheme, ServerAddress.authority(rest))
+        } else {
+            self.init(scheme: nil, ServerAddress.authority(text.utf8[...]))
+        }
+    }
+
+    /// The address that a program names in two pieces: a scheme, and `host` or `host:port`.
+    package init?(scheme: String, host: String) {
+        guard scheme.utf8.count <= 32, ServerAddress.ports[scheme] != nil else { return nil }
+        self.init(scheme: scheme, place: host.utf8[...])
+    }
+
+    private init?(scheme: String?, _ authority: Substring.UTF8View) {
+        guard let at = authority.firstIndex(of: UInt8(ascii: "@")) else {
+            self.init(scheme: scheme, place: authority)
+            return
+        }
+        guard authority[..<at].allSatisfy(ServerAddress.isUserByte) else { return nil }
+        self.init(scheme: scheme, place: authority[authority.index(after: at)...])
+    }
+
+    private init?(scheme: String?, place: Substring.UTF8View) {
+        guard let port = ServerAddress.ports[scheme ?? "https"], var place = HostName(bytes: place) else {
+            return nil
+        }
+        place.port = place.port ?? port
+        self.scheme = scheme
+        self.place = place
+    }
+
+    /// Whether nobody on the way can read a token that is sent there: TLS, or the way does not leave this machine.
+    package var isPrivate: Bool { !isClear || isLoopback }
+
+    /// Whether the scheme is one without TLS.
+    package var isClear: Bool { scheme == "http" || scheme == "grpc" }
+
+    /// Whether the host is this machine, by an address that stands there, or by the name that means it (RFC 6761 §6.3).
+    package var isLoopback: Bool {
+        if place.host == "localhost" || place.host == "[::1]" { return true }
+        let numbers = place.host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return numbers.count == 4 && place.host.utf8.starts(with: "127.".utf8)
+            && numbers.allSatisfy { digits in
+                (1...3).contains(digits.count) && digits.allSatisfy { (0x30...0x39).contains($0) }
+            }
+    }
+
+    /// Scheme, host and port: `https://git.example.com`, the port where it is not the scheme's own.
+    package var origin: String {
+        let name = scheme ?? "https"
+        let port = place.port.flatMap { $0 == ServerAddress.ports[name] ? nil : ":\($0)" } ?? ""
+        return "\(name)://\(place.host)\(port)"
+    }
+
+    /// The schemes that carry tokens, with their ports (RFC 9110 §4.2).
+    private static let ports = ["https": 443, "grpcs": 443, "http": 80, "grpc": 80]
+
+    /// The scheme in lower case and what comes after `://`; nil if the text begins with no scheme.
+    private static func divided(_ text: String.UTF8View) -> (scheme: String, rest: Substring.UTF8View)? {
+        let name = text.prefix(while: ServerAddress.isSchemeByte)
+        let rest = text[name.endIndex...]
+        guard !name.isEmpty, name.count <= 32, rest.starts(with: "://".utf8) else { return nil }
+        let lower = name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        return (String(decoding: lower, as: UTF8.self), rest.dropFirst(3))
+    }
+
+    /// What stands before path, query and fragment (RFC 3986 §3.2).
+    private static func authority(_ rest: Substring.UTF8View) -> Substring.UTF8View {
+        rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    }
+
+    /// RFC 3986 §3.1.
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    /// What may stand before the `@` (RFC 3986 §3.2.1).
+    private static func isUserByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~!$&'()*+,;=:%".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// How a program that gets a credential from us lets it be seen that its server refused the last one.
+enum RefusalSign {
+    /// It does not.
+    case none
+    /// It asks the same again within seconds.
+    case repetition(of: String)
+    /// It hands over the server's answer; nil at its first question.
+    case answer(CurlAnswer?, to: String)
+}
+
+/// A question for a token, with an eye on what it says about the last answer.
+struct AttentiveAsk {
+    /// How soon a second question means a refusal: 10 s.
+    ///
+    /// Whoever got a good token asks again when it expires.
+    private static let window: Int64 = 10
+    /// How long a program may take to hand over its server's answer: an hour.
+    private static let patience: Int64 = 3600
+
+    let demand: TokenDemand
+    let sign: RefusalSign
+    let endpoint: AgentEndpoint
+
+    /// The token, a fresh one if there are signs that the present one was refused.
+    func token() throws(AgentError) -> TokenAnswer {
+        let token = try endpoint.token(demand)
+        let question: String
+        switch sign {
+        case .none: return token
+        case .repetition(let text), .answer(_, let text): question = "\(demand.session) \(text)"
+        }
+        guard let memory = AskMemory(of: endpoint) else { return token }
+        let fresh = try replacement(of: token, for: question, memory) ?? token
+        memory.keep(fresh, for: question)
+        return fresh
+    }
+
+    private func replacement(
+        of token: TokenAnswer,
+        for question: String,
+        _ memory: AskMemory
+    ) throws(AgentError) -> TokenAnswer? {
+        switch sign {
+        case .none: return nil
+        case .repetition:
+            // A guess: nobody is told that the token was refused, and where no refresh is to be had it is given again.
+            guard memory.wasGiven(token, for: question, within: AttentiveAsk.window),
+                memory.mayRefresh(demand.session)
+            else { return nil }
+            try? endpoint.refresh(demand)
+        case .answer(let answer, _):
+            // What was refused may be no token of ours, but a request without one.
+            guard let answer, answer.verdict == .refused,
+                memory.wasGiven(token, for: question, within: AttentiveAsk.patience)
+            else { return nil }
+            let report = RefusalReport(
+                token: token,
+                status: answer.status,
+                challenge: answer.challenge,
+                body: []
+            )
+            guard try report.send(to: endpoint, about: demand) != nil else { return nil }
+        }
+        return try endpoint.token(demand)
+    }
+}
+
+extension AgentEndpoint {
+    /// Asks for a token, waiting for it as long as `demand` says.
+    func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
+        var agent = try connect()
+        return try agent.token(demand)
+    }
+
+    /// Refreshes the token that `demand` describes, whether or not it is still good.
+    func refresh(_ demand: TokenDemand) throws(AgentError) {
+        var body = JSONBody()
+        body.add(demand.scopes, demand.audience)
+        let request = AgentRequest(.post, "sessions", demand.session, "refresh", body: body.finished())
+        _ = try object(request, timeout: demand.patience)
+    }
+}
