@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 
-/// The arguments for curl, as far as they matter to who watches its answers.
+import AgentProtocol
+
+/// The arguments for curl: which servers they name, and where our own options go.
 struct CurlArguments: Equatable {
     private enum Word: Equatable {
         case given(String)
         /// Where the place for headers stands, after a short option's letters or alone.
         case headerFile(prefix: String)
-        /// Where our own options of the next request go.
+        /// Where our own options of one request go: behind all others, which cannot undo them.
         case ownOptions
     }
 
     private var words: [Word] = []
     private var hasOptionsEnded = false
+    /// The first option whose connection only TLS proves, and the first that renounces that, with dashes.
+    private var diversion: String?
+    private var renunciation: String?
     /// Where the caller wants the headers.
     private(set) var headerFile: String?
     /// The first file that a body goes to.
@@ -21,64 +26,115 @@ struct CurlArguments: Equatable {
     /// What curl will ask for.
     private(set) var target = CurlTarget()
 
-    init(_ arguments: [String]) {
+    /// - Throws: ``AgentError`` with the code `badRequest` for an option that lets the token go elsewhere, or that is
+    ///   not known to keep it.
+    init(_ arguments: [String]) throws(AgentError) {
         var rest = arguments[...]
-        // Only as the first argument it keeps curl from reading its own configuration.
-        if let first = rest.first, first.hasPrefix("-q") || first == "--disable" {
-            rest.removeFirst()
-            first == "--disable" ? words.append(.given(first)) : readShort(first, &rest)
-        }
-        words.append(.ownOptions)
         while let argument = rest.popFirst() {
-            if hasOptionsEnded || argument.hasPrefix("-") == false || argument == "-" {
+            if hasOptionsEnded || !argument.hasPrefix("-") || argument == "-" {
                 words.append(.given(argument))
                 target.read(url: argument)
             } else if argument == "--" {
                 hasOptionsEnded = true
-                words.append(.given(argument))
+                words += [.ownOptions, .given(argument)]
             } else if argument == "--next" || argument == "-:" {
-                words += [.given(argument), .ownOptions]
+                words += [.ownOptions, .given(argument)]
             } else if argument.hasPrefix("--") {
-                readLong(argument, &rest)
+                try readLong(argument, &rest)
             } else {
-                readShort(argument, &rest)
+                try readShort(argument, &rest)
             }
         }
+        if !hasOptionsEnded { words.append(.ownOptions) }
     }
 
     /// The command line with our options in the file `config` and the headers sent to `headers`.
+    ///
+    /// `-q` comes first: only there it keeps curl from reading options from a file of the person.
     func commandLine(config: String, headers: String) -> [String] {
-        words.flatMap { word in
-            switch word {
-            case .given(let argument): [argument]
-            case .headerFile(let prefix): [prefix + headers]
-            case .ownOptions: ["--config", config]
+        ["-q"]
+            + words.flatMap { word in
+                switch word {
+                case .given(let argument): [argument]
+                case .headerFile(let prefix): [prefix + headers]
+                case .ownOptions: ["--config", config]
+                }
             }
-        }
     }
 
-    private mutating func readLong(_ argument: String, _ rest: inout ArraySlice<String>) {
+    /// The one server that all requests go to.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if there is none or several, or if the way there is open to
+    ///   others.
+    func server() throws(AgentError) -> ServerAddress {
+        let server = try target.server()
+        guard server.isPrivate else {
+            throw AgentError(
+                .badRequest,
+                "\(server.origin) would show the token to everybody on the way",
+                remedy: "use https"
+            )
+        }
+        if server.isClear, let diversion {
+            throw AgentError(
+                .badRequest,
+                "without https, curl's option \(diversion) would lead the token away from \(server.origin)"
+            )
+        }
+        if !server.isLoopback, let renunciation {
+            throw AgentError(
+                .badRequest,
+                "with curl's option \(renunciation) anybody could pass for \(server.origin)",
+                remedy: "give the server's certificate with --cacert"
+            )
+        }
+        return server
+    }
+
+    private mutating func readLong(_ argument: String, _ rest: inout ArraySlice<String>) throws(AgentError) {
+        let name = String(argument.dropFirst(2))
+        let option = try note(name, as: argument)
         words.append(.given(argument))
-        // An expanded value is read as it stands: nobody but curl knows its variables.
-        let name = String(argument.dropFirst(argument.hasPrefix("--expand-") ? 9 : 2))
-        guard CurlArguments.longWithValue.contains(name) else { return target.read(flag: name) }
+        guard option.takesValue else { return target.read(flag: name) }
         guard let value = rest.popFirst() else { return }
         add(value, of: name, prefix: "")
     }
 
-    private mutating func readShort(_ argument: String, _ rest: inout ArraySlice<String>) {
-        let flags = argument.dropFirst().prefix { CurlArguments.shortWithValue.contains($0) == false }
-        for flag in flags { target.read(flag: String(flag)) }
-        let letter = flags.endIndex
-        guard letter < argument.endIndex else { return words.append(.given(argument)) }
-        let value = argument[argument.index(after: letter)...]
-        let name = String(argument[letter])
-        if value.isEmpty == false {
-            add(String(value), of: name, prefix: String(argument[...letter]))
-        } else {
+    private mutating func readShort(_ argument: String, _ rest: inout ArraySlice<String>) throws(AgentError) {
+        var letters = argument.dropFirst()
+        while let letter = letters.popFirst() {
+            let name = String(letter)
+            guard try note(name, as: "-\(name)").takesValue else {
+                target.read(flag: name)
+                continue
+            }
+            if !letters.isEmpty {
+                return add(String(letters), of: name, prefix: String(argument[..<letters.startIndex]))
+            }
             words.append(.given(argument))
             if let value = rest.popFirst() { add(value, of: name, prefix: "") }
+            return
         }
+        words.append(.given(argument))
+    }
+
+    /// Looks an option up and remembers what it does to the connection.
+    private mutating func note(_ name: String, as written: String) throws(AgentError) -> CurlOption {
+        guard let option = CurlOption(name) else {
+            throw AgentError(
+                .badRequest,
+                "whether curl's option \(written) would lead the token elsewhere is not known",
+                remedy: "write the options that curl's manual lists in full"
+            )
+        }
+        switch option {
+        case .harmless: break
+        case .diverting: diversion = diversion ?? written
+        case .unproven: renunciation = renunciation ?? written
+        case .refused(let reason):
+            throw AgentError(.badRequest, "curl's option \(written) has no place here: \(reason)")
+        }
+        return option
     }
 
     private mutating func add(_ value: String, of name: String, prefix: String) {
@@ -88,12 +144,12 @@ struct CurlArguments: Equatable {
             headerFile = value
             return words.append(.headerFile(prefix: prefix))
         case "o", "output": outputFile = outputFile ?? value
-        case "d", "data", "data-ascii", "data-binary", "json", "H", "header", "url", "url-query":
+        case "d", "data", "data-ascii", "data-binary", "json", "H", "header", "url-query":
             note(value == "@-")
-        case "data-urlencode", "variable": note(value.hasSuffix("@-"))
+        case "data-urlencode": note(value.hasSuffix("@-"))
         case "F", "form": note(value.contains("@-") || value.contains("<-"))
         case "T", "upload-file": note(value == "-" || value == ".")
-        case "K", "config", "b", "cookie": note(value == "-")
+        case "b", "cookie": note(value == "-")
         default: break
         }
         words.append(.given(prefix + value))

@@ -11,7 +11,10 @@ struct CurlAttempt: ~Copyable {
     private static let longestReport = 8192
 
     private let arguments: CurlArguments
-    private(set) var answer = CurlAnswer()
+    private let server: ServerAddress
+    private(set) var answer: CurlAnswer
+    /// Whether curl ended as it does after an answer; else the last head may be that of a proxy.
+    private var hasAnswer = true
     private var isPassing = false
     private var heads: HeldStream
     private var output: HeldStream
@@ -21,22 +24,28 @@ struct CurlAttempt: ~Copyable {
 
     private init(
         _ arguments: CurlArguments,
+        _ server: ServerAddress,
         _ heads: consuming HeldStream,
         _ output: consuming HeldStream,
         _ errors: consuming HeldStream
     ) {
         self.arguments = arguments
+        self.server = server
+        answer = CurlAnswer(of: server)
         self.heads = heads
         self.output = output
         self.errors = errors
     }
 
     /// Prepares a run.
-    static func prepared(_ arguments: CurlArguments) throws(AgentError) -> CurlAttempt {
+    static func prepared(
+        _ arguments: CurlArguments,
+        _ server: ServerAddress
+    ) throws(AgentError) -> CurlAttempt {
         let heads = try HeldStream()
         let output = try HeldStream()
         let errors = try HeldStream()
-        return CurlAttempt(arguments, heads, output, errors)
+        return CurlAttempt(arguments, server, heads, output, errors)
     }
 
     /// Runs curl with `token` and answers its exit status; afterwards ``isRefused`` tells whether the output is
@@ -49,6 +58,7 @@ struct CurlAttempt: ~Copyable {
         let options = try CurlOptions(
             token,
             headers: heads.pipe.writing,
+            avoidsProxies: server.isClear,
             isQuiet: StandardOutput.isTerminal && arguments.outputFile == nil
         )
         let child = try ChildProcess(
@@ -67,12 +77,14 @@ struct CurlAttempt: ~Copyable {
         errors.closeWriting()
         while watch(child, signals) {}
         let status = child.wait()
+        // 22 is an answer that --fail takes for a failure.
+        hasAnswer = status == 0 || status == 22
         if isRefused == false { pass() }
         return status
     }
 
     /// Whether the server refused the token and nothing of that was let through.
-    var isRefused: Bool { isPassing == false && answer.verdict == .refused }
+    var isRefused: Bool { !isPassing && hasAnswer && answer.verdict == .refused }
 
     /// Lets through what was held.
     mutating func pass() {

@@ -11,9 +11,11 @@ struct CurlCommand: ParsableCommand {
         commandName: "curl",
         abstract: "Run curl with a token, once more if it was refused.",
         discussion: """
-            The token never stands in arguments or the environment, and curl sends it to no other host. Output and \
-            exit status are curl's. An answer 401 or 403 is told to the agent: with a fresh token the request is \
-            sent once more, and when the session is over the status is 4.
+            The token never stands in arguments or the environment. It is for one server: that of the URL, which must \
+            be whole, and among the hosts of the session if it has any. curl reads no file with options, and an \
+            option that could lead the token elsewhere is refused. Output and exit status are curl's. An answer 401 \
+            or 403 of that server is told to the agent: with a fresh token the request is sent once more, and when \
+            the session is over the status is 4.
             """
     )
 
@@ -48,13 +50,28 @@ struct CurlCommand: ParsableCommand {
         TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
     }
 
+    /// A session that says which servers its tokens are for has none for others.
+    private func checkHosts(for server: ServerAddress) throws(AgentError) {
+        let rules = try agent.endpoint.hostRules(of: session.name)
+        guard rules.isEmpty || SessionChoice.closest(rules, to: server.place) != nil else {
+            throw AgentError(
+                .denied,
+                "its hosts do not name \(server.origin)",
+                session: session.name,
+                remedy: "add that server there, or use another session"
+            )
+        }
+    }
+
     private func send() throws(AgentError) -> Int32 {
-        let arguments = CurlArguments(arguments)
+        let arguments = try CurlArguments(arguments)
+        let server = try arguments.server()
+        try checkHosts(for: server)
         var tokens = try CurlTokens(demand, for: arguments, from: agent.endpoint)
         let signals = try RelayedSignals()
         let spool = try RequestSpool(isNeeded: arguments.readsStandardInput)
         while true {
-            var attempt = try CurlAttempt.prepared(arguments)
+            var attempt = try CurlAttempt.prepared(arguments, server)
             let status = try attempt.run(tokens.current, input: spool.descriptor, signals)
             guard attempt.isRefused, try tokens.advance(after: &attempt) else {
                 attempt.pass()

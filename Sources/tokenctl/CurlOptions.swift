@@ -11,16 +11,32 @@ struct CurlOptions: ~Copyable {
     let descriptor: Int32
 
     /// Writes token and proof, where the headers go, and with `isQuiet` that there is no progress to show.
-    init(_ token: TokenAnswer, headers: Int32, isQuiet: Bool) throws(AgentError) {
+    ///
+    /// - Throws: ``AgentError`` with the code `internal`, above all where there is no `/proc` for curl to find it in.
+    init(
+        _ token: TokenAnswer,
+        headers: Int32,
+        avoidsProxies: Bool,
+        isQuiet: Bool
+    ) throws(AgentError) {
         descriptor = hardening_memory_file()
         guard descriptor >= 0 else { throw AgentError(.internal, "memfd_create: \(systemMessage(errno))") }
         var text = CurlOptions.lines(presenting: token)
         text += "dump-header = \"/dev/fd/\(headers)\"\n"
+        // Neither an option nor the environment shows the token to a proxy where no TLS hides it.
+        if avoidsProxies { text += "noproxy = \"*\"\n" }
         if isQuiet { text += "no-progress-meter\n" }
         var bytes = Array(text.utf8)
         let error = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
         bytes.wipe()
         guard error == 0 else { throw AgentError(.internal, "memfd: \(systemMessage(error))") }
+        guard unsafe access("/dev/fd/\(descriptor)", R_OK) == 0 else {
+            throw AgentError(
+                .internal,
+                "curl cannot read the token: there is no /dev/fd here",
+                remedy: "mount /proc"
+            )
+        }
     }
 
     deinit { close(descriptor) }

@@ -39,6 +39,35 @@ struct CurlTarget: Equatable {
         }
     }
 
+    /// The server that every URL names.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if a URL is not whole, there is none, or they differ.
+    func server() throws(AgentError) -> ServerAddress {
+        var found: ServerAddress?
+        for url in urls {
+            guard let server = ServerAddress(url: url), server.scheme == "https" || server.scheme == "http"
+            else {
+                throw AgentError(
+                    .badRequest,
+                    "\(url) is not the address of one server, as the token needs it",
+                    remedy: "write it whole, with https:// and the host as it is"
+                )
+            }
+            if let found, found.origin != server.origin {
+                throw AgentError(
+                    .badRequest,
+                    "the token is for one server, and curl's arguments name \(found.origin) and \(server.origin)",
+                    remedy: "run tokenctl curl for each"
+                )
+            }
+            found = server
+        }
+        guard let found else {
+            throw AgentError(.badRequest, "curl's arguments name no URL", remedy: "give one after --")
+        }
+        return found
+    }
+
     /// The method curl will use.
     var method: String {
         if let request { return request }
@@ -60,7 +89,6 @@ struct CurlTarget: Equatable {
         }
         // The query is no part of a proof and may be long.
         let resource = url.prefix { $0 != "?" && $0 != "#" }
-        try checkScheme(of: resource)
         guard addsFileName(to: resource, url) == false else {
             throw AgentError(
                 .badRequest,
@@ -69,16 +97,6 @@ struct CurlTarget: Equatable {
             )
         }
         return TokenDemand.Proof(url: String(resource), method: method)
-    }
-
-    private func checkScheme(of resource: Substring) throws(AgentError) {
-        let start = resource.lowercased()
-        guard start.hasPrefix("https://") == false, start.hasPrefix("http://") == false else { return }
-        throw AgentError(
-            .badRequest,
-            "a proof of possession is for a whole URL, and \(resource) does not begin with https:// or http://",
-            remedy: "write the scheme, which curl would only guess"
-        )
     }
 
     /// Whether curl makes only one of it: it expands braces and brackets, but not those of an IPv6 address.

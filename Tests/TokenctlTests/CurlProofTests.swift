@@ -111,10 +111,10 @@ import Testing
 
     @Test func `token and proof stand neither in arguments nor in the environment`() async throws {
         let curl = try SubstituteCurl(
-            #"cat "$2"; tr '\0' '\n' </proc/$$/cmdline; tr '\0' '\n' </proc/$$/environ"#
+            #"cat "$4"; tr '\0' '\n' </proc/$$/cmdline; tr '\0' '\n' </proc/$$/environ"#
         )
         let agent = try KeyBoundAgent()
-        let output = try await agent.curl(["http://h/a"], path: curl.path).standardOutput
+        let output = try await agent.curl(["https://h/a"], path: curl.path).standardOutput
         let both = "header = \"Authorization: DPoP TOKEN1\"\nheader = \"DPoP: pro.of.1\"\n"
         #expect(output.hasPrefix(both))
         let rest = output.dropFirst(both.count)

@@ -9,12 +9,16 @@ struct KeyBoundAgent {
     private let agent: ScriptedAgent
 
     /// Says `action` to every report of a refused token.
-    init(action: String = "retry", type: String = "DPoP") throws {
+    ///
+    /// `hosts` are the servers that the session says it is for.
+    init(action: String = "retry", type: String = "DPoP", hosts: [String] = []) throws {
+        let about = #"{"session":"work","hosts":[\#(hosts.map { "\"\($0)\"" }.joined(separator: ","))]}"#
         let proofs = Counter()
         agent = try ScriptedAgent { request in
             if request.hasPrefix("POST /v1/sessions/work/report ") {
                 return .answer(#"{"action":"\#(action)","access_token":"REPORTED","token_type":"\#(type)"}"#)
             }
+            guard request.contains("/token") else { return .answer(about) }
             let start = #"{"session":"work","token_type":"\#(type)","expires_at":1"#
             guard request.contains("dpop_url=") else {
                 return .answer(start + #","access_token":"UNPROVEN"}"#)
@@ -49,11 +53,13 @@ struct KeyBoundAgent {
     func curl(
         _ arguments: [String],
         path: String = TestEnvironment.searchPath,
-        input: String = ""
+        input: String = "",
+        environment: [String: String] = [:]
     ) async throws -> ProgramResult {
-        try await Program.run(
+        let base = ["TOKENAGENT_SOCK": agent.socket, "TOKENAGENT_AUTOSTART": "0", "PATH": path]
+        return try await Program.run(
             [BuiltPrograms.client, "curl", "work", "--"] + arguments,
-            environment: ["TOKENAGENT_SOCK": agent.socket, "TOKENAGENT_AUTOSTART": "0", "PATH": path],
+            environment: base.merging(environment) { $1 },
             input: input
         )
     }
