@@ -2,19 +2,67 @@
 
 import AgentProtocol
 import ArgumentParser
+import CHardening
+import Glibc
 
 /// Ends the agent.
 struct ShutdownCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "shutdown",
-        abstract: "End the agent after the refreshes in flight."
+        abstract: "End the agent after the refreshes in flight.",
+        discussion: "Returns when the store is free for the next agent."
     )
+
+    /// Longer than an agent lets refreshes in flight finish: 30 s.
+    private static let patience: Int64 = 30
 
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
         var endpoint = agent.endpoint
         endpoint.mayStartAgent = false
+        let store = try endpoint.object(AgentRequest(.get))["store"]?.string
+        let lock = StoreLockFile(of: store)
         _ = try endpoint.object(AgentRequest(.post, "shutdown"))
+        guard lock.isFree(within: ShutdownCommand.patience) else {
+            throw AgentError(
+                .temporarilyUnavailable,
+                "the agent is still stopping",
+                remedy: "try again in a minute"
+            )
+        }
+    }
+}
+
+/// The file that an agent holds locked as long as it uses its store.
+private struct StoreLockFile: ~Copyable {
+    /// How often it is looked at: it comes free once, within milliseconds as a rule.
+    private static let interval: UInt32 = 5000
+
+    private let descriptor: Int32
+
+    /// Opens it while the agent still holds it; without a store that this process sees there is nothing to wait for.
+    init(of store: String?) {
+        let path = store.map { $0 + "/lock" } ?? ""
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Waits at most `limit` seconds until no agent holds it.
+    func isFree(within limit: Int64) -> Bool {
+        let end = hardening_boot_clock() + limit * 1_000_000_000
+        while descriptor >= 0, isHeld {
+            guard hardening_boot_clock() < end else { return false }
+            usleep(StoreLockFile.interval)
+        }
+        return true
+    }
+
+    /// A shared lock is refused while an agent has its own, and is given back at once.
+    private var isHeld: Bool {
+        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
+        flock(descriptor, LOCK_UN)
+        return false
     }
 }

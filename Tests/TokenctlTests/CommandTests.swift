@@ -151,7 +151,6 @@ import Testing
         (["logout", "work"], "POST /v1/sessions/work/logout", #"{"local":false}"#),
         (["logout", "work", "--local"], "POST /v1/sessions/work/logout", #"{"local":true}"#),
         (["refresh", "work"], "POST /v1/sessions/work/refresh", "{}"), (["lock"], "POST /v1/lock", ""),
-        (["shutdown"], "POST /v1/shutdown", ""),
     ])
     func `a command is one request and silent`(arguments: [String], line: String, body: String) async throws {
         let agent = try ScriptedAgent(.read, .answer("{}"))
