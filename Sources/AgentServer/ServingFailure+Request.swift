@@ -77,10 +77,13 @@ extension RequestFailure {
         }
     }
 
-    /// `text` with a capital and a full stop.
+    /// `text` with a capital and a full stop; a first word that is no word but an address or a name stays as it is.
     private static func sentence(_ text: String) -> String {
-        guard let first = text.first, let last = text.last else { return "No reason was given." }
-        let end = ".!?".contains(last) ? "" : "."
-        return first.uppercased() + text.dropFirst() + end
+        guard let first = text.utf8.first, let last = text.utf8.last else { return "No reason was given." }
+        let end = ".!?".utf8.contains(last) ? "" : "."
+        let word = text.utf8.prefix { $0 != UInt8(ascii: " ") }
+        let isWord = !word.contains { ":/._=0123456789".utf8.contains($0) }
+        guard isWord, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) else { return text + end }
+        return String(decoding: [first & ~0x20] + text.utf8.dropFirst(), as: UTF8.self) + end
     }
 }

@@ -43,8 +43,12 @@ enum FailureReport {
     private static func sentence(for error: AgentError) -> String {
         var text = TerminalText.escaped(error.message)
         if text.hasSuffix("."), text.hasSuffix("...") == false { text.removeLast() }
-        guard let session = error.session, text.contains(session) == false else { return text }
-        return TerminalText.escaped(session, longest: 64) + ": " + text
+        guard let session = error.session.map({ TerminalText.escaped($0, longest: 64) }) else { return text }
+        // A name may be any word of the sentence: only where the sentence is about it, it is told.
+        let isTold =
+            text.bytewise.hasPrefix("\(session): ".bytewise)
+            || text.bytewise.hasSuffix("session \(session)".bytewise)
+        return isTold ? text : "\(session): \(text)"
     }
 
     private static func defaultRemedy(for error: AgentError) -> String? {
