@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+
+/// What is done with an example so that it keeps working.
+struct ExampleTreatment: Sendable {
+    enum Kind: Sendable {
+        /// It runs as it stands, with the server's address in place of that of `api.example.com`.
+        case runs
+        /// It runs, with these programs in place of those that are not there or would reach too far: name and script.
+        case runsWith([String: String], reason: String)
+        /// It is a piece of another program's configuration: this line of shell does with `"$EXAMPLE"` what that does.
+        case isReadBy(String, reason: String)
+        /// It is a piece of our configuration, which the agent checks.
+        case configuration
+    }
+
+    /// How the example begins.
+    let start: String
+    let kind: Kind
+    /// What stands in the output; `TOKEN` is the session's token.
+    var shows: [String] = []
+
+    init(_ start: String, _ kind: Kind, shows: [String] = []) {
+        self.start = start
+        self.kind = kind
+        self.shows = shows
+    }
+
+    /// Every example has exactly one, and every one has an example.
+    static let all = tokenctl + tokenagent + configuration + protocolPage + readme
+
+    private static let makefile = "make -s -n -C \"$CHECKOUT\""
+
+    private static let tokenctl = [
+        ExampleTreatment(
+            "$ tokenctl login work\n$ tokenctl get work --format header",
+            .runs,
+            shows: [#""hello":"alice""#]
+        ),
+        ExampleTreatment("$ tokenctl curl work --", .runs, shows: [#""hello":"alice""#]),
+        ExampleTreatment(
+            "$ tokenctl exec work --",
+            .runsWith(["xrdcp": #"cat "$BEARER_TOKEN_FILE""#], reason: "XRootD is not installed here"),
+            shows: ["TOKEN"]
+        ),
+        ExampleTreatment(
+            "bearer_token_command =",
+            .isReadBy(#"${EXAMPLE#*= }"#, reason: "rclone splits the command at its blanks"),
+            shows: ["TOKEN"]
+        ),
+        ExampleTreatment(
+            "$ tokenctl get work --format headers-json",
+            .runs,
+            shows: [#"{"Authorization":"Bearer TOKEN"}"#]
+        ),
+        ExampleTreatment(
+            "$ git config --global credential.helper tokenagent\n",
+            .runsWith([:], reason: "what git makes of it is the business of HelperTests")
+        ),
+        ExampleTreatment(
+            "exec:",
+            .isReadBy(
+                #"""
+                set -- $(printf '%s\n' "$EXAMPLE" | sed -n 's/^ *command: //p; s/^ *args: \[\(.*\)\]/\1/p' | tr -d ,)
+                "$@"
+                """#,
+                reason: "kubectl itself is run by HelperTests"
+            ),
+            shows: [#""kind":"ExecCredential""#, "TOKEN"]
+        ),
+        ExampleTreatment(
+            "$ go env -w",
+            .runsWith(
+                ["go": #"${3#GOAUTH=} https://127.0.0.1/x"#],
+                reason: "go is not installed here; it runs the command with the address that was refused"
+            ),
+            shows: ["Authorization: Bearer TOKEN"]
+        ),
+        ExampleTreatment(
+            "common --credential_helper=",
+            .isReadBy(
+                #"echo '{"uri":"https://127.0.0.1"}' | "$LINKS/${EXAMPLE##*/}" get"#,
+                reason: "bazel is not installed here"
+            ),
+            shows: ["Bearer TOKEN"]
+        ),
+        ExampleTreatment(
+            "$ mkdir -p ~/.terraform.d/plugins",
+            .runsWith(
+                ["ln": #"exec /bin/ln "$1" "$LINKS/${2##*/}" "$3""#],
+                reason: "the installation is another directory here"
+            )
+        ),
+        ExampleTreatment(
+            "$ PATH=/usr/local/libexec/tokenagent:$PATH pip install",
+            .runsWith(
+                [
+                    "pip":
+                        #"PATH="$LINKS:$PATH"; keyring --mode=creds --output=json get https://127.0.0.1/simple"#
+                ],
+                reason: "pip would ask an index"
+            ),
+            shows: [#""password":"TOKEN""#]
+        ),
+        ExampleTreatment(
+            #"{"credHelpers":"#,
+            .isReadBy(
+                #"echo https://127.0.0.1 | "$LINKS/docker-credential-$(echo "$EXAMPLE" | tr -d '{}"' | sed 's/.*: //')" get"#,
+                reason: "docker itself is run by HelperTests"
+            ),
+            shows: [#""Secret":"TOKEN""#]
+        ),
+        ExampleTreatment("$ tokenctl login work --flow device", .runs),
+        ExampleTreatment("$ tokenctl login ci && tokenctl get ci", .runs),
+        ExampleTreatment(
+            "PassCmd",
+            .isReadBy(
+                #"printf '%s\n' "$EXAMPLE" | sed 's/^[^"]*"\(.*\)"$/\1/' | sh"#,
+                reason: "mbsync and msmtp give such a command to a shell"
+            ),
+            shows: ["MAIL\nMAIL\n"]
+        ),
+        ExampleTreatment("$ tokenctl refresh mail", .runs),
+        ExampleTreatment("$ eval \"$(tokenctl get work --format env)\"", .runs),
+        ExampleTreatment("$ printf '%s' \"$token\"", .runs),
+        ExampleTreatment("token=$(tokenctl get work) || case", .runs),
+    ]
+
+    private static let tokenagent = [
+        ExampleTreatment("$ eval \"$(tokenagent)\"", .runs),
+        ExampleTreatment(
+            "$ systemctl --user",
+            .runsWith(
+                ["systemctl": #"test -f "$CHECKOUT/packaging/systemd/$4""#],
+                reason: "tests do not touch the person's services"
+            )
+        ),
+        ExampleTreatment(
+            "$ tokenagent --state-dir",
+            .runsWith(
+                ["make": #"echo "$TOKENAGENT_SOCK"; tokenctl list"#],
+                reason: "there is nothing to deploy"
+            ),
+            shows: ["/.tokens/sock\nci\nmail\nwork\n"]
+        ),
+        ExampleTreatment(
+            "$ tokenagent --check-config && pkill",
+            .runsWith(
+                ["pkill": #"test "$*" = "-HUP -x tokenagent""#],
+                reason: "other agents may run on this machine"
+            )
+        ),
+    ]
+
+    private static let configuration = ["[session.work]", "[session.ci]", "[hooks]", "[session.phone]"].map {
+        ExampleTreatment($0, .configuration)
+    }
+
+    private static let protocolPage = [
+        ExampleTreatment("$ curl --unix-socket", .runs, shows: [#""access_token":"TOKEN""#]),
+        ExampleTreatment("$ curl -s --unix-socket", .runs, shows: ["TOKEN\n"]),
+        ExampleTreatment(
+            "import http.client",
+            .isReadBy(#"printf '%s\n' "$EXAMPLE" | python3 -B -"#, reason: "it is Python"),
+            shows: ["TOKEN\n"]
+        ),
+        ExampleTreatment("$ printf '{\"rejected_token\"", .runs, shows: [#""session":"work""#]),
+    ]
+
+    private static let readme = [
+        ExampleTreatment(
+            "$ cat ~/.config/tokenagent/config.toml\n",
+            .runsWith(
+                ["cat": "true"],
+                reason: "the scene has its own configuration; that one is in tokenagent.conf(5)"
+            )
+        ),
+        ExampleTreatment(
+            "make demo",
+            .isReadBy("\(makefile) demo && \(makefile) test", reason: "the tests do not run themselves")
+        ),
+        ExampleTreatment(
+            "make build",
+            .runsWith(
+                [
+                    "make": "/usr/bin/\(makefile) \"$@\" >/dev/null", "sudo": "exec \"$@\"",
+                    "systemctl": #"test -f "$CHECKOUT/packaging/systemd/$4""#,
+                ],
+                reason: "tests neither make a release build nor install it"
+            )
+        ),
+        ExampleTreatment("tokenctl get work --format header | curl", .runs, shows: [#""hello":"alice""#]),
+        ExampleTreatment("git config --global credential.helper tokenagent", .runs),
+        ExampleTreatment(
+            "PassCmd \"tokenctl get mail\"  ",
+            .isReadBy(
+                #"""
+                printf '%s\n' "$EXAMPLE" | sed 's/^PassCmd "\(.*\)".*/\1/' >lines; echo 'test "$BEARER_TOKEN" = "$token"' >>lines
+                sh -e ./lines
+                """#,
+                reason: "the first line is for mbsync"
+            ),
+            shows: ["MAIL\n"]
+        ),
+        ExampleTreatment("curl --unix-socket \"$XDG_RUNTIME_DIR", .runs, shows: [#""access_token":"TOKEN""#]),
+    ]
+}
