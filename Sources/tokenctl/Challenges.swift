@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
+
 /// What a server asks for instead of a refused request: the fields `WWW-Authenticate` (RFC 9110 §11.6.1).
 struct Challenges {
     private struct Parameter {
-        var scheme: Substring
-        var name: Substring
+        var scheme: ByteText
+        var name: ByteText
         var value: Substring
     }
 
@@ -12,44 +14,57 @@ struct Challenges {
 
     /// Reads the fields, joined by commas.
     init(_ text: String) {
-        var scheme: Substring = ""
+        var scheme: ByteText = ""
         for element in Challenges.elements(of: text) {
             // A scheme stands before its first parameter; the name of a parameter before an equals sign.
-            let first = element.prefix { $0 != " " && $0 != "\t" && $0 != "=" }
-            let rest = element[first.endIndex...].drop { $0 == " " || $0 == "\t" }
+            let first = element.prefix { !Challenges.isBlank($0) && $0 != UInt8(ascii: "=") }
+            let rest = element[first.endIndex...].drop(while: Challenges.isBlank)
             var parameter = element
-            if rest.first != "=" { (scheme, parameter) = (first, rest) }
-            let parts = parameter.split(separator: "=", maxSplits: 1)
+            if rest.first != UInt8(ascii: "=") {
+                scheme = Substring(first).bytewise.lowercased
+                parameter = rest
+            }
+            let parts = parameter.split(separator: UInt8(ascii: "="), maxSplits: 1).map(Challenges.trimmed)
             guard parts.count == 2 else { continue }
-            let trimmed = parts.map(Challenges.trimmed)
-            parameters.append(Parameter(scheme: scheme, name: trimmed[0], value: trimmed[1]))
+            parameters.append(
+                Parameter(
+                    scheme: scheme,
+                    name: Substring(parts[0]).bytewise.lowercased,
+                    value: Substring(parts[1])
+                )
+            )
         }
     }
 
     /// The value of a parameter, without quotes, in a challenge of the scheme; both names in any case.
     func value(of name: String, scheme: String) -> String? {
         let found = parameters.first {
-            $0.scheme.lowercased() == scheme.lowercased() && $0.name.lowercased() == name.lowercased()
+            $0.scheme == scheme.bytewise.lowercased && $0.name == name.bytewise.lowercased
         }
-        guard let value = found?.value else { return nil }
-        return String(value.hasPrefix("\"") ? value.dropFirst().dropLast() : value)
+        guard let value = found?.value.utf8 else { return nil }
+        let isQuoted = value.first == UInt8(ascii: "\"")
+        return String(Substring(isQuoted ? value.dropFirst().dropLast() : value))
     }
 
     /// What commas separate, except those within quotes.
-    private static func elements(of text: String) -> [Substring] {
+    private static func elements(of text: String) -> [Substring.UTF8View] {
         var isQuoted = false
         var isEscaped = false
-        let elements = text.split { character in
-            defer { isEscaped = isQuoted && character == "\\" && isEscaped == false }
-            if character == "\"", isEscaped == false { isQuoted.toggle() }
-            return character == "," && isQuoted == false
+        let elements = text.utf8.split { byte in
+            defer { isEscaped = isQuoted && byte == UInt8(ascii: "\\") && !isEscaped }
+            if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
+            return byte == UInt8(ascii: ",") && !isQuoted
         }
-        return elements.map(trimmed).filter { $0.isEmpty == false }
+        return elements.map(trimmed).filter { !$0.isEmpty }
     }
 
-    private static func trimmed(_ text: Substring) -> Substring {
-        var text = text.drop { $0 == " " || $0 == "\t" }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return text
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        let start = text.drop(while: isBlank)
+        guard let last = start.lastIndex(where: { !isBlank($0) }) else { return start.prefix(0) }
+        return start[...last]
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 }

@@ -19,7 +19,7 @@ struct RefusalReport {
         var json = JSONBody()
         json.add("token", secret: try Secret(Array(token.value.utf8), of: "token"))
         json.add("status", .integer(status))
-        json.add("www_authenticate", .string(String(challenge.prefix(2048))))
+        json.add("www_authenticate", .string(String(decoding: challenge.utf8.prefix(2048), as: UTF8.self)))
         json.add("body", .string(RefusalReport.readable(body)))
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
