@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
+import StrictJSON
 import Synchronization
 import TokenCore
 
@@ -87,12 +88,13 @@ final class AuthorizationTransaction: Sendable {
     }
 
     private func judge(_ parameters: [(name: String, value: String)]) -> Response {
-        for name in ["code", "error", "iss"] where parameters.count(where: { $0.name == name }) > 1 {
+        for name in ["code", "error", "iss"]
+        where parameters.count(where: { $0.name.bytewise == name.bytewise }) > 1 {
             return .malformed
         }
         // Before anything else is believed, errors included (RFC 9207 §2.4); compared as strings.
         let named = AuthorizationTransaction.single("iss", in: parameters)
-        if let issuer, named.map({ $0 != issuer }) ?? namesIssuer { return .mixedUp }
+        if let issuer, named.map({ $0.bytewise != issuer.bytewise }) ?? namesIssuer { return .mixedUp }
         if let code = AuthorizationTransaction.single("error", in: parameters) {
             let description = AuthorizationTransaction.single("error_description", in: parameters)
             return .refused(.refusal(OAuthError(code: code, description: description)))
@@ -113,7 +115,7 @@ final class AuthorizationTransaction: Sendable {
     }
 
     private static func single(_ name: String, in parameters: [(name: String, value: String)]) -> String? {
-        let values = parameters.filter { $0.name == name }
+        let values = parameters.filter { $0.name.bytewise == name.bytewise }
         return values.count == 1 ? values[0].value : nil
     }
 }

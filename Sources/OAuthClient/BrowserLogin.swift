@@ -148,11 +148,11 @@ extension StandardLogin {
 extension AuthorizationTransaction {
     /// The query of a pasted address that begins with the redirect URI; blanks around it are forgiven.
     func query(ofPasted text: String) -> Substring? {
-        let blanks: Set<Character> = [" ", "\t", "\r", "\n"]
-        let start = text.drop { blanks.contains($0) }
-        let line = start.prefix { !blanks.contains($0) }
-        guard line.hasPrefix(redirectURI + "?") else { return nil }
-        return line.dropFirst(redirectURI.count + 1).prefix { $0 != "#" }
+        let blanks: [UInt8] = [0x20, 0x09, 0x0D, 0x0A]
+        let line = text.utf8.drop { blanks.contains($0) }.prefix { !blanks.contains($0) }
+        let start = "\(redirectURI)?".utf8
+        guard line.starts(with: start) else { return nil }
+        return Substring(line.dropFirst(start.count).prefix { $0 != UInt8(ascii: "#") })
     }
 }
 

@@ -18,20 +18,32 @@ enum CallbackRequest: Equatable {
     ///   - bytes: from the start of the connection.
     ///   - host: the only `Host` we answer to, which keeps rebound names out.
     init(_ bytes: some Collection<UInt8>, host: String) {
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard let end = text.firstRange(of: "\r\n\r\n") else {
+        guard let head = CallbackRequest.head(of: Array(bytes.prefix(CallbackRequest.headLimit + 4))) else {
             self = bytes.count >= CallbackRequest.headLimit ? .refused(status: 431) : .incomplete
             return
         }
-        let head = text[..<end.lowerBound]
-        guard head.utf8.count <= CallbackRequest.headLimit else {
-            self = .refused(status: 431)
+        // In ASCII, characters are bytes; anything else has no place in a request.
+        guard head.allSatisfy({ $0 < 0x80 }) else {
+            self = .refused(status: 400)
             return
         }
+        let text = String(decoding: head, as: UTF8.self)
         self = CallbackRequest.read(
-            head.split(separator: "\r\n", omittingEmptySubsequences: false),
+            text.split(separator: "\r\n", omittingEmptySubsequences: false),
             host: host
         )
+    }
+
+    /// What stands before the empty line; `nil` as long as there is none.
+    private static func head(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
+        let end = Array("\r\n\r\n".utf8)
+        var rest = bytes[...]
+        while let start = rest.firstIndex(of: end[0]) {
+            rest = rest[start...]
+            if rest.starts(with: end) { return bytes[..<start] }
+            rest = rest.dropFirst()
+        }
+        return nil
     }
 
     private static func read(_ lines: [Substring], host: String) -> CallbackRequest {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import StrictJSON
 import TokenCore
 
 /// Who the client is, put into a request in exactly one way (RFC 6749 §2.3).
@@ -13,7 +14,7 @@ struct ClientAuthentication: Sendable {
     /// Chooses the way.
     ///
     /// Servers must support Basic (RFC 6749 §2.3.1), so it is first unless metadata lists only the other.
-    init(clientID: String, secret: SecretID?, method: ClientAuthenticationMethod, listed: [String]?) {
+    init(clientID: String, secret: SecretID?, method: ClientAuthenticationMethod, listed: [ByteText]?) {
         self.clientID = clientID
         self.secret = secret
         usesBasic =

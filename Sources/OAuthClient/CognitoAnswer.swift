@@ -11,7 +11,7 @@ extension TokenAnswer {
         }
         self.accessToken = accessToken
         tokenType = result["TokenType"]?.string ?? "Bearer"
-        guard tokenType.lowercased() == "bearer" else {
+        guard tokenType.bytewise.lowercased == "bearer" else {
             throw Problem(message: "the answer's TokenType is \(ServerText.cleaned(tokenType, limit: 40))")
         }
         refreshToken = try TokenAnswer.token("RefreshToken", in: result)

@@ -35,8 +35,8 @@ struct CognitoChallenge: Equatable {
     /// The second factor to choose: an app's code needs no delivery.
     var preferredFactor: String? {
         let list = parameters["MFAS_CAN_CHOOSE"]?.string ?? "[]"
-        let factors = (try? JSONValue(parsing: list.utf8))?.array?.compactMap(\.string) ?? []
-        return ["SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "SMS_MFA"].first { factors.contains($0) }
+        let factors = (try? JSONValue(parsing: list.utf8))?.array ?? []
+        return ["SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "SMS_MFA"].first { factors.contains(.string($0)) }
     }
 
     /// The numbers of a `PASSWORD_VERIFIER` challenge.

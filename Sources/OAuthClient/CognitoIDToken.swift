@@ -14,9 +14,9 @@ struct CognitoIDToken {
     func check(_ token: String, against original: String?) throws(RefreshFailure) {
         guard let parts = JWTParts(token) else { throw problem("is malformed") }
         let claims = parts.claims
-        guard claims["token_use"]?.string == "id" else { throw problem("is no ID token") }
-        guard claims.audiences == [clientID] else { throw problem("is for another client") }
-        if let issuer, claims["iss"]?.string != issuer { throw problem("is of another pool") }
+        guard claims["token_use"] == "id" else { throw problem("is no ID token") }
+        guard claims.audiences == [clientID.bytewise] else { throw problem("is for another client") }
+        if let issuer, claims["iss"] != .string(issuer) { throw problem("is of another pool") }
         guard let original = original.flatMap({ JWTParts($0) }) else { return }
         for claim in ["sub", "iss"] where claims[claim] != original.claims[claim] {
             let message = "the ID token of the refresh has another \(claim) than the login's"

@@ -27,7 +27,9 @@ struct CognitoRefusal: Error, Equatable {
         if let exception {
             failure.code = exception
             let said = explanation.isEmpty ? exception : "\(exception): \(explanation)"
-            failure.message = ServerText.cleaned("\(server) answered \(status) \(said)")
+            failure.message = ServerText.cleaned(
+                "\(server) answered \(status) \(FailureClassification.quoted(said, at: status))"
+            )
             // A gateway's status, throttling and 5xx outweigh what the body says.
             if (400..<500).contains(status), ![407, 408, 425, 429].contains(status) {
                 failure.kind = CognitoRefusal.meaning(of: exception, explanation)
@@ -44,7 +46,7 @@ struct CognitoRefusal: Error, Equatable {
     private static func exception(of reply: HTTPReply, _ object: JSONObject?) -> String? {
         guard let object else { return nil }
         let text = object["__type"]?.string ?? object["code"]?.string ?? reply.header("x-amzn-errortype")
-        guard let name = text?.split(separator: "#").last?.split(separator: ":").first else { return nil }
+        guard let name = text?.bytewise.split(on: "#").last?.bytewise.split(on: ":").first else { return nil }
         return ServerText.cleaned(name, limit: 100)
     }
 

@@ -79,11 +79,14 @@ struct DeviceGrant: Sendable {
     /// RFC 8628 §3.5: `slow_down` adds 5 seconds, for this and all later requests.
     static let slowDown: Duration = .seconds(5)
     static let longestInterval: Duration = .seconds(300)
+    /// Bytes; it is sent again with every poll.
+    static let longestCode = 8 << 10
     /// Between polls of a server in trouble: a person is waiting for it to come back.
     static let longestPause: Duration = .seconds(60)
 
     init?(_ object: JSONObject, requestedAt: Instant) {
-        guard let deviceCode = object["device_code"]?.string, !deviceCode.isEmpty,
+        guard let deviceCode = object["device_code"]?.string,
+            (1...DeviceGrant.longestCode).contains(deviceCode.utf8.count),
             let userCode = object["user_code"]?.string, (1...64).contains(userCode.utf8.count),
             userCode.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
             let uri = (object["verification_uri"] ?? object["verification_url"])?.string,
@@ -125,15 +128,4 @@ extension RefreshFailure {
         code: "expired_token",
         message: "the code was not entered in time: log in again"
     )
-}
-
-extension ServerTools {
-    /// Sends, with transport failures in the session's words.
-    func send(_ request: HTTPRequest) async throws(RefreshFailure) -> HTTPReply {
-        do throws(TransportFailure) {
-            return try await exchange.send(request)
-        } catch {
-            throw error.refreshFailure(at: request.url)
-        }
-    }
 }

@@ -128,7 +128,7 @@ enum JSONFetch {
         request.headers = [("accept", "application/json")]
         let reply: HTTPReply
         do throws(TransportFailure) {
-            reply = try await tools.exchange.send(request)
+            reply = try await tools.exchanged(request)
         } catch {
             throw error.refreshFailure(at: url)
         }

@@ -16,8 +16,12 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     /// Without the `?`.
     package let query: String?
 
+    /// Bytes: what HTTP servers take as a request line (RFC 9110 §4.1).
+    static let longest = 8_000
+
     package init(_ text: String) throws(EndpointProblem) {
         let bytes = text.utf8
+        guard bytes.count <= EndpointURL.longest else { throw .tooLong }
         guard !bytes.isEmpty, bytes.allSatisfy(\.isURLByte),
             let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
             bytes[colon...].starts(with: "://".utf8)
@@ -84,6 +88,7 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
 /// Why a URL is not used as an endpoint.
 package enum EndpointProblem: Error, Equatable, Sendable, CustomStringConvertible {
     case notAURL
+    case tooLong
     case wrongScheme
     case notSecure
     case hasUserInformation
@@ -92,6 +97,7 @@ package enum EndpointProblem: Error, Equatable, Sendable, CustomStringConvertibl
     package var description: String {
         switch self {
         case .notAURL: "is not an absolute URL"
+        case .tooLong: "is longer than \(EndpointURL.longest) bytes"
         case .wrongScheme: "must begin with https://"
         case .notSecure: "must begin with https:// (plain http is for literal loopback addresses only)"
         case .hasUserInformation: "must not contain a user name or password"

@@ -36,9 +36,22 @@ enum FailureClassification {
         return RefreshFailure(
             kind: kind,
             code: error.code,
-            message: ServerText.cleaned("\(server) answered \(answer.status) \(error.text)"),
+            message: ServerText.cleaned(
+                "\(server) answered \(answer.status) \(quoted(error.text, at: answer.status))"
+            ),
             retryAfter: answer.retryAfter
         )
+    }
+
+    /// Characters of what a server in trouble says that are shown: enough to know the trouble by.
+    static let troubleLimit = 100
+
+    /// What is shown of `text`, which came with `status`.
+    ///
+    /// With 5xx a server says what it has at hand: a query, a stack trace, an address inside its network. None of it
+    /// helps the person here.
+    static func quoted(_ text: String, at status: Int) -> String {
+        ServerText.cleaned(text, limit: (500..<600).contains(status) ? troubleLimit : ServerText.limit)
     }
 
     /// `nil`: the status decides, whatever the JSON says.
@@ -80,7 +93,7 @@ enum FailureClassification {
 
     private static func classifyStatus(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
         let (kind, words, pause) = reading(of: answer)
-        let said = answer.error.map { " \($0.text)" } ?? ""
+        let said = answer.error.map { " \(quoted($0.text, at: answer.status))" } ?? ""
         return RefreshFailure(
             kind: kind,
             code: answer.error?.code,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
 import TokenCore
 
 /// Sends one HTTP request and brings its answer; the seam between protocol and network.
@@ -32,6 +33,20 @@ struct HTTPReply: Equatable, Sendable {
     var body: [UInt8] = []
     /// The server was reached at an address of a private network.
     var isInternal = false
+    /// What ``ServerTools/send(_:)`` has read of the body.
+    var reading = Reading.notYet
+
+    /// The body as JSON.
+    enum Reading: Equatable, Sendable {
+        case notYet
+        case object(JSONObject)
+        /// It is no JSON object.
+        case none
+
+        init(_ body: [UInt8]) {
+            self = (try? JSONValue(parsing: body).object).map(Reading.object) ?? .none
+        }
+    }
 
     struct Header: Equatable, Sendable {
         var name: String

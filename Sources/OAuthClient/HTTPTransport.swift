@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import StrictJSON
 
 /// The network: HTTP/1.1 over a fresh connection per request, nothing followed, nothing unpacked.
 ///
@@ -146,7 +147,9 @@ final class HTTPTransport: HTTPExchanging {
             throw TransportFailure.oversized("the answer's header is too large")
         }
         var reply = HTTPReply(status: Int(incoming.status.code))
-        reply.headers = incoming.headers.map { HTTPReply.Header(name: $0.name.lowercased(), value: $0.value) }
+        reply.headers = incoming.headers.map {
+            HTTPReply.Header(name: $0.name.bytewise.lowercased.text, value: $0.value)
+        }
         let announced = incoming.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
         // Nothing is read of an answer that says itself that it is too large.
         guard announced <= HTTPLimits.body else { throw TransportFailure.tooLarge }

@@ -68,8 +68,8 @@ struct IDTokenRules: Sendable {
     /// The algorithm of `token`, if it is one we accept.
     func algorithm(of token: JWTParts) throws(Problem) -> SignatureAlgorithm {
         guard token.header["crit"] == nil else { throw .criticalHeader }
-        guard let name = token.header["alg"]?.string, let algorithm = SignatureAlgorithm(rawValue: name),
-            algorithms.contains(algorithm)
+        guard let name = token.header["alg"]?.string,
+            let algorithm = SignatureAlgorithm(named: name.bytewise), algorithms.contains(algorithm)
         else { throw .algorithm }
         return algorithm
     }
@@ -77,16 +77,16 @@ struct IDTokenRules: Sendable {
     /// Checks every claim but the clock ones.
     func checkBinding(_ token: JWTParts, accessToken: String) throws(Problem) {
         let claims = token.claims
-        guard claims["iss"]?.string == issuer else { throw .issuer }
+        guard claims["iss"] == .string(issuer) else { throw .issuer }
         // Only our own client is a trusted audience.
-        guard let audiences = claims.audiences, audiences.contains(clientID) else { throw .audience }
+        guard let audiences = claims.audiences, audiences.contains(clientID.bytewise) else { throw .audience }
         let party = claims["azp"]
-        if party != nil, party?.string != clientID { throw .authorizedParty }
-        guard audiences.count == 1 || party?.string == clientID else { throw .audience }
+        if party != nil, party != .string(clientID) { throw .authorizedParty }
+        guard audiences.count == 1 || party == .string(clientID) else { throw .audience }
         guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else {
             throw .subject
         }
-        if let nonce, claims["nonce"]?.string != nonce { throw .nonce }
+        if let nonce, claims["nonce"] != .string(nonce) { throw .nonce }
         try checkHash(claims["at_hash"], of: accessToken, algorithm: try algorithm(of: token))
     }
 
@@ -135,6 +135,6 @@ struct IDTokenRules: Sendable {
             case .rs384, .ps384, .es384, .hs384: Array(SHA384.hash(data: bytes))
             case .rs512, .ps512, .es512, .hs512, .edDSA: Array(SHA512.hash(data: bytes))
             }
-        guard value.string == Base64.urlEncoded(hash.prefix(hash.count / 2)) else { throw .accessTokenHash }
+        guard value == .string(Base64.urlEncoded(hash.prefix(hash.count / 2))) else { throw .accessTokenHash }
     }
 }

@@ -34,7 +34,7 @@ struct IDTokenVerifier: Sendable {
 
     /// What the metadata lists, RS256 when it lists nothing (OIDC Registration §2); MACs only with a secret.
     private static func algorithms(_ metadata: ServerMetadata, hasSecret: Bool) -> Set<SignatureAlgorithm> {
-        let listed = metadata.signingAlgorithms.map { Set($0.compactMap(SignatureAlgorithm.init(rawValue:))) }
+        let listed = metadata.signingAlgorithms.map { Set($0.compactMap(SignatureAlgorithm.init(named:))) }
         return (listed ?? [.rs256]).filter { hasSecret || !$0.isSymmetric }
     }
 

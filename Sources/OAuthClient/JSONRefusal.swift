@@ -52,7 +52,7 @@ extension JSONRules {
         }
         var failure = FailureClassification.classify(answer, from: server)
         failure.code = code
-        let said = refusal.text(code)
+        let said = FailureClassification.quoted(refusal.text(code), at: reply.status)
         if !said.isEmpty { failure.message = ServerText.cleaned("\(failure.message) (\(said))") }
         return failure
     }

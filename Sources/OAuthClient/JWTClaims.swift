@@ -41,11 +41,11 @@ extension JSONObject {
     }
 
     /// `aud` is one string or an array of them.
-    var audiences: [String]? {
+    var audiences: [ByteText]? {
         switch self["aud"] {
-        case .string(let audience): return [audience]
+        case .string(let audience): return [audience.bytewise]
         case .array(let elements):
-            let audiences = elements.compactMap(\.string)
+            let audiences = elements.compactMap { $0.string?.bytewise }
             return audiences.count == elements.count ? audiences : nil
         default: return nil
         }

@@ -10,17 +10,24 @@ struct KeySet: Equatable, Sendable {
     static let limit = 64
 
     struct Key: Equatable, Sendable {
-        var identifier: String?
+        var identifier: ByteText?
         /// `alg`, when the key is meant for one algorithm only.
-        var algorithm: String?
+        var algorithm: ByteText?
         var material: Material
     }
 
     /// What a key is made of, in base64url as published.
     enum Material: Equatable, Sendable {
         case rsa(modulus: String, exponent: String)
-        case elliptic(curve: String, x: String, y: String)
+        case elliptic(Curve, x: String, y: String)
         case edwards(x: String)
+    }
+
+    /// The curves ID tokens are signed on (RFC 7518 §6.2.1.1).
+    enum Curve: String, CaseIterable, Sendable {
+        case p256 = "P-256"
+        case p384 = "P-384"
+        case p521 = "P-521"
     }
 
     var keys: [Key]
@@ -32,36 +39,60 @@ struct KeySet: Equatable, Sendable {
     }
 
     private static func key(_ jwk: JSONObject) -> Key? {
-        if let use = jwk["use"]?.string, use != "sig" { return nil }
+        if let use = jwk["use"], use.string != nil, use != "sig" { return nil }
         if let operations = jwk["key_ops"]?.array, !operations.contains("verify") { return nil }
         guard let material = material(jwk) else { return nil }
-        return Key(identifier: jwk["kid"]?.string, algorithm: jwk["alg"]?.string, material: material)
+        return Key(
+            identifier: jwk["kid"]?.string?.bytewise,
+            algorithm: jwk["alg"]?.string?.bytewise,
+            material: material
+        )
     }
 
     private static func material(_ jwk: JSONObject) -> Material? {
-        switch jwk["kty"]?.string {
+        switch jwk["kty"]?.string?.bytewise {
         case "RSA":
-            guard let modulus = jwk["n"]?.string, let exponent = jwk["e"]?.string else { return nil }
+            guard let modulus = number("n", of: jwk, atMost: longestModulus),
+                let exponent = number("e", of: jwk, atMost: longestExponent)
+            else { return nil }
             return .rsa(modulus: modulus, exponent: exponent)
         case "EC":
-            guard let curve = jwk["crv"]?.string, let x = jwk["x"]?.string, let y = jwk["y"]?.string else {
+            guard let name = jwk["crv"]?.string?.bytewise,
+                let curve = Curve.allCases.first(where: { $0.rawValue.bytewise == name }),
+                let x = number("x", of: jwk, atMost: longestCoordinate),
+                let y = number("y", of: jwk, atMost: longestCoordinate)
+            else { return nil }
+            return .elliptic(curve, x: x, y: y)
+        case "OKP":
+            guard jwk["crv"] == "Ed25519", let x = number("x", of: jwk, atMost: longestCoordinate) else {
                 return nil
             }
-            return .elliptic(curve: curve, x: x, y: y)
-        case "OKP":
-            guard jwk["crv"]?.string == "Ed25519", let x = jwk["x"]?.string else { return nil }
             return .edwards(x: x)
         default: return nil
         }
+    }
+
+    /// Bytes of base64url: a key of 16,384 bits, which takes a thousand times the work of an ordinary one already.
+    private static let longestModulus = 2_731
+    /// Four bytes; everybody has 65,537.
+    private static let longestExponent = 8
+    /// The 66 bytes of P-521.
+    private static let longestCoordinate = 88
+
+    /// A number of a key; a longer one than any real key has would only cost time.
+    private static func number(_ name: String, of jwk: JSONObject, atMost limit: Int) -> String? {
+        guard let text = jwk[name]?.string, (1...limit).contains(text.utf8.count) else { return nil }
+        return text
     }
 
     /// Keys that may have made a signature with this `kid` and `alg`.
     ///
     /// Without `kid` every fitting key is a candidate; duplicate identifiers are all tried.
     func candidates(identifier: String?, algorithm: SignatureAlgorithm) -> [Key] {
-        keys.filter { key in
+        let identifier = identifier?.bytewise
+        return keys.filter { key in
             (identifier == nil || key.identifier == identifier)
-                && (key.algorithm == nil || key.algorithm == algorithm.rawValue)
+                && (key.algorithm == nil || key.algorithm == algorithm.rawValue.bytewise)
                 && algorithm.fits(key.material)
         }
     }
@@ -83,6 +114,14 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case hs384 = "HS384"
     case hs512 = "HS512"
 
+    /// The algorithm a server calls `name`; as ``init(rawValue:)``, by bytes.
+    init?(named name: ByteText) {
+        guard let known = SignatureAlgorithm.allCases.first(where: { $0.rawValue.bytewise == name }) else {
+            return nil
+        }
+        self = known
+    }
+
     /// Verified with the client secret instead of a published key.
     var isSymmetric: Bool {
         switch self {
@@ -96,8 +135,8 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
         switch (self, material) {
         case (.rs256, .rsa), (.rs384, .rsa), (.rs512, .rsa), (.ps256, .rsa), (.ps384, .rsa), (.ps512, .rsa):
             true
-        case (.es256, .elliptic("P-256", _, _)), (.es384, .elliptic("P-384", _, _)): true
-        case (.es512, .elliptic("P-521", _, _)), (.edDSA, .edwards): true
+        case (.es256, .elliptic(.p256, _, _)), (.es384, .elliptic(.p384, _, _)): true
+        case (.es512, .elliptic(.p521, _, _)), (.edDSA, .edwards): true
         default: false
         }
     }
@@ -122,11 +161,11 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
                 } else {
                     await keys.add(rsa: key, digestAlgorithm: digest)
                 }
-            case .elliptic("P-256", let x, let y):
+            case .elliptic(.p256, let x, let y):
                 await keys.add(ecdsa: try ES256PublicKey(parameters: (x, y)))
-            case .elliptic("P-384", let x, let y):
+            case .elliptic(.p384, let x, let y):
                 await keys.add(ecdsa: try ES384PublicKey(parameters: (x, y)))
-            case .elliptic(_, let x, let y):
+            case .elliptic(.p521, let x, let y):
                 await keys.add(ecdsa: try ES512PublicKey(parameters: (x, y)))
             case .edwards(let x):
                 await keys.add(eddsa: try EdDSA.PublicKey(x: x, curve: .ed25519))

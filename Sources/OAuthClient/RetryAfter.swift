@@ -9,9 +9,13 @@ enum RetryAfter {
 
     /// Seconds or an HTTP date, clamped to 1 s … 1 h; `nil` for anything else.
     static func read(_ value: String, at now: WallTime) -> Duration? {
-        let digits = value.filter { $0 != " " && $0 != "\t" }
-        if !digits.isEmpty, digits.utf8.allSatisfy(\.isASCIIDigit) {
-            guard digits.utf8.count <= 9, let seconds = Int64(digits) else { return longest }
+        // Longer ones say nothing that would be read.
+        guard value.utf8.count <= HTTPDate.longest else { return nil }
+        let digits = value.utf8.filter { $0 != 0x20 && $0 != 0x09 }
+        if !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) {
+            guard digits.count <= 9, let seconds = Int64(String(decoding: digits, as: UTF8.self)) else {
+                return longest
+            }
             return clamped(.seconds(seconds))
         }
         return HTTPDate.read(value).map { clamped($0 - now) }
@@ -28,8 +32,13 @@ enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
+    /// Bytes; a date has 29.
+    static let longest = 64
+
     /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.
     static func read(_ text: String) -> WallTime? {
+        // ASCII, so that text is compared as bytes from here on.
+        guard text.utf8.count <= longest, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         let words = text.split(separator: " ")
         guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
             let day = number(words[1], in: 1...31), let month = months.firstIndex(of: String(words[2])),

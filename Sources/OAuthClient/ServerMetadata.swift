@@ -13,12 +13,12 @@ struct ServerMetadata: Equatable, Sendable {
     var endSession: EndpointURL?
     var keySet: EndpointURL?
     /// `nil`: not said.
-    var authenticationMethods: [String]?
-    var responseTypes: [String]?
-    var challengeMethods: [String]?
-    var signingAlgorithms: [String]?
+    var authenticationMethods: [ByteText]?
+    var responseTypes: [ByteText]?
+    var challengeMethods: [ByteText]?
+    var signingAlgorithms: [ByteText]?
     /// Of proofs of possession (RFC 9449 §5.1).
-    var proofAlgorithms: [String]?
+    var proofAlgorithms: [ByteText]?
     /// The authorization response names its issuer (RFC 9207 §3).
     var namesIssuer = false
     var pushedAuthorization: EndpointURL?
@@ -49,11 +49,11 @@ struct ServerMetadata: Equatable, Sendable {
 
     /// Reads a document that must be the one of `issuer`; one bad endpoint spoils all of it.
     init(_ document: JSONObject, issuer: String, isInternal: Bool) throws(Problem) {
-        // Simple string comparison, no normalisation (RFC 8414 §3.3).
+        // Simple string comparison, no normalisation (RFC 8414 §3.3), so not with `String`'s `==`.
         guard let named = document["issuer"]?.string else {
             throw Problem(message: "the document names no issuer")
         }
-        guard named == issuer else {
+        guard named.bytewise == issuer.bytewise else {
             throw Problem(
                 message: "the document is of issuer \(ServerText.cleaned(named, limit: 200)), not \(issuer)"
             )
@@ -128,7 +128,7 @@ private struct Reader {
         return url
     }
 
-    func strings(_ name: String) -> [String]? {
-        document[name]?.array?.compactMap(\.string)
+    func strings(_ name: String) -> [ByteText]? {
+        document[name]?.array?.compactMap { $0.string?.bytewise }
     }
 }

@@ -18,3 +18,21 @@ struct ServerTools: Sendable {
     /// Shared by all servers made with these tools.
     var proofNonces = ProofNonces()
 }
+
+extension ServerTools {
+    /// Sends `request`; the answer's body has been read.
+    func exchanged(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+        var reply = try await exchange.send(request)
+        reply.reading = await AnswerReader.read(reply.body)
+        return reply
+    }
+
+    /// ``exchanged(_:)`` with transport failures in the session's words.
+    func send(_ request: HTTPRequest) async throws(RefreshFailure) -> HTTPReply {
+        do throws(TransportFailure) {
+            return try await exchanged(request)
+        } catch {
+            throw error.refreshFailure(at: request.url)
+        }
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import StrictJSON
 import TokenCore
 
 /// OAuth 2.0 and OpenID Connect by the book: kinds `oidc` and `oauth2`.
@@ -62,7 +63,7 @@ struct StandardServer: AuthorizationServer {
     }
 
     /// Client credentials for requests to the endpoints of `metadata`.
-    func authentication(listed: [String]?) async throws(RefreshFailure) -> ClientAuthentication {
+    func authentication(listed: [ByteText]?) async throws(RefreshFailure) -> ClientAuthentication {
         ClientAuthentication(
             clientID: profile.clientID,
             secret: try await secrets.read(),
@@ -74,7 +75,7 @@ struct StandardServer: AuthorizationServer {
     /// A new key, where tokens are to be bound to one.
     private func proofKey(_ metadata: ServerMetadata) throws(RefreshFailure) -> SecretID? {
         guard profile.bindsTokens else { return nil }
-        if let algorithms = metadata.proofAlgorithms, !algorithms.contains(ProofKey.algorithm) {
+        if let algorithms = metadata.proofAlgorithms, !algorithms.contains(ProofKey.algorithm.bytewise) {
             let message = "the server takes no DPoP proofs with \(ProofKey.algorithm): remove dpop"
             throw RefreshFailure(kind: .misconfigured, message: message)
         }

@@ -37,11 +37,11 @@ struct TokenAnswer: Equatable, Sendable {
         refreshToken = try TokenAnswer.token("refresh_token", in: object)
         idToken = try TokenAnswer.token("id_token", in: object)
         tokenType = object["token_type"]?.string ?? "Bearer"
-        guard tokenType.lowercased() == (isBound ? "dpop" : "bearer") else {
+        guard tokenType.bytewise.lowercased == (isBound ? "dpop" : "bearer") else {
             let type = ServerText.cleaned(tokenType, limit: 40)
             throw Problem(message: "the answer's token_type is \(type)\(isBound ? ", not DPoP" : "")")
         }
-        scope = TokenAnswer.scope(object["scope"])
+        scope = try TokenAnswer.scope(object["scope"])
         expiresIn = LifetimeMember.read(object["expires_in"])
         refreshExpiresIn = LifetimeMember.read(
             object["refresh_expires_in"] ?? object["refresh_token_expires_in"]
@@ -52,7 +52,8 @@ struct TokenAnswer: Equatable, Sendable {
     /// A missing, `null` or empty token is none; one that could not travel in a header is refused.
     static func token(_ name: String, in object: JSONObject) throws(Problem) -> String? {
         switch object[name] {
-        case nil, .null, .string(""): return nil
+        case nil, .null: return nil
+        case .string(let text) where text.utf8.isEmpty: return nil
         case .string(let text):
             guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw Problem(message: "the answer's \(name) holds characters no token may have")
@@ -63,15 +64,21 @@ struct TokenAnswer: Equatable, Sendable {
         }
     }
 
+    /// Words of a scope: far more than anybody grants, few enough to keep, to show and to compare.
+    static let mostScopes = 500
+
     /// A space-separated string, or, as some vendors have it, an array of strings.
-    private static func scope(_ value: JSONValue?) -> [String]? {
-        let words: [String]? =
-            switch value {
-            case .string(let text): text.split(separator: " ").map(String.init)
-            case .array(let elements): elements.compactMap(\.string)
-            default: nil
-            }
-        return words?.map { ServerText.cleaned($0, limit: 200) }
+    private static func scope(_ value: JSONValue?) throws(Problem) -> [String]? {
+        let words: [Substring]
+        switch value {
+        case .string(let text): words = text.bytewise.split(on: " ", maxSplits: mostScopes)
+        case .array(let elements): words = elements.prefix(mostScopes + 1).compactMap { $0.string?[...] }
+        default: return nil
+        }
+        guard words.count <= mostScopes else {
+            throw Problem(message: "the answer's scope has more than \(mostScopes) words")
+        }
+        return words.map { ServerText.cleaned($0, limit: 200) }
     }
 }
 

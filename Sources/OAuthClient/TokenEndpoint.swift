@@ -74,7 +74,7 @@ struct TokenEndpoint: Sendable {
         let requestedAt = tools.timekeeper.now
         let reply: HTTPReply
         do throws(TransportFailure) {
-            reply = try await tools.exchange.send(request)
+            reply = try await tools.exchanged(request)
         } catch {
             throw Refusal(failure: error.refreshFailure(at: url))
         }
@@ -131,7 +131,11 @@ struct TokenEndpoint: Sendable {
 extension HTTPReply {
     /// The body as a JSON object, whatever its content type says.
     var jsonObject: JSONObject? {
-        try? JSONValue(parsing: body).object
+        switch reading {
+        case .object(let object): object
+        case .none: nil
+        case .notYet: try? JSONValue(parsing: body).object
+        }
     }
 
     /// What the server's clock says (RFC 9110 §6.6.1).
@@ -139,13 +143,13 @@ extension HTTPReply {
 
     /// The reply as input for ``FailureClassification``.
     func refused(object: JSONObject?, at now: WallTime) -> RefusedAnswer {
-        let challenges = headers.filter { $0.name == "www-authenticate" }.map { $0.value.lowercased() }
+        let challenges = headers.filter { $0.name == "www-authenticate" }.map { $0.value.bytewise.lowercased }
         let start = body.prefix(64).drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return RefusedAnswer(
             status: status,
             error: object.flatMap { OAuthError($0) },
             isHTML: start.first == UInt8(ascii: "<")
-                || header("content-type")?.hasPrefix("text/html") == true,
+                || header("content-type")?.bytewise.lowercased.hasPrefix("text/html") == true,
             wantsBasic: challenges.contains { $0.hasPrefix("basic") },
             retryAfter: header("retry-after").flatMap { RetryAfter.read($0, at: now) }
         )

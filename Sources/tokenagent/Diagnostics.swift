@@ -109,7 +109,10 @@ struct Diagnostics: DiagnosticsProviding {
             )
         }
         let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
-        let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
+        // A file system of somebody else's says what it likes.
+        let size = UInt64(status.f_frsize)
+        let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: size)
+        let free = overflow ? UInt64.max : bytes
         if isReadOnly {
             return DiagnosticCheck(
                 name: "disk",

@@ -15,7 +15,7 @@ enum DurationPhrase {
     /// `in 5m` or `5m ago`.
     static func relative(_ seconds: Int64) -> String {
         if seconds == 0 { return "now" }
-        return seconds > 0 ? "in \(short(seconds))" : "\(short(-seconds)) ago"
+        return seconds > 0 ? "in \(short(seconds))" : "\(short(Int64(clamping: seconds.magnitude))) ago"
     }
 
     /// An instant in UTC, from seconds since 1970, limited to the years 1 to 9999 (RFC 3339 §5.6).

@@ -103,7 +103,8 @@ struct Examination {
 
     private func reached(_ about: JSONObject) -> Finding {
         let pid = about["pid"]?.plainText ?? "?"
-        let uptime = about["uptime"]?.double.map { DurationPhrase.short(Int64($0)) } ?? "?"
+        let seconds = about["uptime"]?.double.flatMap { Int64(exactly: $0.rounded(.down)) }
+        let uptime = seconds.map(DurationPhrase.short) ?? "?"
         return Finding(.ok, "agent", "process \(pid), running for \(uptime)")
     }
 
