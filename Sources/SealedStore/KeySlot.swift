@@ -12,6 +12,19 @@ struct KeySlot: Equatable, Sendable {
     var madeAt: WallTime?
 
     static let wrappedCount = AEAD.keyCount + AEAD.overhead
+    /// Bytes of a path, a credential's name or a command: sixteen slots of them have room in the vault's file.
+    static let longestText = 3_800
+}
+
+extension NewSlot {
+    /// What the slot will store in clear.
+    var text: String {
+        switch self {
+        case .passphrase: ""
+        case .keyFile(let path): path ?? ""
+        case .external(_, let name, _): name
+        }
+    }
 }
 
 /// Where a slot's secret comes from.

@@ -25,7 +25,8 @@ extension KeySlot {
         let trailer = trailer
         bytes.append(source.type)
         bytes.append(flags)
-        bytes.append(integer: UInt16(parameters.count + wrapped.count + trailer.count))
+        // Longer texts than ``longestText`` become no slots, and read ones were this short.
+        bytes.append(integer: UInt16(clamping: parameters.count + wrapped.count + trailer.count))
         bytes += parameters
         bytes += wrapped
         bytes += trailer
@@ -53,7 +54,7 @@ extension KeySlot {
         case .passphrase, .keyFile: break
         case .external(let provider, let name):
             bytes.append(provider.rawValue)
-            bytes.append(integer: UInt16(name.utf8.count))
+            bytes.append(integer: UInt16(clamping: name.utf8.count))
             bytes += name.utf8
         case .previousKey(let epoch): bytes.append(integer: epoch)
         }

@@ -29,7 +29,7 @@ struct SnapshotEncoder: ~Copyable {
         encoder.append(clock)
         encoder.bytes.append(session.description)
         try encoder.append(snapshot.secrets, vault, record, key)
-        encoder.append(snapshot)
+        try encoder.append(snapshot)
         return encoder.finished()
     }
 
@@ -47,9 +47,9 @@ struct SnapshotEncoder: ~Copyable {
         _ record: RandomID,
         _ key: MasterKey
     ) throws(StorageFailure) {
-        bytes.append(integer: UInt16(secrets.count))
+        try append(count: secrets.count, of: "secrets")
         for (number, id) in secrets.sorted(by: { $0.rawValue < $1.rawValue }).enumerated() {
-            numbers[id] = UInt16(number)
+            numbers[id] = UInt16(exactly: number)
             guard let kind = vault.kind(of: id) else {
                 throw StorageFailure(message: "a token to be stored is no longer in memory")
             }
@@ -90,7 +90,15 @@ struct SnapshotEncoder: ~Copyable {
 }
 
 extension SnapshotEncoder {
-    private mutating func append(_ snapshot: SessionSnapshot) {
+    /// Writes how many of something follow; a server that sends more than a record can say must not end the agent.
+    private mutating func append(count: Int, of what: String) throws(StorageFailure) {
+        guard let number = UInt16(exactly: count) else {
+            throw StorageFailure(message: "the session has too many \(what) to be stored: \(count)")
+        }
+        bytes.append(integer: number)
+    }
+
+    private mutating func append(_ snapshot: SessionSnapshot) throws(StorageFailure) {
         append(snapshot.standing)
         append(snapshot.renewal)
         bytes.append(integer: UInt8(snapshot.refreshTokenSent ? 1 : 0))
@@ -99,15 +107,15 @@ extension SnapshotEncoder {
         append(optional: snapshot.refreshExpiresAt?.secondsSince1970)
         bytes.append(snapshot.tokenEndpoint)
         append(optional: snapshot.subject)
-        bytes.append(integer: UInt16(snapshot.keptMembers.count))
+        try append(count: snapshot.keptMembers.count, of: "members")
         for (name, value) in snapshot.keptMembers.sorted(by: { $0.key < $1.key }) {
             bytes.append(name)
             bytes.append(value)
         }
-        bytes.append(integer: UInt16(snapshot.tokens.count))
+        try append(count: snapshot.tokens.count, of: "tokens")
         for (variant, token) in snapshot.tokens {
-            append(variant)
-            append(token)
+            try append(variant)
+            try append(token)
         }
         // Nothing at all when there is none, as in the records of before.
         guard snapshot.account != nil || snapshot.proofKey != nil else { return }
@@ -145,17 +153,17 @@ extension SnapshotEncoder {
         }
     }
 
-    private mutating func append(_ variant: TokenVariant) {
-        append(variant.scopes)
+    private mutating func append(_ variant: TokenVariant) throws(StorageFailure) {
+        try append(variant.scopes)
         append(optional: variant.audience)
     }
 
-    private mutating func append(_ token: AccessToken) {
+    private mutating func append(_ token: AccessToken) throws(StorageFailure) {
         append(token.secret)
         bytes.append(integer: UInt8(token.idToken == nil ? 0 : 1))
         if let idToken = token.idToken { append(idToken) }
         bytes.append(token.tokenType)
-        append(token.scope)
+        try append(token.scope)
         bytes.append(integer: token.obtainedAt.nanoseconds)
         bytes.append(integer: token.expiresAt.nanoseconds)
         bytes.append(integer: token.jitter.bitPattern)
@@ -166,8 +174,8 @@ extension SnapshotEncoder {
         bytes.append(integer: numbers[secret] ?? .max)
     }
 
-    private mutating func append(_ texts: [String]) {
-        bytes.append(integer: UInt16(texts.count))
+    private mutating func append(_ texts: [String]) throws(StorageFailure) {
+        try append(count: texts.count, of: "words of a scope")
         for text in texts { bytes.append(text) }
     }
 

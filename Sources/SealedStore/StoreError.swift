@@ -58,6 +58,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case noSuchSlot(Int)
     case lastSlot
     case tooManySlots
+    /// The path, name or command of a slot is longer than `limit` bytes.
+    case slotTooLarge(limit: Int)
     /// A new master key has to be wrapped for this slot, and its secret was not given.
     case slotSecretNeeded(Int)
     /// Sessions are stored, so a new vault would lose them.
@@ -101,6 +103,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .noSuchSlot(let index): "the vault has no slot \(index)"
         case .lastSlot: "this is the last slot that opens the vault"
         case .tooManySlots: "the vault has no free slot"
+        case .slotTooLarge(let limit): "a slot's path, name or command has more than \(limit) bytes"
         case .slotSecretNeeded(let index): "the secret of slot \(index) is needed"
         case .sessionsStored: "the store holds sessions"
         case .outOfMemory: "the system refused memory for keys"
@@ -145,6 +148,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .noSuchSlot: "list them with `tokenctl vault slots`"
         case .lastSlot: "add another slot first"
         case .tooManySlots: "remove a slot first"
+        case .slotTooLarge: "use a shorter one: a script of your own can do the rest"
         case .slotSecretNeeded: "give its secret as well, or remove the slot first"
         case .sessionsStored: "log out everywhere first (`tokenctl logout --all`), or add a slot instead"
         case .outOfMemory: "raise the memory limits (RLIMIT_MEMLOCK, MemoryMax)"

@@ -53,17 +53,21 @@ struct VaultFile: Equatable, Sendable {
     }
 
     /// The bytes of the file, sealed by `key`.
-    func serialized(under key: MasterKey) -> [UInt8] {
+    /// - Throws: ``StoreError/slotTooLarge(limit:)`` when its length can not be written down.
+    func serialized(under key: MasterKey) throws(StoreError) -> [UInt8] {
         var slotBytes: [UInt8] = []
         for slot in slots { slot.append(to: &slotBytes) }
         var bytes = VaultFile.magic
         bytes.append(slots.contains { $0.madeAt != nil } ? VaultFile.version : 1)
         bytes.append(integer: VaultFile.suite)
-        bytes.append(integer: UInt16(VaultFile.fixedCount + slotBytes.count))
+        guard let length = UInt16(exactly: VaultFile.fixedCount + slotBytes.count),
+            let slotCount = UInt8(exactly: slots.count)
+        else { throw .slotTooLarge(limit: KeySlot.longestText) }
+        bytes.append(integer: length)
         bytes.append(id)
         bytes.append(integer: epoch)
         bytes.append(integer: generation)
-        bytes.append(UInt8(slots.count))
+        bytes.append(slotCount)
         bytes += slotBytes
         bytes += key.commitment(vault: id)
         return bytes + key.authenticationCode(bytes)

@@ -141,7 +141,7 @@ struct VaultKeeper {
         next.slots = slots
         next.epoch = masterKey.epoch
         next.generation += 1
-        let bytes = next.serialized(under: masterKey)
+        let bytes = try next.serialized(under: masterKey)
         let old = try VaultKeeper.contents(of: VaultKeeper.fileName, in: directory)
         try VaultKeeper.storing(directory) { () throws(FileFault) in
             if let old { try directory.replace(VaultKeeper.previousName, with: old) }

@@ -26,6 +26,9 @@ extension VaultKeeper {
         under masterKey: MasterKey,
         at time: WallTime
     ) throws(StoreError) -> KeySlot {
+        guard slot.text.utf8.count <= KeySlot.longestText else {
+            throw .slotTooLarge(limit: KeySlot.longestText)
+        }
         let (source, stretching, secret) = try parts(of: slot)
         guard secret.count > 0 else { throw .emptyPassphrase }
         let madeAt = WallTime(secondsSince1970: time.secondsSince1970)

@@ -22,7 +22,8 @@ struct CostLimitTests {
             stretching: .argon2id(cost, salt: .random()),
             wrapped: [UInt8](repeating: 0, count: KeySlot.wrappedCount)
         )
-        let bytes = VaultFile(id: .random(), epoch: 1, generation: 1, slots: [slot]).serialized(under: key)
+        let bytes = try VaultFile(id: .random(), epoch: 1, generation: 1, slots: [slot])
+            .serialized(under: key)
         let duration = ContinuousClock().measure {
             #expect(throws: StoreError.unacceptableCost(path: "vault")) {
                 try VaultFile.parse(bytes, path: "vault")

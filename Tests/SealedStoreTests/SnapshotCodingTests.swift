@@ -96,6 +96,25 @@ struct SnapshotCodingTests {
         #expect(snapshot.secrets.count == 4)
     }
 
+    @Test func `more than a record can say is a failure, and the record of before stays`() throws {
+        let (first, _) = try fixture.unlocked()
+        var snapshot = try first.snapshot(refreshToken: "RT-1")
+        #expect(first.store.commit(.work, snapshot) == .durable)
+        snapshot.tokens[.primary]?.scope = (0..<70_000).map { "s\($0)" }
+        let outcome = first.store.commit(.work, snapshot)
+        guard case .memoryOnly(let failure) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(failure.message.contains("70000"))
+        #expect(throws: StorageFailure.self) {
+            try first.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+        }
+        first.store.close()
+        let (second, loaded) = try fixture.unlocked()
+        #expect(try second.refreshToken(of: try #require(loaded.sessions.first).snapshot) == "RT-1")
+    }
+
     @Test func `a large answer gets a larger file`() throws {
         let (first, _) = try fixture.unlocked()
         let large = String(repeating: "x", count: 100_000)

@@ -127,6 +127,29 @@ struct VaultTests {
         )
     }
 
+    @Test(arguments: [3_801, 65_535, 65_536, 1 << 20])
+    func `a slot whose text has no room is refused, and the vault stays as it was`(count: Int) throws {
+        let (open, _) = try fixture.unlocked()
+        let text = String(repeating: "x", count: count)
+        let refusal = StoreError.slotTooLarge(limit: 3_800)
+        #expect(throws: refusal) { try open.store.addSlot(.external(.command, name: text, .text("short"))) }
+        #expect(throws: refusal) { try open.store.addSlot(.keyFile(path: "/\(text)")) }
+        #expect(open.store.slots.count == 1)
+        open.store.close()
+        #expect(try fixture.unlocked().1.problems.isEmpty)
+    }
+
+    @Test func `sixteen slots of the longest text have room`() throws {
+        let (open, _) = try fixture.unlocked()
+        let secret = String(repeating: "k", count: 32)
+        for number in 1..<VaultFile.maximumSlots {
+            let name = String(repeating: Character(Unicode.Scalar(UInt8(64 + number))), count: 3_800)
+            try open.store.addSlot(.external(.command, name: name, .text(secret)))
+        }
+        open.store.close()
+        #expect(try fixture.unlocked().0.store.slots.count == VaultFile.maximumSlots)
+    }
+
     @Test func `an external secret opens as bytes or, when short, as a passphrase`() throws {
         let (open, _) = try fixture.unlocked()
         let long = String(repeating: "k", count: 32)

@@ -71,10 +71,11 @@ enum VectorWriter {
             key,
             secret: Array(1...32)
         )
-        func file(_ slots: [KeySlot], _ key: MasterKey = key) -> [UInt8] {
-            VaultFile(id: Vector.vault, epoch: key.epoch, generation: 1, slots: slots).serialized(under: key)
+        func file(_ slots: [KeySlot], _ key: MasterKey = key) throws -> [UInt8] {
+            try VaultFile(id: Vector.vault, epoch: key.epoch, generation: 1, slots: slots)
+                .serialized(under: key)
         }
-        let good = file([keyFile, passphrase, external])
+        let good = try file([keyFile, passphrase, external])
         func changed(_ offset: Int, _ value: UInt8, _ from: [UInt8] = good) -> [UInt8] {
             var bytes = from
             bytes[offset < 0 ? bytes.count + offset : offset] = value
@@ -94,11 +95,12 @@ enum VectorWriter {
         func add(_ name: String, _ expect: String, _ bytes: [UInt8], _ comment: String) {
             all["vault-\(name)"] = vector("vault", expect, bytes, comment)
         }
-        add("key-file", "ok", file([keyFile]), "one key file slot")
+        add("key-file", "ok", try file([keyFile]), "one key file slot")
         add("three-slots", "ok", good, "key file, passphrase and command")
-        add("rekeyed", "ok-with-older-keys", file(rekeyed, second), "the second master key wraps the first")
-        add("only-passphrase", "wrong-secret", file([passphrase]), "no key file slot")
-        add("no-slots", "wrong-secret", file([]), "nothing opens it")
+        let wrapping = "the second master key wraps the first"
+        add("rekeyed", "ok-with-older-keys", try file(rekeyed, second), wrapping)
+        add("only-passphrase", "wrong-secret", try file([passphrase]), "no key file slot")
+        add("no-slots", "wrong-secret", try file([]), "nothing opens it")
         add("magic", "malformed", changed(0, 0x54 ^ 1), "another magic")
         add("version-0", "malformed", changed(7, 0), "no such version")
         add("version-3", "future-version", changed(7, 3), "a newer version")
@@ -129,8 +131,8 @@ enum VectorWriter {
         add("slot-salt", "wrong-secret", changed(slotStart + 4, 0xEE), "the key file slot's salt")
         add("slot-mac", "wrong-secret", changed(slotStart + 4 + 16 + 24, 0xEE, good), "the wrapped key")
         add("other-slot", "header-mac", changed(slotStart + 92 + 4 + 30, 0xEE), "the passphrase slot's salt")
-        add("cheap", "bad-kdf", file([keyFile, cheap]), "less work than the floor")
-        add("dear", "bad-kdf", file([keyFile, dear]), "more memory than the ceiling")
+        add("cheap", "bad-kdf", try file([keyFile, cheap]), "less work than the floor")
+        add("dear", "bad-kdf", try file([keyFile, dear]), "more memory than the ceiling")
         add("algorithm", "malformed", changed(slotStart + 92 + 4, 1), "Argon2i instead of Argon2id")
         add("commitment", "header-mac", changed(-64, good[good.count - 64] ^ 1), "another key commitment")
         add("mac", "header-mac", changed(-1, good[good.count - 1] ^ 1), "another MAC")
