@@ -9,4 +9,6 @@ protocol AuthorizationServer: Sendable {
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome
+    /// What it holds between exchanges: a server that was shown a client secret once may name it at any time.
+    var heldSecrets: [SecretID] { get async }
 }

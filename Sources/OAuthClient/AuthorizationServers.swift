@@ -116,11 +116,13 @@ package final class AuthorizationServers: AuthorizationServing {
     }
 
     private func makeServer(_ profile: ServerProfile) -> any AuthorizationServer {
-        switch profile.kind {
-        case .oidc, .oauth2: StandardServer(profile: profile, tools: tools)
-        case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
-        case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
-        }
+        let server: any AuthorizationServer =
+            switch profile.kind {
+            case .oidc, .oauth2: StandardServer(profile: profile, tools: tools)
+            case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
+            case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
+            }
+        return RedactingServer(server: server, names: ExchangeSecrets.Names(profile.kind), vault: tools.vault)
     }
 }
 

@@ -32,6 +32,11 @@ actor ClientSecretReader {
         }
     }
 
+    /// What ``read()`` has returned before, if it is still there.
+    var held: SecretID? {
+        if case .sealed(let secret) = source { secret } else { kept }
+    }
+
     /// Drops what was kept: the server refused it.
     func forget() {
         if let kept { vault.erase(kept) }

@@ -30,6 +30,10 @@ struct CognitoServer: AuthorizationServer {
         )
     }
 
+    var heldSecrets: [SecretID] {
+        get async { await secrets.held.map { [$0] } ?? [] }
+    }
+
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
         do throws(RefreshFailure) {
             guard request.variant == .primary else {

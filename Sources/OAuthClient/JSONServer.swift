@@ -10,6 +10,9 @@ struct JSONServer: AuthorizationServer {
     let backEnd: JSONBackEnd
     let tools: ServerTools
 
+    /// Such a back end knows no clients.
+    var heldSecrets: [SecretID] { [] }
+
     private var rules: JSONRules { backEnd.rules }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {

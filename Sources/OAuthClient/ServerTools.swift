@@ -20,10 +20,12 @@ struct ServerTools: Sendable {
 }
 
 extension ServerTools {
-    /// Sends `request`; the answer's body has been read.
+    /// Sends `request`; the answer's body has been read, and the secrets of both are noted.
     func exchanged(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+        ExchangeSecrets.current?.note(request)
         var reply = try await exchange.send(request)
         reply.reading = await AnswerReader.read(reply.body)
+        ExchangeSecrets.current?.note(reply.reading)
         return reply
     }
 

@@ -24,6 +24,10 @@ struct StandardServer: AuthorizationServer {
         )
     }
 
+    var heldSecrets: [SecretID] {
+        get async { await secrets.held.map { [$0] } ?? [] }
+    }
+
     /// `nil` where the issuer is not known and ID tokens therefore can not be validated.
     var issuer: String? {
         guard case .oidc(let issuer) = profile.kind else { return nil }

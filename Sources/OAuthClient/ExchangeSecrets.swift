@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import Synchronization
+import TokenCore
+
+/// What was said to and by a server in one refresh, login or revocation that nobody else may learn.
+///
+/// Requests and answers are noted on their way through ``ServerTools``, whichever kind of server speaks; the bytes
+/// live as long as the exchange and are wiped with it.
+final class ExchangeSecrets: Sendable {
+    /// The exchange that the present task belongs to.
+    @TaskLocal static var current: ExchangeSecrets?
+
+    /// Names of what is no secret in requests, and of what is one in answers.
+    struct Names: Sendable {
+        /// Every other parameter of a request counts as a secret.
+        var harmless: Set<ByteText> = [
+            "grant_type", "client_id", "scope", "redirect_uri", "audience", "resource", "username",
+            "token_type_hint", "response_type", "code_challenge", "code_challenge_method", "dpop_jkt",
+            "prompt",
+            "login_hint", "acr_values", "max_age", "client_assertion_type", "ClientId", "AuthFlow",
+            "ChallengeName", "USERNAME", "TIMESTAMP", "DEVICE_KEY", "ANSWER",
+        ]
+        var secret: Set<ByteText> = [
+            "access_token", "refresh_token", "id_token", "device_code", "AccessToken", "RefreshToken",
+            "IdToken",
+            "Session", "SECRET_BLOCK",
+        ]
+
+        /// The names that `kind` uses.
+        init(_ kind: ServerProfile.Kind) {
+            guard case .json(let backEnd) = kind else { return }
+            let fields = backEnd.rules.fields
+            harmless.insert(fields.username.bytewise)
+            secret.formUnion([fields.accessToken.bytewise, fields.refreshToken.bytewise])
+        }
+    }
+
+    /// Bytes of one secret that are kept: its beginning gives it away as well.
+    private static let longest = 8 << 10
+    /// Secrets of one exchange: a login polls, asks and tries again, and a server may name as many as it likes.
+    private static let most = 64
+
+    private let names: Names
+    private let noted = Mutex<[[UInt8]]>([])
+
+    init(_ names: Names) {
+        self.names = names
+    }
+
+    deinit {
+        noted.withLock { noted in
+            for index in noted.indices { Wiping.wipe(&noted[index]) }
+        }
+    }
+
+    /// Takes the secrets out of `text`.
+    func redacted(_ text: String) -> String {
+        noted.withLock { Redaction($0) }.applied(to: text)
+    }
+
+    func note(_ bytes: some Collection<UInt8>) {
+        guard bytes.count >= Redaction.shortest else { return }
+        noted.withLock { noted in
+            let secret = Array(bytes.prefix(ExchangeSecrets.longest))
+            guard !noted.contains(secret) else { return }
+            // The newest are those an answer can still echo.
+            if noted.count == ExchangeSecrets.most { noted.removeFirst() }
+            noted.append(secret)
+        }
+    }
+
+    /// Notes what a name of the vault stands for; nothing while it is locked.
+    func note(_ secret: SecretID?, in vault: Vault) {
+        guard let secret else { return }
+        try? unsafe vault.open(secret) { unsafe note($0) }
+    }
+
+    /// Notes every secret that `request` carries.
+    func note(_ request: HTTPRequest) {
+        for (name, value) in request.headers where ["authorization", "dpop"].contains(name.bytewise) {
+            note(value.utf8)
+            for word in value.bytewise.split(on: " ").dropFirst() { noteCredentials(word) }
+        }
+        unsafe request.form?.withBytes { bytes in
+            let text = unsafe String(decoding: bytes, as: UTF8.self)
+            for (name, value) in FormEncoding.decode(text) ?? [] where !names.harmless.contains(name.bytewise)
+            {
+                note(value.utf8)
+            }
+        }
+        unsafe request.json?.withBytes { bytes in
+            guard let body = try? unsafe JSONValue(parsing: bytes) else { return }
+            note(body) { [names] in !names.harmless.contains($0) }
+        }
+    }
+
+    /// Notes the tokens and codes of an answer, whatever becomes of it.
+    func note(_ answer: HTTPReply.Reading) {
+        guard case .object(let object) = answer else { return }
+        note(.object(object)) { [names] in names.secret.contains($0) }
+    }
+
+    /// The token or the two halves of Basic credentials (RFC 7617 §2, RFC 6749 §2.3.1).
+    private func noteCredentials(_ word: Substring) {
+        note(word.utf8)
+        guard let pair = Base64.decoded(String(word)) else { return }
+        let secret = pair.drop { $0 != UInt8(ascii: ":") }.dropFirst()
+        note(secret)
+        guard let text = FormEncoding.decode(String(decoding: secret, as: UTF8.self))?.first?.name else {
+            return
+        }
+        note(text.utf8)
+    }
+
+    /// Notes the strings that members with fitting names hold, at any depth.
+    private func note(_ value: JSONValue, where isSecret: (ByteText) -> Bool) {
+        switch value {
+        case .object(let object):
+            for member in object.members {
+                if let text = member.value.string {
+                    if isSecret(member.name.bytewise) { note(text.utf8) }
+                } else {
+                    note(member.value, where: isSecret)
+                }
+            }
+        case .array(let elements):
+            for element in elements { note(element, where: isSecret) }
+        case .null, .bool, .number, .string: break
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import StrictJSON
+import TokenCore
+
+/// A server of any kind, whose words are rid of our secrets before anybody keeps, shows or logs them.
+///
+/// A server knows what we send it. Nothing keeps it from writing that into an error description, a scope, a user code or
+/// the name of a challenge, which end up in answers, in `status`, in events and in the log. All of it passes here.
+struct RedactingServer: AuthorizationServer {
+    let server: any AuthorizationServer
+    let names: ExchangeSecrets.Names
+    let vault: Vault
+
+    var heldSecrets: [SecretID] {
+        get async { await server.heldSecrets }
+    }
+
+    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        let secrets = await secrets()
+        if case .refreshToken(let token) = request.renewal { secrets.note(token, in: vault) }
+        secrets.note(request.accessToken, in: vault)
+        secrets.note(request.idToken, in: vault)
+        let outcome = await ExchangeSecrets.$current.withValue(secrets) { await server.refresh(request) }
+        switch outcome {
+        case .granted(let tokens): return .granted(redacted(tokens, secrets))
+        case .failed(let failure): return .failed(failure.redacted(secrets))
+        }
+    }
+
+    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+        let secrets = await secrets()
+        secrets.note(request.secret, in: vault)
+        let discreet = DiscreetConversation(conversation: conversation, secrets: secrets, vault: vault)
+        let outcome = await ExchangeSecrets.$current.withValue(secrets) {
+            await server.logIn(request, conversation: discreet)
+        }
+        switch outcome {
+        case .granted(var grant):
+            if case .refreshToken(let token) = grant.renewal { secrets.note(token, in: vault) }
+            grant.tokens = redacted(grant.tokens, secrets)
+            grant.subject = grant.subject.map(secrets.redacted)
+            return .granted(grant)
+        case .failed(let failure): return .failed(failure.redacted(secrets))
+        case .cancelled: return .cancelled
+        }
+    }
+
+    func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
+        let secrets = await secrets()
+        for token in [tokens.refreshToken, tokens.accessToken, tokens.idToken] {
+            secrets.note(token, in: vault)
+        }
+        let outcome = await ExchangeSecrets.$current.withValue(secrets) { await server.revoke(tokens) }
+        switch outcome {
+        case .refused(let failure): return .refused(failure.redacted(secrets))
+        case .failed(let failure): return .failed(failure.redacted(secrets))
+        case .revoked, .unsupported: return outcome
+        }
+    }
+
+    private func secrets() async -> ExchangeSecrets {
+        let secrets = ExchangeSecrets(names)
+        for secret in await server.heldSecrets { secrets.note(secret, in: vault) }
+        return secrets
+    }
+
+    private func redacted(_ tokens: GrantedTokens, _ secrets: ExchangeSecrets) -> GrantedTokens {
+        var tokens = tokens
+        for token in [tokens.accessToken, tokens.idToken, tokens.refreshToken] {
+            secrets.note(token, in: vault)
+        }
+        tokens.tokenType = secrets.redacted(tokens.tokenType)
+        tokens.scope = tokens.scope?.map(secrets.redacted)
+        tokens.keptMembers = tokens.keptMembers.mapValues(secrets.redacted)
+        return tokens
+    }
+}
+
+/// The person's end of a login, who is told nothing secret and whose answers are noted.
+private struct DiscreetConversation: LoginConversing {
+    let conversation: any LoginConversing
+    let secrets: ExchangeSecrets
+    let vault: Vault
+
+    func tell(_ step: LoginStep) async {
+        switch step {
+        case .openURL(let address):
+            await conversation.tell(.openURL(secrets.redacted(address)))
+        case .userCode(let code, let verificationURI, let complete, let expiresIn):
+            await conversation.tell(
+                .userCode(
+                    code: secrets.redacted(code),
+                    verificationURI: secrets.redacted(verificationURI),
+                    complete: complete.map(secrets.redacted),
+                    expiresIn: expiresIn
+                )
+            )
+        }
+    }
+
+    func ask(_ question: LoginQuestion) async throws -> SecretID {
+        var question = question
+        question.prompt = secrets.redacted(question.prompt)
+        let answer = try await conversation.ask(question)
+        switch question.kind {
+        case .username, .redirectAddress: break
+        case .password, .newPassword, .oneTimeCode, .refreshToken: secrets.note(answer, in: vault)
+        }
+        return answer
+    }
+}
+
+extension RefreshFailure {
+    fileprivate func redacted(_ secrets: ExchangeSecrets) -> RefreshFailure {
+        var failure = self
+        failure.code = code.map { RefreshFailure.words.contains($0.bytewise) ? $0 : secrets.redacted($0) }
+        failure.message = secrets.redacted(message)
+        return failure
+    }
+
+    /// Codes that somebody looks at after this; a word of the protocol is nobody's secret, even if it is a password.
+    private static let words: Set<ByteText> = [
+        "invalid_client", "invalid_grant", "invalid_token", "invalid_scope", "invalid_target",
+        "invalid_request",
+        "expired_token", "access_denied", "issuer_mismatch", "unauthorized_client", "unsupported_grant_type",
+    ]
+}

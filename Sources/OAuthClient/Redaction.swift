@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+/// Takes secrets out of text that somebody else wrote, in each form in which a server may echo what it was sent.
+///
+/// A text may have been cut off since: a beginning of a form counts too, if it is long or ``ServerText`` cut it.
+struct Redaction {
+    /// What stands where a secret stood.
+    static let mark = "[redacted]"
+    /// Bytes of the shortest secret that is looked for: what is shorter could stand in any text.
+    static let shortest = 4
+    /// Bytes of the beginning of a secret that are as good as the secret.
+    static let leastPiece = 12
+
+    /// One secret as one encoding writes it, whole only when its first bytes have been found.
+    private struct Form {
+        var encoding: Encoding
+        var secret: Int
+    }
+
+    private let secrets: [[UInt8]]
+    /// By the first bytes of the form.
+    private var forms: [UInt32: [Form]] = [:]
+
+    init(_ secrets: [[UInt8]]) {
+        self.secrets = secrets.filter { $0.count >= Redaction.shortest }
+        for (number, secret) in self.secrets.enumerated() {
+            for encoding in Encoding.allCases {
+                let start = encoding.encode(secret.prefix(Redaction.leastPiece))
+                guard let key = Redaction.key(start[...]) else { continue }
+                forms[key, default: []].append(Form(encoding: encoding, secret: number))
+            }
+        }
+    }
+
+    /// `text` without the secrets.
+    func applied(to text: String) -> String {
+        let bytes = Array(text.utf8)
+        var output: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            let count = match(bytes[index...])
+            if count > 0 {
+                output += Redaction.mark.utf8
+            } else {
+                output.append(bytes[index])
+            }
+            index += max(count, 1)
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// Bytes at the start of `rest` that are a secret; 0: none.
+    private func match(_ rest: ArraySlice<UInt8>) -> Int {
+        guard let key = Redaction.key(rest), let candidates = forms[key] else { return 0 }
+        return candidates.map { length(of: $0, in: rest) }.max() ?? 0
+    }
+
+    private func length(of form: Form, in rest: ArraySlice<UInt8>) -> Int {
+        let whole = form.encoding.encode(secrets[form.secret])
+        let common = zip(whole, rest).prefix { $0 == $1 }.count
+        let after = rest.dropFirst(common)
+        if common == whole.count { return common + form.encoding.trailer(after) }
+        // What follows a good part is the rest of it, written in another way.
+        if common >= Redaction.leastPiece { return rest.prefix { $0 != UInt8(ascii: " ") }.count }
+        return after.starts(with: "...".utf8) ? common : 0
+    }
+
+    private static func key(_ bytes: ArraySlice<UInt8>) -> UInt32? {
+        guard bytes.count >= shortest else { return nil }
+        return bytes.prefix(shortest).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
+
+/// The ways a text writes a secret.
+private enum Encoding: Hashable, CaseIterable {
+    case plain
+    /// As ``ServerText`` shows it.
+    case shown
+    /// Escapes for all but unreserved characters (RFC 3986 §2.3).
+    case percent(isUpper: Bool)
+    /// Escapes for every byte.
+    case escaped(isUpper: Bool)
+    case form(isUpper: Bool)
+    /// Inside a JSON text that is quoted in another one; servers differ about `/`.
+    case json(escapesSlash: Bool)
+    case hex(isUpper: Bool)
+    /// Standing `offset` bytes after the beginning of a group, as the secret of Basic credentials does.
+    case base64(offset: Int, isURLSafe: Bool)
+    /// In Basic credentials as OAuth has them (RFC 6749 §2.3.1).
+    case credentials(offset: Int)
+
+    static let allCases: [Encoding] =
+        [.plain, .shown] + (0..<3).map { .credentials(offset: $0) }
+        + [true, false].flatMap { choice -> [Encoding] in
+            [
+                .percent(isUpper: choice), .escaped(isUpper: choice), .form(isUpper: choice),
+                .json(escapesSlash: choice), .hex(isUpper: choice),
+            ] + (0..<3).map { .base64(offset: $0, isURLSafe: choice) }
+        }
+
+    /// The beginning of what it makes of a secret is what it makes of the secret's beginning.
+    func encode(_ secret: some Collection<UInt8>) -> [UInt8] {
+        switch self {
+        case .plain: Array(secret)
+        case .shown: shown(secret)
+        case .percent(let isUpper):
+            secret.flatMap { $0.isUnreserved ? [$0] : Encoding.escape($0, isUpper: isUpper) }
+        case .escaped(let isUpper): secret.flatMap { Encoding.escape($0, isUpper: isUpper) }
+        case .form(let isUpper):
+            secret.flatMap { byte -> [UInt8] in
+                var bytes: [UInt8] = []
+                FormEncoding.encode(byte) { bytes.append($0) }
+                return bytes.count == 3 ? Encoding.escape(byte, isUpper: isUpper) : bytes
+            }
+        case .json(let escapesSlash): json(secret, escapesSlash: escapesSlash)
+        case .hex(let isUpper): secret.flatMap { Encoding.digits($0, isUpper: isUpper) }
+        case .base64(let offset, let isURLSafe): base64(secret, after: offset, isURLSafe: isURLSafe)
+        case .credentials(let offset):
+            base64(Encoding.form(isUpper: true).encode(secret), after: offset, isURLSafe: false)
+        }
+    }
+
+    /// Bytes behind a match that belong to it: the last digit of a group that was not full, and its padding.
+    func trailer(_ rest: ArraySlice<UInt8>) -> Int {
+        switch self {
+        case .base64, .credentials: break
+        case .plain, .shown, .percent, .escaped, .form, .json, .hex: return 0
+        }
+        let digit =
+            rest.first.map { $0.isASCIIDigit || $0.isASCIILetter || "+/-_".utf8.contains($0) } ?? false
+        let start = digit ? 1 : 0
+        return start + rest.dropFirst(start).prefix(2).prefix { $0 == UInt8(ascii: "=") }.count
+    }
+
+    private func shown(_ secret: some Collection<UInt8>) -> [UInt8] {
+        let text = String(decoding: secret, as: UTF8.self)
+        return Array(ServerText.cleaned(text, limit: 10 * secret.count + 16).utf8)
+    }
+
+    private func json(_ secret: some Collection<UInt8>, escapesSlash: Bool) -> [UInt8] {
+        var bytes: [UInt8] = []
+        JSONString.write(secret) { byte in
+            if escapesSlash, byte == UInt8(ascii: "/") { bytes.append(UInt8(ascii: "\\")) }
+            bytes.append(byte)
+        }
+        return Array(bytes.dropFirst().dropLast())
+    }
+
+    /// The digits that no neighbour has a part in.
+    private func base64(_ secret: some Collection<UInt8>, after offset: Int, isURLSafe: Bool) -> [UInt8] {
+        let bytes = [UInt8](repeating: 0, count: offset) + secret
+        let text = isURLSafe ? Base64.urlEncoded(bytes) : Base64.encoded(bytes)
+        return Array(text.utf8.prefix(bytes.count * 8 / 6).dropFirst(offset == 0 ? 0 : offset + 1))
+    }
+
+    private static func escape(_ byte: UInt8, isUpper: Bool) -> [UInt8] {
+        [UInt8(ascii: "%")] + digits(byte, isUpper: isUpper)
+    }
+
+    private static func digits(_ byte: UInt8, isUpper: Bool) -> [UInt8] {
+        let letter = isUpper ? UInt8(ascii: "A") : UInt8(ascii: "a")
+        return [byte >> 4, byte & 15].map { $0 < 10 ? UInt8(ascii: "0") + $0 : letter + $0 - 10 }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isUnreserved: Bool { isASCIIDigit || isASCIILetter || "-._~".utf8.contains(self) }
+}
