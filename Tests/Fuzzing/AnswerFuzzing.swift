@@ -8,15 +8,16 @@ import TokenCore
 
 /// Everything that is done with the body of a token answer, whoever sent it.
 func fuzzTokenAnswer(_ bytes: [UInt8]) {
-    guard let value = try? JSONValue(parsing: bytes) else { return }
+    guard let value = ProcessorTime.limited("parsing", { try? JSONValue(parsing: bytes) }) else { return }
     precondition(
         (try? JSONValue(parsing: Array(value.serialized))) == value,
         "what is written reads otherwise"
     )
     guard let object = value.object else { return }
     let answers = [
-        try? TokenAnswer(object), try? TokenAnswer(object, JSONRules.Fields()),
-        try? TokenAnswer(cognito: object),
+        ProcessorTime.limited("a token answer") { try? TokenAnswer(object) },
+        ProcessorTime.limited("a back end's answer") { try? TokenAnswer(object, JSONRules.Fields()) },
+        ProcessorTime.limited("a pool's answer") { try? TokenAnswer(cognito: object) },
     ]
     for answer in answers.compactMap(\.self) {
         let tokens = [answer.accessToken, answer.refreshToken, answer.idToken].compactMap(\.self)
@@ -24,48 +25,89 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     }
     for status in [200, 400, 401, 403, 500] {
         let refused = RefusedAnswer(status: status, error: OAuthError(object))
-        let failure = FailureClassification.classify(refused, from: "id.example.com")
+        let failure = ProcessorTime.limited("a refusal") {
+            FailureClassification.classify(refused, from: "id.example.com")
+        }
         precondition(failure.message.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "a terminal might act")
     }
+    let now = WallTime(secondsSince1970: 1_800_000_000)
     if let text = object["retry_after"]?.string {
-        _ = RetryAfter.read(text, at: WallTime(secondsSince1970: 1_800_000_000))
+        ProcessorTime.limited("Retry-After") { _ = RetryAfter.read(text, at: now) }
     }
-    _ = try? ServerMetadata(object, issuer: "https://id.example.com", isInternal: false)
+    ProcessorTime.limited("metadata") {
+        _ = try? ServerMetadata(object, issuer: "https://id.example.com", isInternal: false)
+    }
+    fuzzOtherKinds(HTTPReply(status: 400, body: bytes, reading: .object(object)), at: now)
+}
+
+/// The same body as the refusal of a back end of kind `json`, of a pool, and as the answer to a device.
+private func fuzzOtherKinds(_ reply: HTTPReply, at now: WallTime) {
+    let failures = [
+        ProcessorTime.limited("a back end's refusal") {
+            JSONRules.signaling.classify(reply, from: "id.example.com", at: now)
+        },
+        ProcessorTime.limited("a pool's refusal") {
+            CognitoRefusal(reply, from: "id.example.com", at: now).failure
+        },
+    ]
+    for failure in failures {
+        precondition(failure.message.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "a terminal might act")
+    }
+    guard let object = reply.jsonObject else { return }
+    ProcessorTime.limited("a device code") { _ = DeviceGrant(object, requestedAt: .seconds(1_000)) }
+    ProcessorTime.limited("a challenge") {
+        let challenge = CognitoChallenge(object)
+        _ = challenge?.preferredFactor
+        _ = challenge?.codeQuestion
+    }
 }
 
 /// A token nobody signed must never be believed, whatever the key set.
 func fuzzIDToken(_ bytes: [UInt8]) {
     let parts = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1)
-    guard let first = parts.first, let token = JWTParts(String(decoding: first, as: UTF8.self)) else {
-        return
-    }
+    guard let first = parts.first,
+        let token = ProcessorTime.limited(
+            "taking a token apart",
+            { JWTParts(String(decoding: first, as: UTF8.self)) }
+        )
+    else { return }
     let rules = IDTokenRules(
         issuer: "https://id.example.com",
         clientID: "cli",
         nonce: nil,
         algorithms: Set(SignatureAlgorithm.allCases)
     )
-    try? rules.checkBinding(token, accessToken: "access")
-    try? rules.checkTimes(token, at: WallTime(secondsSince1970: 1_800_000_000))
-    try? IDTokenRules.checkSame(token, as: token)
+    ProcessorTime.limited("the claims") {
+        try? rules.checkBinding(token, accessToken: "access")
+        try? rules.checkTimes(token, at: WallTime(secondsSince1970: 1_800_000_000))
+        try? IDTokenRules.checkSame(token, as: token)
+    }
     guard parts.count == 2, let algorithm = try? rules.algorithm(of: token),
-        let document = try? JSONValue(parsing: Array(parts[1])).object, let keys = KeySet(document)
+        let document = ProcessorTime.limited(
+            "a key set",
+            { try? JSONValue(parsing: Array(parts[1])).object }
+        ),
+        let keys = ProcessorTime.limited("the keys", { KeySet(document) })
     else { return }
-    let candidates = keys.candidates(identifier: token.header["kid"]?.string, algorithm: algorithm)
+    let candidates = ProcessorTime.limited("the choice of a key") {
+        keys.candidates(identifier: token.header["kid"]?.string, algorithm: algorithm)
+    }
     for key in candidates.prefix(2) {
-        let isDone = DispatchSemaphore(value: 0)
-        Task {
-            _ = await algorithm.verify(token, with: key.material)
-            isDone.signal()
+        ProcessorTime.limited("a signature") {
+            let isDone = DispatchSemaphore(value: 0)
+            Task {
+                _ = await algorithm.verify(token, with: key.material)
+                isDone.signal()
+            }
+            isDone.wait()
         }
-        isDone.wait()
     }
 }
 
 /// Every beginning of a request must be waited for or refused as the whole is.
 func fuzzCallback(_ bytes: [UInt8]) {
     let host = "127.0.0.1:49152"
-    let whole = CallbackRequest(bytes, host: host)
+    let whole = ProcessorTime.limited("a redirect") { CallbackRequest(bytes, host: host) }
     guard case .callback(let query) = whole else { return }
     precondition(query.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a query that is no line of a request")
     let half = CallbackRequest(bytes.prefix(bytes.count / 2), host: host)

@@ -14,7 +14,7 @@ private struct Reading: Equatable {
 func fuzzRequest(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let stream = bytes.dropFirst()
-    let whole = read(stream, inPiecesOf: max(stream.count, 1))
+    let whole = ProcessorTime.limited("a request") { read(stream, inPiecesOf: max(stream.count, 1)) }
     let split = read(stream, inPiecesOf: Int(first) + 1)
     precondition(whole.requests == split.requests, "the same bytes are other requests in pieces")
     precondition((whole.refusal == nil) == (split.refusal == nil), "pieces decide about a refusal")
@@ -25,7 +25,7 @@ func fuzzRequest(_ bytes: [UInt8]) {
         precondition(request.head.target.utf8.count <= limits.requestLine)
         precondition(request.head.target.utf8.allSatisfy { (0x21...0x7E).contains($0) })
         let path = request.head.target.prefix { $0 != "?" }
-        _ = Route(path: path)
+        ProcessorTime.limited("a path") { _ = Route(path: path) }
     }
 }
 

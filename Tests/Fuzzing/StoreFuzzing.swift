@@ -31,7 +31,11 @@ func fuzzStore(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let file = Array(bytes.dropFirst())
     let store = OpenStore.shared
-    switch first % 5 {
+    ProcessorTime.limited("a file of the store") { fuzzFile(file, kind: first % 5, store) }
+}
+
+private func fuzzFile(_ file: [UInt8], kind: UInt8, _ store: OpenStore) {
+    switch kind {
     case 0:
         if let (vault, seal) = try? VaultFile.parse(file, path: "vault") {
             precondition(vault.slots.count <= VaultFile.maximumSlots)
