@@ -109,13 +109,13 @@ enum VectorWriter {
         add(
             "dated",
             "ok",
-            file([try slot(dated, key), passphrase]),
+            try file([try slot(dated, key), passphrase]),
             "version 2: one slot says when it was made"
         )
         add(
             "dated-1",
             "malformed",
-            changed(7, 1, file([try slot(dated, key)])),
+            changed(7, 1, try file([try slot(dated, key)])),
             "version 1 knows no such slot"
         )
         add("suite", "malformed", changed(8, 2), "another suite")
