@@ -143,7 +143,7 @@ final class CallbackDesk: Sendable {
 }
 
 /// One connection: reads one request, answers, closes.
-private final class CallbackHandler: ChannelInboundHandler {
+final class CallbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 

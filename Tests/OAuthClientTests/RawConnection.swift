@@ -24,6 +24,13 @@ enum RawConnection {
         return channel
     }
 
+    /// A connection on which `text` was to be sent; the other side may have closed it already.
+    static func stall(port: Int, _ text: String) async throws -> any Channel {
+        let channel = try await connect(port: port, Collector())
+        channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+        return channel
+    }
+
     private static func connect(port: Int, _ collector: Collector) async throws -> any Channel {
         try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { $0.pipeline.addHandler(collector) }
