@@ -3,7 +3,7 @@
 /// Collects the header fields of one request and judges them together.
 struct HeaderFields {
     private let isHTTP11: Bool
-    private var host: String?
+    private var isOurHost: Bool?
     private var contentLength: Int?
     private var isChunked = false
     private var keepsAlive: Bool
@@ -33,7 +33,7 @@ struct HeaderFields {
         limits: RequestLimits
     ) throws(RequestRefusal) -> HTTPRequestHead {
         guard !isFromBrowser else { throw .fromBrowser }
-        guard let host, Self.isOurs(host) else { throw .wrongHost }
+        guard isOurHost == true else { throw .wrongHost }
         if isChunked { throw contentLength == nil ? .chunkedBody : .malformed }
         let length = contentLength ?? 0
         guard length <= limits.body else { throw .bodyTooLong }
@@ -51,18 +51,20 @@ struct HeaderFields {
     private mutating func take(_ name: Name, _ value: ArraySlice<UInt8>) throws(RequestRefusal) {
         switch name {
         case .host:
-            guard host == nil else { throw .wrongHost }
-            host = value.lowercased
+            guard isOurHost == nil else { throw .wrongHost }
+            isOurHost = Self.isOurs(value)
         case .contentLength:
             guard contentLength == nil else { throw .malformed }
             contentLength = try length(value)
         case .transferEncoding: isChunked = true
         case .origin, .referer: isFromBrowser = true
+        // Only what the person typed or opened themselves comes from no page (Fetch Metadata §2.4).
+        case .fetchSite: if !value.elementsEqual("none".utf8) { isFromBrowser = true }
         case .connection: takeConnection(value)
         case .expect:
-            guard value.lowercased == "100-continue" else { throw .unknownExpectation }
+            guard value.says("100-continue") else { throw .unknownExpectation }
             expectsContinue = true
-        case .accept: prefersPlainText = value.lowercased.prefersPlainText
+        case .accept: prefersPlainText = value.prefersPlainText
         case .unimportant: break
         }
     }
@@ -77,11 +79,11 @@ struct HeaderFields {
     }
 
     private mutating func takeConnection(_ value: ArraySlice<UInt8>) {
-        for option in value.lowercased.split(separator: ",") {
-            switch option.trimmingBlanks {
-            case "close": keepsAlive = false
-            case "keep-alive" where !isHTTP11: keepsAlive = true
-            default: break
+        for option in value.split(separator: .comma).map(\.trimmed) {
+            if option.says("close") {
+                keepsAlive = false
+            } else if !isHTTP11, option.says("keep-alive") {
+                keepsAlive = true
             }
         }
     }
@@ -89,38 +91,48 @@ struct HeaderFields {
     /// `/path`, also out of `http://tokenagent/path` (RFC 9112 §3.2).
     private func originForm(_ target: ArraySlice<UInt8>) throws(RequestRefusal) -> String {
         if target.first == UInt8(ascii: "/") { return String(decoding: target, as: UTF8.self) }
-        let scheme = "http://".utf8
-        guard target.prefix(scheme.count).lowercased.utf8.elementsEqual(scheme) else { throw .malformed }
-        let rest = target.dropFirst(scheme.count)
+        let scheme: StaticString = "http://"
+        guard target.prefix(scheme.utf8CodeUnitCount).says(scheme) else { throw .malformed }
+        let rest = target.dropFirst(scheme.utf8CodeUnitCount)
         let slash = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
-        guard Self.isOurs(rest[..<slash].lowercased) else { throw .wrongHost }
+        guard Self.isOurs(rest[..<slash]) else { throw .wrongHost }
         return slash == rest.endIndex ? "/" : String(decoding: rest[slash...], as: UTF8.self)
     }
 
-    private static func isOurs(_ host: String) -> Bool {
-        host == "tokenagent" || host == "localhost"
+    private static func isOurs(_ host: ArraySlice<UInt8>) -> Bool {
+        host.says("tokenagent") || host.says("localhost")
     }
 }
 
 extension HeaderFields {
     /// The fields that change what the agent does.
-    private enum Name: String {
+    private enum Name {
         case host
-        case contentLength = "content-length"
-        case transferEncoding = "transfer-encoding"
+        case contentLength
+        case transferEncoding
         case origin
         case referer
+        case fetchSite
         case connection
         case expect
         case accept
-        case unimportant = ""
+        case unimportant
 
-        init(_ bytes: ArraySlice<UInt8>) {
-            // Lengths first: most fields are none of ours and need no string.
-            switch bytes.count {
-            case 4, 6, 7, 10, 14, 17: self = Name(rawValue: bytes.lowercased) ?? .unimportant
-            default: self = .unimportant
-            }
+        init(_ name: ArraySlice<UInt8>) {
+            // Lengths first: most fields are none of ours.
+            self =
+                switch name.count {
+                case 4 where name.says("host"): .host
+                case 6 where name.says("accept"): .accept
+                case 6 where name.says("expect"): .expect
+                case 6 where name.says("origin"): .origin
+                case 7 where name.says("referer"): .referer
+                case 10 where name.says("connection"): .connection
+                case 14 where name.says("content-length"): .contentLength
+                case 14 where name.says("sec-fetch-site"): .fetchSite
+                case 17 where name.says("transfer-encoding"): .transferEncoding
+                default: .unimportant
+                }
         }
     }
 }
@@ -128,35 +140,33 @@ extension HeaderFields {
 extension ArraySlice<UInt8> {
     /// Without blanks and tabs at both ends.
     fileprivate var trimmed: ArraySlice<UInt8> {
-        var slice = self
-        while let first = slice.first, first == .blank || first == .tab { slice.removeFirst() }
-        while let last = slice.last, last == .blank || last == .tab { slice.removeLast() }
-        return slice
+        let isBlank = { (byte: UInt8) in byte == .blank || byte == .tab }
+        guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) })
+        else { return self[endIndex...] }
+        return self[first...last]
     }
 
-    fileprivate var lowercased: String {
-        String(decoding: self, as: UTF8.self).lowercased()
-    }
-}
-
-extension StringProtocol {
-    fileprivate var trimmingBlanks: SubSequence {
-        var rest = self[...]
-        while let first = rest.first, first == " " || first == "\t" { rest = rest.dropFirst() }
-        while let last = rest.last, last == " " || last == "\t" { rest = rest.dropLast() }
-        return rest
+    /// Whether these are the bytes of `word`, which is in lower case, but for the case of `A` to `Z`.
+    fileprivate func says(_ word: StaticString) -> Bool {
+        count == word.utf8CodeUnitCount
+            && word.withUTF8Buffer { word in
+                unsafe elementsEqual(word) { $0 == $1 || (0x41...0x5A).contains($0) && $0 | 0x20 == $1 }
+            }
     }
 
     /// Whether `text/plain` is the first of the media types we know (RFC 9110 §12.5.1, weights left aside).
     fileprivate var prefersPlainText: Bool {
-        for range in split(separator: ",") {
-            let type = range.prefix { $0 != ";" }
-            switch type.trimmingBlanks {
-            case "text/plain", "text/*": return true
-            case "application/json", "application/*", "*/*": return false
-            default: continue
+        for range in split(separator: .comma) {
+            let type = range.prefix { $0 != UInt8(ascii: ";") }.trimmed
+            if type.says("text/plain") || type.says("text/*") { return true }
+            if type.says("application/json") || type.says("application/*") || type.says("*/*") {
+                return false
             }
         }
         return false
     }
+}
+
+extension UInt8 {
+    fileprivate static let comma = UInt8(ascii: ",")
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
+
 /// Takes request targets apart (RFC 3986 §3.3, §3.4).
 enum PercentCoding {
     /// The decoded segments of an absolute path; `nil` when one can not be decoded.
-    static func segments(of path: some StringProtocol) -> [String]? {
-        var segments: [String] = []
-        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+    static func segments(of path: Substring) -> [ByteText]? {
+        var segments: [ByteText] = []
+        for part in Substring(path.utf8.dropFirst()).bytewise.split(on: "/", omittingEmpty: false) {
             guard let text = decode(part, plusIsBlank: false) else { return nil }
-            segments.append(text)
+            segments.append(text.bytewise)
         }
         // One slash at the end names the same thing.
         if segments.count > 1, segments.last == "" { segments.removeLast() }
@@ -15,14 +17,14 @@ enum PercentCoding {
     }
 
     /// The decoded parameters of a query, in their order; `nil` when one can not be decoded.
-    static func parameters(of query: some StringProtocol) -> [(name: String, value: String)]? {
-        var parameters: [(name: String, value: String)] = []
-        for part in query.split(separator: "&") {
-            let pieces = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    static func parameters(of query: some StringProtocol) -> [(name: ByteText, value: String)]? {
+        var parameters: [(name: ByteText, value: String)] = []
+        for part in query.bytewise.split(on: "&") {
+            let pieces = part.bytewise.split(on: "=", maxSplits: 1, omittingEmpty: false)
             guard let name = decode(pieces[0], plusIsBlank: true),
                 let value = decode(pieces.count > 1 ? pieces[1] : "", plusIsBlank: true)
             else { return nil }
-            parameters.append((name, value))
+            parameters.append((name.bytewise, value))
         }
         return parameters
     }

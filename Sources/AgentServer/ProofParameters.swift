@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
 import TokenCore
 
 /// The parameters of `GET …/token` that ask for a proof of possession (RFC 9449 §4.2).
@@ -27,14 +28,14 @@ struct ProofParameters {
         let rest = bytes.dropFirst(scheme.count)
         let authority = rest.dropFirst(3).prefix { !"/?#".utf8.contains($0) }
         guard bytes.count <= 2_048, bytes.allSatisfy({ (0x21...0x7E).contains($0) }),
-            ["https", "http"].contains(String(Substring(scheme)).lowercased()), rest.starts(with: "://".utf8),
+            ["https", "http"].contains(Substring(scheme).bytewise.lowercased), rest.starts(with: "://".utf8),
             !authority.isEmpty
         else { throw .unusable("dpop_url is an absolute http or https URL of up to 2048 characters.") }
         // A client sends the user's name in a header, and a server does not see it in the address.
         guard !authority.contains(UInt8(ascii: "@")) else {
             throw .unusable("dpop_url must not contain a user name or password.")
         }
-        return String(text.prefix { $0 != "?" && $0 != "#" })
+        return String(Substring(bytes.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }))
     }
 
     /// A `token` (RFC 9110 §5.6.2); methods are case-sensitive.

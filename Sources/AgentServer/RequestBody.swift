@@ -7,7 +7,7 @@ struct RequestBody {
     private let members: JSONObject
 
     /// Reads `bytes`; an empty body is an empty object.
-    init(_ bytes: [UInt8], members known: Set<String>) throws(RequestFailure) {
+    init(_ bytes: [UInt8], members known: Set<ByteText>) throws(RequestFailure) {
         guard !bytes.isEmpty else {
             members = JSONObject()
             return
@@ -15,8 +15,8 @@ struct RequestBody {
         guard let object = (try? JSONValue(parsing: bytes))?.object else {
             throw RequestFailure(code: .badRequest, message: "The body is not one JSON object.")
         }
-        guard object.members.allSatisfy({ known.contains($0.name) }) else {
-            let names = known.sorted().joined(separator: ", ")
+        guard object.members.allSatisfy({ known.contains($0.name.bytewise) }) else {
+            let names = known.map(\.text).sorted().joined(separator: ", ")
             let message = known.isEmpty ? "This request takes no members." : "The members are: \(names)."
             throw RequestFailure(code: .badRequest, message: message)
         }

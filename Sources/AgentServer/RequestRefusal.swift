@@ -13,7 +13,7 @@ enum RequestRefusal: Error, Equatable, CaseIterable {
     case tooSlow
     /// `Host` is missing, repeated, or names something else than this agent.
     case wrongHost
-    /// `Origin` or `Referer`: the request comes from a web page.
+    /// `Origin`, `Referer`, or a `Sec-Fetch-Site` other than `none`: the request comes from a web page.
     case fromBrowser
     case chunkedBody
     case unknownExpectation

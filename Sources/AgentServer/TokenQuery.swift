@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
 import TokenCore
 
 /// The parameters of `GET …/token`.
@@ -13,6 +14,8 @@ struct TokenQuery: Equatable {
 
     /// Seconds a caller may ask for; keeps arithmetic far from its limits.
     private static let mostSeconds: Int64 = 1_000_000_000
+    /// Bytes of all scopes together, in a query or a body: what fits into a request line.
+    private static let longestScope = 4_096
 
     init() {}
 
@@ -22,17 +25,17 @@ struct TokenQuery: Equatable {
         guard let parameters = PercentCoding.parameters(of: query) else {
             throw RequestFailure(code: .badRequest, message: "The query is not properly encoded.")
         }
-        var seen: Set<String> = []
+        var seen: Set<ByteText> = []
         var scopes: [String] = []
         var audience: String?
         var proof = ProofParameters()
         for (name, value) in parameters {
             guard seen.insert(name).inserted || name == "scope" else {
-                throw RequestFailure(code: .badRequest, message: "The parameter \(name) is given twice.")
+                throw RequestFailure(code: .badRequest, message: "A parameter is given twice.")
             }
             switch name {
-            case "min_valid": minimumValidity = try Self.seconds(value, of: name)
-            case "timeout": timeout = try Self.seconds(value, of: name)
+            case "min_valid": minimumValidity = try Self.seconds(value, of: name.text)
+            case "timeout": timeout = try Self.seconds(value, of: name.text)
             case "scope": scopes += try Self.scopes(value)
             case "audience": audience = try Self.audience(value)
             case "kind": wantsIDToken = try Self.isIDToken(value)
@@ -57,7 +60,10 @@ struct TokenQuery: Equatable {
 
     /// Scope tokens of printable ASCII without quotes and backslashes (RFC 6749 §3.3).
     static func scopes(_ text: String) throws(RequestFailure) -> [String] {
-        let scopes = text.split(separator: " ").map(String.init)
+        guard text.utf8.count <= longestScope else {
+            throw RequestFailure(code: .badRequest, message: "scope has more than \(longestScope) bytes.")
+        }
+        let scopes = text.bytewise.split(on: " ").map(String.init)
         let isValid = scopes.allSatisfy { scope in
             scope.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
         }
@@ -78,7 +84,7 @@ struct TokenQuery: Equatable {
     }
 
     private static func isIDToken(_ text: String) throws(RequestFailure) -> Bool {
-        switch text {
+        switch text.bytewise {
         case "id": return true
         case "access": return false
         default: throw RequestFailure(code: .badRequest, message: "kind is access or id.")

@@ -12,6 +12,7 @@ struct RequestParserTests {
         ("POST /v1/lock HTTP/1.1\r\nHOST:\ttokenagent \r\nContent-Length: 2\r\n\r\n{}", "/v1/lock", "{}"),
         ("GET http://localhost/v1?a=b HTTP/1.0\r\nhost: LOCALHOST\r\n\r\n", "/v1?a=b", ""),
         ("GET HTTP://tokenagent HTTP/1.1\r\nHost: tokenagent\r\nX-Empty:\r\n\r\n", "/", ""),
+        ("GET /v1 HTTP/1.1\r\nHost: TokenAgent\r\nSec-Fetch-Site: none\r\n\r\n", "/v1", ""),
         (
             "POST /a HTTP/1.1\r\nHost: tokenagent\r\nExpect: 100-Continue\r\nContent-Length: 3\r\n\r\nabc",
             "/a", "abc"
@@ -68,6 +69,10 @@ struct RequestParserTests {
         ("GET /v1 HTTP/1.1\r\nHost:\r\n\r\n", .wrongHost),
         ("GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", .wrongHost),
         ("GET /v1 HTTP/1.1\r\nHost: tokenagent.evil.example\r\n\r\n", .wrongHost),
+        ("GET /v1 HTTP/1.1\r\nHost: to\u{212A}enagent\r\n\r\n", .wrongHost),
+        ("GET /v1 HTTP/1.1\r\nHost: localho\u{17F}t\r\n\r\n", .wrongHost),
+        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\u{200D}\r\n\r\n", .wrongHost),
+        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nExpect: 100-continue\u{301}\r\n\r\n", .unknownExpectation),
         ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nHost: tokenagent\r\n\r\n", .wrongHost),
         ("GET http://evil.example/v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .wrongHost),
         ("GET https://tokenagent/v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
@@ -75,6 +80,15 @@ struct RequestParserTests {
         ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin:\r\n\r\n", .fromBrowser),
         ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nreferer: x\r\n\r\n", .fromBrowser),
         ("GET /v1 HTTP/1.1\r\nHost: evil\r\nOrigin: http://evil\r\n\r\n", .fromBrowser),
+        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: cross-site\r\n\r\n", .fromBrowser),
+        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nsec-fetch-site: same-origin\r\n\r\n", .fromBrowser),
+        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: same-site\r\n\r\n", .fromBrowser),
+        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site:\r\n\r\n", .fromBrowser),
+        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: none, none\r\n\r\n", .fromBrowser),
+        (
+            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: x\r\n\r\n",
+            .fromBrowser
+        ),
         ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: chunked\r\n\r\n", .chunkedBody),
         (
             "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: x\r\nContent-Length: 1\r\n\r\n",
@@ -168,6 +182,7 @@ struct RequestParserTests {
         ("1.1", "Connection: foo, Close\r\n", false),
         ("1.0", "", false), ("1.0", "Connection: Keep-Alive\r\n", true),
         ("1.0", "Connection: keep-alive, close\r\n", false),
+        ("1.0", "Connection: \u{212A}eep-alive\r\n", false), ("1.1", "Connection: clo\u{17F}e\r\n", true),
     ])
     func `the connection stays open as HTTP says`(version: String, field: String, stays: Bool) throws {
         let text = "GET /v1 HTTP/\(version)\r\nHost: tokenagent\r\n\(field)\r\n"
@@ -180,6 +195,7 @@ struct RequestParserTests {
         ("text/plain", true), ("TEXT/PLAIN; q=1", true), ("text/*", true),
         ("text/html, text/plain, application/json", true),
         ("*/*", false), ("application/json, text/plain", false), ("text/html", false), ("", false),
+        ("text/plain\u{301}", false), ("text/html,\u{301}text/plain", false), ("text/plain;\u{301}x", true),
     ])
     func `plain text is what Accept names first`(accept: String, isPlain: Bool) throws {
         let text = "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nAccept: \(accept)\r\n\r\n"

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import AgentServer
+
+/// Text that costs whoever compares it as Unicode does the square of its length, in every place a peer can put it.
+@Suite(.timeLimit(.minutes(10)))
+struct HostileTextTests {
+    /// Marks above and below by turns: to put them into their order is what takes so long.
+    private static func marks(_ count: Int) -> String {
+        String(repeating: "\u{301}\u{323}", count: count / 4)
+    }
+
+    private static func encoded(_ text: String) -> String {
+        text.utf8.map { "%" + String($0, radix: 16, uppercase: true) }.joined()
+    }
+
+    private static let query = encoded(marks(1_300))
+    private static let body = marks(62_000)
+    private static let token = "/v1/sessions/work/token"
+
+    /// What is sent, by the place the text stands in.
+    private static let requests: [(place: String, text: String)] = [
+        ("a member's name", SocketPeer.request("POST", "/v1/unlock", body: "{\"\(body)\":1}")),
+        ("two members' names", SocketPeer.request("POST", "/v1/unlock", body: twoNames)),
+        ("a passphrase", SocketPeer.request("POST", "/v1/unlock", body: "{\"passphrase\":\"\(body)\"}")),
+        ("a flow", SocketPeer.request("POST", "/v1/sessions/work/login", body: "{\"flow\":\"\(body)\"}")),
+        ("a way to unlock", SocketPeer.request("POST", "/v1/vault/slots", body: "{\"type\":\"\(body)\"}")),
+        ("a token", report("\"token\":\"\(body)\",\"status\":401")),
+        ("a scope", report("\"token\":\"x\",\"status\":401,\"scope\":\"\(body)\"")),
+        (
+            "a challenge",
+            report("\"token\":\"x\",\"status\":401,\"www_authenticate\":\"error=\\\"\(body)\\\"\"")
+        ),
+        ("a refusal", report("\"token\":\"x\",\"status\":401,\"body\":\"{\\\"code\\\":\\\"\(body)\\\"}\"")),
+        ("Accept", SocketPeer.request("GET", token, fields: "Accept: \(marks(8_000))\r\n")),
+        (
+            "pieces of Accept",
+            SocketPeer.request("GET", token, fields: "Accept: ,\(marks(4_000)),\(marks(3_900))\r\n")
+        ),
+        ("Connection", SocketPeer.request("GET", token, fields: "Connection: a,\(marks(8_000))\r\n")),
+        ("Expect", SocketPeer.request("GET", token, fields: "Expect: \(marks(8_000))\r\n")),
+        ("Host", "GET \(token) HTTP/1.1\r\nHost: tokenagent\(marks(8_000))\r\n\r\n"),
+        ("a session's name", SocketPeer.request("GET", "/v1/sessions/\(query)/token")),
+        ("a path", SocketPeer.request("GET", "/\(query)/\(query.prefix(100))")),
+        ("a parameter", SocketPeer.request("GET", token + "?\(query)=1&\(query)=2")),
+        ("an audience", SocketPeer.request("GET", token + "?audience=\(query)")),
+        ("a number", SocketPeer.request("GET", token + "?min_valid=\(query)")),
+        ("scopes", SocketPeer.request("GET", token + "?scope=\(query)")),
+        ("a proof's address", SocketPeer.request("GET", token + "?dpop_url=\(query)")),
+        ("an event filter", SocketPeer.request("GET", "/v1/events?session=\(query)")),
+        ("an audit query", SocketPeer.request("GET", "/v1/audit?\(query)=1")),
+    ]
+
+    private static let twoNames = "{\"\(marks(31_000))\":1,\"\(marks(30_000))\":2}"
+
+    private static func report(_ members: String) -> String {
+        SocketPeer.request("POST", "/v1/sessions/work/report", body: "{\(members)}")
+    }
+
+    @Test(arguments: requests.indices)
+    func `no text of a peer costs the loop more than its length`(index: Int) async throws {
+        let (place, text) = Self.requests[index]
+        let agent = try await AgentHarness.configured { configuration, directory in
+            configuration.sockets = [
+                RestrictedSocket(path: directory.path("shared.sock"), sessions: [AgentHarness.work])
+            ]
+        }
+        try await agent.logIn()
+        for path in [agent.path, agent.directory.path("shared.sock")] {
+            let peer = try SocketPeer(path)
+            let before = try await agent.loopTime()
+            try peer.send(text)
+            let answer = try await peer.streamHead()
+            #expect(!answer.hasPrefix("HTTP/1.1 5"), "\(place): \(answer)")
+            let cost = try await agent.loopTime() - before
+            // Measured in a debug build: at most 8 ms.
+            #expect(cost < .milliseconds(100), "\(place)")
+            Attachment.record("\(place): \(cost)", named: "figure")
+        }
+        await agent.stop()
+    }
+}
+
+extension AgentHarness {
+    /// What the loop has computed so far, however busy the machine is with other things.
+    func loopTime() async throws -> Duration {
+        try await runtime.agent.eventLoop.submit {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }.get()
+    }
+}
