@@ -219,6 +219,7 @@ let package = Package(
                 "OAuthClient", "ModularArithmetic", "SealedStore", "StrictJSON", "TokenCore", "DemoIssuer",
                 "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),

@@ -49,8 +49,9 @@ package final class AgentRuntime: Sendable {
     /// Begins to serve; the sessions of a store that has to be opened first follow.
     package func start(on socket: ListeningSocket) async throws {
         await agent.begin()
-        try await listeners.start(on: socket).get()
+        // Whoever is answered at the agent's own socket finds the others there.
         await agent.followConfiguration { [listeners] in listeners.adopt($0) }
+        try await listeners.start(on: socket).get()
         await watchRoutes()
         group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) {
             [weak self] _ in self?.housekeepOnLoop()

@@ -45,9 +45,29 @@ package struct AuditFile: Sendable {
         return true
     }
 
-    /// Everything there is, the oldest line first.
-    func read() -> [UInt8] {
-        contents(of: olderPath) + contents(of: path)
+    /// The lines after `position`, as many as one read brings, which is set behind them; empty at the end.
+    ///
+    /// Nothing stays open between two pieces. Where a file that was being read has been given up meanwhile, the next
+    /// piece begins with the oldest line there is.
+    func piece(after position: inout AuditPosition) -> [UInt8] {
+        for path in [olderPath, path] {
+            let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+            guard descriptor >= 0 else { continue }
+            defer { close(descriptor) }
+            var status = stat()
+            guard ownSize(descriptor) != nil, unsafe fstat(descriptor, &status) == 0 else { continue }
+            let identity = AuditPosition.Identity(device: status.st_dev, inode: status.st_ino)
+            if position.done.contains(identity) { continue }
+            if position.current != identity {
+                position.current = identity
+                position.offset = 0
+            }
+            let lines = wholeLines(of: descriptor, at: &position.offset)
+            if !lines.isEmpty { return lines }
+            // The older one does not grow any more.
+            if path == olderPath { position.done.insert(identity) }
+        }
+        return []
     }
 
     /// A file of ours that nobody else reads, whatever was at the path before.
@@ -88,20 +108,41 @@ package struct AuditFile: Sendable {
         return true
     }
 
-    private func contents(of path: String) -> [UInt8] {
-        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return [] }
-        defer { close(descriptor) }
-        guard ownSize(descriptor) != nil else { return [] }
-        var all: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    /// Whole lines from `offset` on, at most ``AuditPosition/piece`` bytes; a line that is longer is none of ours and
+    /// left out.
+    private func wholeLines(of descriptor: CInt, at offset: inout Int) -> [UInt8] {
+        var piece = [UInt8](repeating: 0, count: AuditPosition.piece)
         // A file somebody has made huge is not read to its end.
-        while all.count <= 4 * limit {
-            let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            all += chunk[..<count]
+        while offset <= 4 * limit {
+            var count = 0
+            repeat {
+                count = unsafe pread(descriptor, &piece, piece.count, off_t(offset))
+            } while count < 0 && errno == EINTR
+            guard count > 0 else { return [] }
+            if let end = piece[..<count].lastIndex(of: .lineFeed) {
+                offset += end + 1
+                return Array(piece[...end])
+            }
+            guard count == piece.count else { return [] }
+            offset += count
         }
-        return all
+        return []
     }
+}
+
+/// How far a reader of the audit log has come.
+struct AuditPosition: Sendable {
+    struct Identity: Hashable, Sendable {
+        var device: dev_t
+        var inode: ino_t
+    }
+
+    /// Most bytes of the log that are in memory for one reader.
+    static let piece = 65_536
+
+    /// The file that was read last.
+    fileprivate var current: Identity?
+    fileprivate var offset = 0
+    /// Files that have been read to their end and do not grow.
+    fileprivate var done: Set<Identity> = []
 }

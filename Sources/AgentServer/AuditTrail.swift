@@ -60,36 +60,17 @@ final class AuditTrail {
         return promise.futureResult
     }
 
-    /// The lines of the log, those still in memory written first.
-    ///
-    /// - Parameters:
-    ///   - session: only lines about this one; `nil`: about all.
-    ///   - hidden: no lines about these.
-    /// - Returns: whole lines, the oldest first.
-    func lines(about session: String?, without hidden: Set<String>) -> EventLoopFuture<[UInt8]> {
+    /// The next lines of the log that `selection` wants; `nil` at the end of what has been written.
+    func piece(
+        after position: AuditPosition,
+        _ selection: AuditSelection
+    ) -> EventLoopFuture<(lines: [UInt8], position: AuditPosition)?> {
         let (file, pool, eventLoop) = (file, pool, eventLoop)
-        return flush().flatMap {
-            pool.runIfActive(eventLoop: eventLoop) {
-                let all = file.read()
-                guard session != nil || !hidden.isEmpty else { return all }
-                return AuditTrail.selected(all, session, hidden)
-            }
+        return pool.runIfActive(eventLoop: eventLoop) {
+            var position = position
+            let all = file.piece(after: &position)
+            return all.isEmpty ? nil : (selection.lines(of: all), position)
         }
-    }
-
-    private static func selected(_ text: [UInt8], _ session: String?, _ hidden: Set<String>) -> [UInt8] {
-        var kept: [UInt8] = []
-        for line in text.split(separator: .lineFeed) {
-            guard let record = (try? JSONValue(parsing: line))?.object else { continue }
-            // A line about the agent itself, or about lost lines, names no session.
-            let about = record["session"]?.string
-            guard session == nil || session == about, about.map({ !hidden.contains($0) }) ?? true else {
-                continue
-            }
-            kept += line
-            kept.append(.lineFeed)
-        }
-        return kept
     }
 
     private func write() {

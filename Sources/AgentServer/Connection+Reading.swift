@@ -7,7 +7,7 @@ extension Connection {
     func continueReading() {
         guard !isParsing else { return }
         flushUnlessReading()
-        guard input.readableBytes > 0 else { return resumeReadIfPossible() }
+        guard input.readableBytes > 0 else { return isHalfClosed ? finish() : resumeReadIfPossible() }
         context?.eventLoop.execute { [self] in
             guard state == .reading, !isParsing else { return }
             parse()
@@ -25,6 +25,8 @@ extension Connection {
                 refuse(error)
             }
         }
+        // All that came whole has been answered, and nothing follows.
+        if isHalfClosed, state == .reading, hasRoomForAnswers { finish() }
         updateRequestDeadline()
         resumeReadIfPossible()
     }

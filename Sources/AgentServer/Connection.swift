@@ -52,6 +52,7 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     let limits: RequestLimits
     let agent: any RequestAnswering
     let shared: OutputBuffer
+    private let backlog: StreamBacklog
     var parser: RequestParser
     var input = ByteBuffer()
     var output: ByteBuffer?
@@ -62,12 +63,18 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     var isParsing = false
     var isInRead = false
     var holdsRead = false
+    private var stream = StreamOutput()
+    /// Is called once when the peer has taken all of an endless answer so far.
+    private var onTaken: (() -> Void)?
+    /// The peer sends nothing more, and may still read.
+    private(set) var isHalfClosed = false
 
     init(
         peer: Peer,
         limits: RequestLimits,
         agent: any RequestAnswering,
         shared: OutputBuffer,
+        backlog: StreamBacklog = StreamBacklog(),
         restrictedPath: String? = nil,
         acceptedAt: Instant = Instant(nanoseconds: .max)
     ) {
@@ -77,6 +84,7 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
         self.limits = limits
         self.agent = agent
         self.shared = shared
+        self.backlog = backlog
         parser = RequestParser(limits: limits)
     }
 
@@ -146,17 +154,47 @@ extension Connection {
         flushUnlessReading()
     }
 
-    /// Adds to the answer begun by ``beginStream(_:)``; a peer that does not read is dropped.
-    func stream(_ bytes: [UInt8]) {
+    /// Adds to the answer begun by ``beginStream(_:)``; a peer that leaves too much unread is dropped.
+    ///
+    /// When the peer has taken all there is, if it ever does, `onTaken` is called.
+    func stream(_ bytes: [UInt8], onTaken: (() -> Void)? = nil) {
         guard state == .streaming else { return }
-        append { writer.writeChunk(bytes, to: &$0) }
-        flushUnlessReading()
+        stream.append { writer.writeChunk(bytes, to: &$0) }
+        if let onTaken { self.onTaken = onTaken }
+        continueStream()
+        for connection in backlog.note(self, unread: stream.unread) { connection.dropStream() }
     }
 
     func endStream() {
         guard state == .streaming else { return }
-        append { writer.writeStreamEnd(to: &$0) }
+        stream.append { writer.writeStreamEnd(to: &$0) }
+        flush()
+        context?.writeAndFlush(wrapOutboundOut(stream.takeAll()), promise: nil)
+        _ = backlog.note(self, unread: 0)
         finish()
+    }
+
+    /// Hands the channel the next piece, after what was answered before.
+    private func continueStream() {
+        guard state == .streaming, let context, let piece = stream.next() else { return }
+        flush()
+        context.writeAndFlush(wrapOutboundOut(piece)).assumeIsolated().whenSuccess { [weak self] in
+            self?.pieceTaken()
+        }
+    }
+
+    private func pieceTaken() {
+        stream.pieceTaken()
+        guard state == .streaming else { return }
+        _ = backlog.note(self, unread: stream.unread)
+        if stream.unread > 0 { return continueStream() }
+        onTaken.take()?()
+    }
+
+    /// Ends the connection in the middle of the answer, so that the peer cannot take it for a whole one.
+    private func dropStream() {
+        agent.streamDropped(self)
+        close()
     }
 
     func append(_ write: (inout ByteBuffer) -> Void) {
@@ -166,13 +204,25 @@ extension Connection {
     }
 
     /// Closes after the last answer, reading on for a while so that the peer surely gets it.
-    private func finish() {
+    func finish() {
         state = .draining
-        flush()
         requestDeadline?.cancel()
-        context?.close(mode: .output, promise: nil)
+        if isHalfClosed {
+            // Nothing is left to be read: closed as soon as all is written, which closing by halves would not wait for.
+            let rest = wrapOutboundOut(output.take() ?? ByteBuffer())
+            context?.writeAndFlush(rest).assumeIsolated().whenComplete { [weak self] _ in self?.close() }
+        } else {
+            flush()
+            context?.close(mode: .output, promise: nil)
+        }
         schedule(after: limits.lingerTime) { $0.close() }
         input = ByteBuffer()
+    }
+
+    /// Notes that the peer sends no more; it gets what it is still owed.
+    private func inputEnded() {
+        isHalfClosed = true
+        if state == .reading, !isParsing { parse() }
     }
 
     func flushUnlessReading() {
@@ -232,9 +282,16 @@ extension Connection {
         requestDeadline?.cancel()
         stallDeadline?.cancel()
         output = nil
+        onTaken = nil
+        _ = backlog.note(self, unread: 0)
         if wasAnswering { agent.peerLeft(self) }
         onClose?(self)
         context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case ChannelEvent.inputClosed? = event as? ChannelEvent { inputEnded() }
+        context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -17,6 +17,8 @@ final class ConnectionRegister {
         var overall: Int
         /// Rounds of housekeeping after which an unused connection is closed: between 5 and 5½ minutes.
         var idleRounds = 11
+        /// Rounds of housekeeping after which one that never had a request is closed: between 30 and 60 seconds.
+        var silentRounds = 2
         /// A connection that has had no request is new for this long: as long as a request may take.
         var newness = Duration.seconds(5)
 
@@ -82,7 +84,8 @@ final class ConnectionRegister {
     func closeUnused() {
         for connection in connections.values where connection.isIdle {
             connection.idleRounds += 1
-            if connection.idleRounds >= limits.idleRounds { connection.closeUnlessAsked() }
+            let rounds = connection.hasHadRequest ? limits.idleRounds : limits.silentRounds
+            if connection.idleRounds >= rounds { connection.closeUnlessAsked() }
         }
         // What a burst left behind: its connections were new when they came.
         for (process, ids) in byProcess where ids.count > limits.perProcess { trim(process, ids) }

@@ -21,7 +21,9 @@ package struct ListeningSocket: Sendable {
     /// For our own user alone.
     private static let ownMode: mode_t = 0o600
     /// Peers that have connected and are not accepted yet; more get `EAGAIN` from connect.
-    private static let backlog: CInt = 1_024
+    ///
+    /// Whoever begins to accept tells the kernel again, as NIO does: so it has to be told this.
+    static let backlog: CInt = 1_024
     package static let longestPath = 107
 
     /// The directory of the socket `path`.

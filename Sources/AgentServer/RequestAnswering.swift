@@ -6,4 +6,6 @@ protocol RequestAnswering: Sendable {
     func receive(_ request: HTTPRequest, on connection: Connection)
     /// The peer left while its request was being answered.
     func peerLeft(_ connection: Connection)
+    /// An endless answer is ended because the peer has left too much of it unread.
+    func streamDropped(_ connection: Connection)
 }

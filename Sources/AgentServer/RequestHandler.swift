@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Logging
+import StrictJSON
 import TokenCore
 
 /// HTTP requests become calls of the agent here, and nowhere else.
@@ -11,6 +13,12 @@ extension SessionAgent: RequestAnswering {
 
     nonisolated func peerLeft(_ connection: Connection) {
         assumeIsolated { $0.withdraw(connection) }
+    }
+
+    nonisolated func streamDropped(_ connection: Connection) {
+        var metadata: Logger.Metadata = ["pid": "\(connection.peer.processID)"]
+        if let path = connection.restrictedPath { metadata["socket"] = "\(path)" }
+        ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
     }
 
     func handle(_ request: HTTPRequest, on connection: Connection) {

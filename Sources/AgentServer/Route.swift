@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
 import TokenCore
 
 /// What a request asks for, by its method and path.
@@ -60,10 +61,10 @@ enum Route: Equatable {
         guard let segments = PercentCoding.segments(of: path), segments.starts(with: ["v1", "sessions"]),
             segments.count > 2
         else { return false }
-        return SessionName(segments[2]) == nil
+        return SessionName(segments[2].text) == nil
     }
 
-    private init?(agent segments: [String]) {
+    private init?(agent segments: [ByteText]) {
         switch segments {
         case []: self = .agent
         case ["events"]: self = .events
@@ -78,12 +79,12 @@ enum Route: Equatable {
         }
     }
 
-    private init?(session segments: [String]) {
+    private init?(session segments: [ByteText]) {
         guard let first = segments.first else {
             self = .sessions
             return
         }
-        guard let name = SessionName(first) else { return nil }
+        guard let name = SessionName(first.text) else { return nil }
         switch segments.dropFirst() {
         case []: self = .session(name)
         case ["token"]: self = .token(name)
@@ -92,13 +93,13 @@ enum Route: Equatable {
         case ["login"]: self = .login(name)
         case ["logout"]: self = .logout(name)
         case let rest where rest.count == 2 && rest.first == "login":
-            guard let number = rest.last.flatMap({ UInt64($0) }) else { return nil }
+            guard let number = rest.last.flatMap({ UInt64($0.text) }) else { return nil }
             self = .loginAnswer(name, LoginNumber(rawValue: number))
         default: return nil
         }
     }
 
-    private init?(vault segments: [String]) {
+    private init?(vault segments: [ByteText]) {
         switch segments {
         case []: self = .vault
         case ["init"]: self = .vaultInit
@@ -106,7 +107,8 @@ enum Route: Equatable {
         case ["passwd"]: self = .vaultPassphrase
         case ["rekey"]: self = .vaultRekey
         default:
-            guard segments.count == 2, segments[0] == "slots", let index = Int(segments[1]), index >= 0 else {
+            guard segments.count == 2, segments[0] == "slots", let index = Int(segments[1].text), index >= 0
+            else {
                 return nil
             }
             self = .vaultSlot(index)

@@ -64,46 +64,51 @@ extension SessionAgent {
         guard let trail else {
             throw RequestFailure(code: .misconfigured, message: "There is no audit log.")
         }
-        let hidden = Set(sessions.keys.filter { !isShown($0, to: connection) }.map(\.description))
-        let wanted = query.session?.description
-        trail.lines(about: wanted, without: hidden).whenComplete { result in
-            self.assumeIsolated { agent in
-                agent.finishAudit((try? result.get()) ?? [], query, on: connection)
-            }
+        let selection = AuditSelection(
+            session: query.session,
+            hidden: Set(sessions.keys.filter { !isShown($0, to: connection) })
+        )
+        let reading = AuditReading(trail, selection, on: connection, follows: query.follows) {
+            reading,
+            isEmpty in
+            self.assumeIsolated { $0.finishAudit(reading, isEmpty: isEmpty, query.session, on: connection) }
         }
+        reading.begin()
     }
 
     /// A session that is no longer configured is known by its lines.
-    private func finishAudit(_ lines: [UInt8], _ query: AuditQuery, on connection: Connection) {
-        guard connection.state == .answering else { return }
-        if let name = query.session, lines.isEmpty, !isConfigured(name, for: connection) {
+    private func finishAudit(
+        _ reading: AuditReading,
+        isEmpty: Bool,
+        _ session: SessionName?,
+        on connection: Connection
+    ) {
+        if let name = session, isEmpty, !isConfigured(name, for: connection) {
             return connection.answer(Answer(unknown(name)))
         }
-        guard query.follows else {
-            var answer = Answer(status: .ok, body: lines)
-            answer.contentType = "application/x-ndjson"
-            return connection.answer(answer)
-        }
+        guard reading.follows else { return reading.finish() }
         connection.awaited = .events
-        connection.beginStream("application/x-ndjson")
-        if !lines.isEmpty { connection.stream(lines) }
+        reading.goOn()
         auditFollowers[ObjectIdentifier(connection)] = Subscriber(
             connection: connection,
-            session: query.session
+            session: session
         )
     }
 
     /// Passes new lines on to those who follow the log.
     func auditWritten(_ records: [AuditRecord]) {
+        guard !auditFollowers.isEmpty else { return }
+        let lines = records.map { record in
+            var line: [UInt8] = []
+            record.write(to: &line)
+            return (session: record.session, bytes: line)
+        }
         for follower in auditFollowers.values {
-            let wanted = records.filter { record in
-                (follower.session == nil || follower.session == record.session)
-                    && record.session.map { isShown($0, to: follower.connection) } ?? true
+            let wanted = lines.filter { line in
+                (follower.session == nil || follower.session == line.session)
+                    && line.session.map { isShown($0, to: follower.connection) } ?? true
             }
-            guard !wanted.isEmpty else { continue }
-            var lines: [UInt8] = []
-            for record in wanted { record.write(to: &lines) }
-            follower.connection.stream(lines)
+            if !wanted.isEmpty { follower.connection.stream(wanted.flatMap(\.bytes)) }
         }
     }
 }

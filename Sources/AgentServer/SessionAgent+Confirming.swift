@@ -23,8 +23,6 @@ struct UnconfirmedRequest {
 extension SessionAgent {
     /// Longest a person may take; shorter when the request itself waits less.
     private static let patience = Duration.seconds(30)
-    /// Questions open at the same time: more would only bury the person.
-    private static let mostQuestions = 4
 
     /// Whether a person is to be asked before `connection` gets a token of `name`.
     func needsConfirmation(_ name: SessionName, for connection: Connection) -> Bool {
@@ -46,10 +44,18 @@ extension SessionAgent {
             socket: call.connection.restrictedPath
         )
         let limit = min(Self.patience, timeout ?? Self.patience)
-        let isOpen = confirmations[key] != nil
-        guard isOpen || confirmations.count < Self.mostQuestions else {
+        guard limit > .zero else {
+            return deny(call, "A person must confirm it, and the request does not wait.")
+        }
+        switch questions.add(UnconfirmedRequest(call: call, proceed: proceed), to: key) {
+        case .asked:
+            call.connection.awaited = .confirmation(key)
+            let environment = environment(of: call)
+            Task { finish(key, await ask(environment, within: limit)) }
+        case .joined: call.connection.awaited = .confirmation(key)
+        case .refused:
             let message = "Too many questions wait for an answer."
-            return answer(
+            answer(
                 RequestFailure(
                     code: .temporarilyUnavailable,
                     message: message,
@@ -59,14 +65,6 @@ extension SessionAgent {
                 to: call
             )
         }
-        guard limit > .zero else {
-            return deny(call, "A person must confirm it, and the request does not wait.")
-        }
-        call.connection.awaited = .confirmation(key)
-        confirmations[key, default: []].append(UnconfirmedRequest(call: call, proceed: proceed))
-        guard !isOpen else { return }
-        let environment = environment(of: call)
-        Task { finish(key, await ask(environment, within: limit)) }
     }
 
     /// Runs the command that asks; `nil`: the person agrees, else why there is no token.
@@ -83,7 +81,7 @@ extension SessionAgent {
     }
 
     private func finish(_ key: ConfirmationKey, _ objection: String?) {
-        for request in confirmations.removeValue(forKey: key) ?? [] {
+        for request in questions.close(key) {
             request.call.connection.awaited = nil
             if let objection {
                 deny(request.call, objection)
@@ -107,9 +105,7 @@ extension SessionAgent {
 
     /// Answers everybody for whom a person is being asked.
     func refuseUnconfirmed(_ failure: RequestFailure) {
-        let open = confirmations.values.flatMap(\.self)
-        confirmations = [:]
-        for request in open { answer(failure, to: request.call) }
+        for request in questions.closeAll() { answer(failure, to: request.call) }
     }
 
     /// What the command is told, all of it fit for a screen.

@@ -158,7 +158,7 @@ extension SessionAgent {
 
     private static func flow(_ text: String?) throws(RequestFailure) -> LoginFlow? {
         guard let text else { return nil }
-        guard let flow = LoginFlow(rawValue: text) else {
+        guard let flow = LoginFlow.allCases.first(where: { $0.rawValue.bytewise == text.bytewise }) else {
             let flows = LoginFlow.allCases.map(\.rawValue).joined(separator: ", ")
             throw RequestFailure(code: .badRequest, message: "The flows are \(flows).")
         }

@@ -7,7 +7,7 @@ import TokenCore
 extension SessionAgent {
     /// Serves `POST …/report`: a resource server refused a token; says what helps.
     func serveReport(_ request: HTTPRequest, _ call: TokenCall) throws(RequestFailure) {
-        let members: Set = ["token", "status", "www_authenticate", "body", "scope", "audience"]
+        let members: Set<ByteText> = ["token", "status", "www_authenticate", "body", "scope", "audience"]
         let body = try RequestBody(request.body, members: members)
         guard let kept = sessions[call.session] else { throw unknown(call.session) }
         let refusal = ResourceRefusal(
@@ -111,7 +111,7 @@ struct ResourceRefusal: Equatable {
 
     /// Errors of a challenge that are not about the token's age: RFC 6750 §3.1, and RFC 9449 §7.1 and §9, where
     /// another proof helps.
-    private static let otherReasons = [
+    private static let otherReasons: [ByteText] = [
         "insufficient_scope", "invalid_request", "invalid_dpop_proof", "use_dpop_nonce",
     ]
 
@@ -124,12 +124,13 @@ struct ResourceRefusal: Equatable {
         // A server that fails, or that served after all, says nothing about token or session.
         guard (400...499).contains(status) else { return .unrelated }
         if demandsLogin(settings.loginDemandMember) { return .sessionOver }
-        let known = (codes + [challengeError].compactMap(\.self)).first { code in
-            settings.endCodes.contains(code) || settings.refreshCodes.contains(code)
-        }
-        if let known { return settings.endCodes.contains(known) ? .sessionOver : .tokenRefused }
+        let said = (codes + [challengeError].compactMap(\.self)).map(\.bytewise)
+        let ends = Set(settings.endCodes.map(\.bytewise))
+        let known = said.first { ends.contains($0) || settings.refreshCodes.map(\.bytewise).contains($0) }
+        if let known { return ends.contains(known) ? .sessionOver : .tokenRefused }
         guard status == 401 else { return .unrelated }
-        return ResourceRefusal.otherReasons.contains(challengeError ?? "") ? .unrelated : .tokenRefused
+        let reason = challengeError?.bytewise
+        return ResourceRefusal.otherReasons.contains { $0 == reason } ? .unrelated : .tokenRefused
     }
 
     /// The error code in the body.

@@ -79,7 +79,7 @@ extension SessionAgent {
         case .events:
             subscribers[ObjectIdentifier(connection)] = nil
             auditFollowers[ObjectIdentifier(connection)] = nil
-        case .confirmation(let key): confirmations[key]?.removeAll { $0.call.connection === connection }
+        case .confirmation(let key): questions.withdraw(connection, from: key)
         case nil: break
         }
     }

@@ -199,10 +199,10 @@ extension VaultChangeKind {
 }
 
 extension SlotRequest {
-    static let members: Set<String> = ["type", "passphrase", "path", "command", "credential"]
+    static let members: Set<ByteText> = ["type", "passphrase", "path", "command", "credential"]
 
     init(_ body: RequestBody) throws(RequestFailure) {
-        switch try body.requiredString("type") {
+        switch try body.requiredString("type").bytewise {
         case "passphrase": self = .passphrase(Array(try body.requiredString("passphrase").utf8))
         case "keyfile": self = .keyFile(path: try body.string("path"))
         case "command":

@@ -65,7 +65,7 @@ package actor SessionAgent {
     var subscribers: [ObjectIdentifier: Subscriber] = [:]
     var auditFollowers: [ObjectIdentifier: Subscriber] = [:]
     /// Requests that wait for a person's yes.
-    var confirmations: [ConfirmationKey: [UnconfirmedRequest]] = [:]
+    var questions = OpenQuestions()
     /// Sessions taken out of the configuration while a refresh of theirs was under way.
     var departing: [SessionName: Session] = [:]
     /// Attempts that wait until their issuer can bear them, and those that have been let in.

@@ -16,6 +16,7 @@ final class SocketListener: @unchecked Sendable {
     private let logger: Logger
     private let register: ConnectionRegister
     private let shared = OutputBuffer()
+    private let backlog: StreamBacklog
     /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
     private let restrictedPath: String?
     /// Whom to let in; open connections are not looked at again, for a request of theirs is.
@@ -30,6 +31,7 @@ final class SocketListener: @unchecked Sendable {
         limits: RequestLimits,
         logger: Logger,
         register: ConnectionRegister,
+        backlog: StreamBacklog = StreamBacklog(),
         restrictedPath: String? = nil
     ) {
         self.restrictedPath = restrictedPath
@@ -38,18 +40,22 @@ final class SocketListener: @unchecked Sendable {
         self.limits = limits
         self.logger = logger
         self.register = register
+        self.backlog = backlog
     }
 
     /// Begins to accept on `socket`.
     func start(on socket: ListeningSocket) -> EventLoopFuture<Void> {
         ServerBootstrap(group: eventLoop)
             .serverChannelOption(.maxMessagesPerRead, value: 16)
+            .serverChannelOption(.backlog, value: ListeningSocket.backlog)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptPause())
                 }
             }
             .childChannelOption(.maxMessagesPerRead, value: 4)
+            // Who has sent all still reads the answer.
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.writeBufferWaterMark, value: waterMark)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.welcome(channel) }
@@ -80,6 +86,7 @@ final class SocketListener: @unchecked Sendable {
             limits: limits,
             agent: agent,
             shared: shared,
+            backlog: backlog,
             restrictedPath: restrictedPath,
             acceptedAt: Instant(nanoseconds: hardening_boot_clock())
         )

@@ -12,6 +12,7 @@ final class SocketListeners: @unchecked Sendable {
     private let agent: any RequestAnswering
     private let logger: Logger
     private let register = ConnectionRegister(limits: .ofThisProcess)
+    private let backlog = StreamBacklog()
     private let own: SocketListener
     private var wanted: [RestrictedSocket] = []
     private var access = PeerAccess()
@@ -28,7 +29,8 @@ final class SocketListeners: @unchecked Sendable {
             agent: agent,
             limits: RequestLimits(),
             logger: logger,
-            register: register
+            register: register,
+            backlog: backlog
         )
     }
 
@@ -90,6 +92,7 @@ final class SocketListeners: @unchecked Sendable {
                 limits: RequestLimits(),
                 logger: logger,
                 register: register,
+                backlog: backlog,
                 restrictedPath: socket.path
             )
             restricted[socket.path] = (socket.file, listener)

@@ -14,7 +14,7 @@ package enum VaultProof: Equatable, Sendable {
 
 extension VaultProof {
     /// The members of a request that carry a proof.
-    static let members: Set<String> = ["unlock_passphrase", "unlock_key"]
+    static let members: Set<ByteText> = ["unlock_passphrase", "unlock_key"]
 
     /// The proof that `body` carries; `nil`: none.
     init?(_ body: RequestBody, passphraseMember: String = "unlock_passphrase") throws(RequestFailure) {

@@ -22,6 +22,12 @@ struct AgentEndpoint {
         return try AgentConnection(socket: path)
     }
 
+    /// Connects to an agent that answers; nil if none does.
+    func connectIfThere() -> AgentConnection? {
+        guard let path = try? socketPath else { return nil }
+        return try? AgentConnection(socket: path)
+    }
+
     /// Sends one request and answers the object in its answer.
     ///
     /// An answer without a body is an empty object.

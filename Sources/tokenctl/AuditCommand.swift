@@ -25,6 +25,18 @@ struct AuditCommand: ParsableCommand {
         if let session { query.append(("session", session.name)) }
         if follow { query.append(("follow", "1")) }
         var lines = try agent.endpoint.connect().lines(of: AgentRequest(.get, "audit", query: query))
+        do {
+            try print(&lines)
+        } catch let failure as AgentError where failure.code == .noAgent {
+            // An agent that is still there has given up a reader that was too slow.
+            guard agent.endpoint.connectIfThere() != nil else { throw WatchCommand.agentHasEnded }
+            throw AgentError(.temporarilyUnavailable, "the lines of the audit log were not read in time")
+        }
+        if follow { throw WatchCommand.agentHasEnded }
+    }
+
+    /// Prints lines to the end of the answer.
+    private func print(_ lines: inout AgentLines) throws {
         while let line = try lines.next() {
             guard let entry = try? JSONValue(parsing: line), let object = entry.object else {
                 throw AgentError(.internal, "the agent sent a line that is not JSON")
@@ -35,7 +47,6 @@ struct AuditCommand: ParsableCommand {
                 try StandardOutput.line(AuditCommand.text(object))
             }
         }
-        if follow { throw AgentError(.noAgent, "the agent has ended") }
     }
 
     /// One line for a person.

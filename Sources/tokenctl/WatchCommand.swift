@@ -21,13 +21,31 @@ struct WatchCommand: ParsableCommand {
 
     func run() throws {
         let query = session.map { [(name: "session", value: $0.name)] } ?? []
-        var events = try agent.endpoint.connect().lines(of: AgentRequest(.get, "events", query: query))
+        var connection = try agent.endpoint.connect()
+        while true {
+            var events = try connection.lines(of: AgentRequest(.get, "events", query: query))
+            do {
+                try print(&events)
+            } catch let failure as AgentError where failure.code == .noAgent {
+                // An agent that is still there has given up a reader that was too slow.
+                guard let again = agent.endpoint.connectIfThere() else { throw WatchCommand.agentHasEnded }
+                connection = again
+                StandardError.write("tokenctl: events are missing here: they were not read in time\n")
+                continue
+            }
+            throw WatchCommand.agentHasEnded
+        }
+    }
+
+    static let agentHasEnded = AgentError(.noAgent, "the agent has ended")
+
+    /// Prints events to the end of the stream.
+    private func print(_ events: inout AgentLines) throws {
         while let line = try events.next() {
             guard let event = try? JSONValue(parsing: line) else {
                 throw AgentError(.internal, "the agent sent an event that is not JSON")
             }
             try StandardOutput.json(event)
         }
-        throw AgentError(.noAgent, "the agent has ended")
     }
 }

@@ -39,7 +39,8 @@ final class AgentHarness: Sendable {
         auditLimit: Int? = nil,
         chance: Double = 0,
         prepare: (MemoryStore, Vault) throws -> Void = { _, _ in },
-        configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in }
+        configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in },
+        beforeStart: (String, TemporaryDirectory) throws -> Void = { _, _ in }
     ) async throws {
         directory = try TemporaryDirectory()
         path = directory.path("run/agent.sock")
@@ -77,7 +78,9 @@ final class AgentHarness: Sendable {
             identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state"),
             auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit)
         )
-        try await runtime.start(on: try ListeningSocket.bind(to: path))
+        let socket = try ListeningSocket.bind(to: path)
+        try beforeStart(path, directory)
+        try await runtime.start(on: socket)
     }
 
     /// Starts an agent whose configuration is changed first.

@@ -10,7 +10,7 @@ import TokenCore
 @testable import AgentServer
 
 /// Sessions whose tokens a person confirms.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ConfirmationTests {
     private static let token = "/v1/sessions/work/token"
 
@@ -144,6 +144,29 @@ struct ConfirmationTests {
         agent.stopSoon()
     }
 
+    @Test func `a process with open questions keeps no other from its first one`() async throws {
+        let person = BusyPerson()
+        let agent = try await Self.agent(person)
+        let greedy = try (0..<4).map { number in
+            let peer = try agent.peer()
+            try peer.send(SocketPeer.request("GET", Self.token + "?scope=s\(number)"))
+            return peer
+        }
+        #expect(try await Polling.until { person.count == 4 })
+        let curl = ["curl", "-s", "--unix-socket", agent.path, "http://tokenagent\(Self.token)"]
+        let other = try Program(curl, environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
+        #expect(try await Polling.until { person.count == 5 })
+        var asked: [BusyPerson.Question] = []
+        for _ in 0..<5 { asked.append(await person.nextQuestion()) }
+        #expect(asked.last?.environment["TOKENAGENT_PEER_PID"] == "\(other.pid)")
+        asked.last?.answer(.success(CommandResult(status: 0, standardOutput: [])))
+        #expect(try await other.finish().standardOutput.contains("token-1"))
+        // It is the first process alone that has to wait.
+        #expect(try await agent.peer().exchange("GET", Self.token).status == 503)
+        #expect(greedy.count == 4)
+        agent.stopSoon()
+    }
+
     @Test func `a forced refresh and a report ask as well`() async throws {
         let person = BusyPerson()
         let agent = try await Self.agent(person)
@@ -175,7 +198,7 @@ struct ConfirmationTests {
 
 extension SessionAgent {
     /// Requests that wait for a person.
-    fileprivate var unconfirmedCount: Int { confirmations.values.map(\.count).reduce(0, +) }
+    fileprivate var unconfirmedCount: Int { questions.waiting }
 }
 
 /// A person the test plays: every question waits until the test answers it.

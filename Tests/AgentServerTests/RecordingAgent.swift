@@ -7,6 +7,7 @@ final class RecordingAgent: RequestAnswering, @unchecked Sendable {
     // Unchecked: used on the one thread of an embedded event loop.
     private(set) var received: [(request: HTTPRequest, connection: Connection)] = []
     private(set) var left = 0
+    private(set) var dropped = 0
     /// `nil`: requests stay unanswered until the test answers them.
     var answer: Answer? = .json(["ok": true])
 
@@ -17,5 +18,9 @@ final class RecordingAgent: RequestAnswering, @unchecked Sendable {
 
     func peerLeft(_ connection: Connection) {
         left += 1
+    }
+
+    func streamDropped(_ connection: Connection) {
+        dropped += 1
     }
 }

@@ -22,11 +22,13 @@ final class SocketPeer: Sendable {
 
     private let descriptor: CInt
 
-    init(_ path: String) throws {
-        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    /// Connects; where no more peers may wait it waits itself, or fails if it is not `waiting`.
+    init(_ path: String, waiting: Bool = true) throws {
+        let flags = waiting ? 0 : SOCK_NONBLOCK.rawValue
+        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | flags), 0)
         guard descriptor >= 0 else { throw SystemFailure("socket") }
         // What the agent waits for may be played by a test that others keep from its turn.
-        var limit = timeval(tv_sec: 50, tv_usec: 0)
+        var limit = timeval(tv_sec: 500, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_un()
@@ -96,7 +98,7 @@ final class SocketPeer: Sendable {
         return "\(method) \(target) HTTP/1.1\r\nHost: tokenagent\r\n\(fields)\(length)\r\n\(body ?? "")"
     }
 
-    /// Reads one answer with a `Content-Length`.
+    /// Reads one answer that has an end.
     func answer() async throws -> Answer {
         try await onThread { [self] in
             let head = try line(endingIn: "\r\n\r\n")
@@ -105,7 +107,12 @@ final class SocketPeer: Sendable {
                 length = Int(field.split(separator: ":")[1].filter { $0 != " " }) ?? 0
             }
             let status = Int(head.split(separator: " ")[1]) ?? 0
-            return Answer(status: status, head: head, body: try bytes(length))
+            guard head.contains("\r\nTransfer-Encoding: chunked\r\n") else {
+                return Answer(status: status, head: head, body: try bytes(length))
+            }
+            var body = ""
+            while case let chunk = try readChunk(), chunk != "" { body += chunk }
+            return Answer(status: status, head: head, body: body)
         }
     }
 
@@ -116,12 +123,14 @@ final class SocketPeer: Sendable {
 
     /// Reads one chunk of an endless answer; empty at its end.
     func chunk() async throws -> String {
-        try await onThread { [self] in
-            let size = try line(endingIn: "\r\n")
-            let text = try bytes(Int(size.dropLast(1), radix: 16) ?? 0)
-            _ = try bytes(2)
-            return text
-        }
+        try await onThread { [self] in try readChunk() }
+    }
+
+    private func readChunk() throws -> String {
+        let size = try line(endingIn: "\r\n")
+        let text = try bytes(Int(size.dropLast(1), radix: 16) ?? 0)
+        _ = try bytes(2)
+        return text
     }
 
     /// Reads until the agent closes.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import Dispatch
+import Glibc
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import AgentServer
+
+/// How many peers may connect while the agent is busy.
+@Suite(.timeLimit(.minutes(10)))
+struct BacklogTests {
+    /// In a process of its own, which may open that many descriptors.
+    @Test func `a thousand peers may wait to be accepted, at every socket`() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            limit.rlim_cur = min(limit.rlim_max, 16_384)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            do {
+                let agent = try await AgentHarness.configured { configuration, directory in
+                    configuration.sockets = [
+                        RestrictedSocket(
+                            path: directory.path("more/work.sock"),
+                            sessions: [AgentHarness.work]
+                        )
+                    ]
+                }
+                let inherited = agent.directory.path("given.sock")
+                let given = try AgentServer.ListeningSocket.bind(to: inherited)
+                let listener = try await agent.listener(
+                    on: try AgentServer.ListeningSocket.inherited(given.descriptor)
+                )
+                let counts = [agent.path, agent.directory.path("more/work.sock"), inherited].map { path in
+                    agent.whileBusy { Waiting(at: path).count }
+                }
+                print("waiting: \(counts)")
+                try? File.write("\(counts)", to: "/tmp/h2-backlog")
+                // The kernel lets one more wait, and no more than this machine allows.
+                let most = File.text("/proc/sys/net/core/somaxconn").flatMap { Int($0.dropLast()) } ?? 4_096
+                let isEnough = counts.allSatisfy { $0 == min(1_024, most) + 1 }
+                withExtendedLifetime(listener) {}
+                exit(isEnough ? EXIT_SUCCESS : EXIT_FAILURE)
+            } catch {
+                try? File.write("\(error)", to: "/tmp/h2-backlog")
+                exit(1)
+            }
+        }
+        let text = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        Attachment.record(text.split(separator: "\n").last.map(String.init) ?? "none", named: "figure")
+    }
+}
+
+/// Peers that have connected and wait, as many as the kernel lets.
+private final class Waiting {
+    private var peers: [SocketPeer] = []
+
+    init(at path: String) {
+        while peers.count < 5_000, let peer = try? SocketPeer(path, waiting: false) { peers.append(peer) }
+    }
+
+    var count: Int { peers.count }
+}
+
+extension AgentHarness {
+    /// Lets `body` run while the loop does nothing else.
+    fileprivate func whileBusy<Result>(_ body: () -> Result) -> Result {
+        let (begun, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        runtime.agent.eventLoop.execute {
+            begun.signal()
+            end.wait()
+        }
+        begun.wait()
+        defer { end.signal() }
+        return body()
+    }
+
+    /// Accepts at one more socket.
+    fileprivate func listener(on socket: AgentServer.ListeningSocket) async throws -> SocketListener {
+        let listener = SocketListener(
+            eventLoop: runtime.agent.eventLoop,
+            agent: runtime.agent,
+            limits: RequestLimits(),
+            logger: .init(label: "test"),
+            register: ConnectionRegister(limits: .ofThisProcess)
+        )
+        try await listener.start(on: socket).get()
+        return listener
+    }
+}
