@@ -12,7 +12,7 @@ extension SessionAgent {
 }
 
 /// When the agent itself refreshes, with the clock moved by the test.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LeadTimeTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var lifetime: Duration

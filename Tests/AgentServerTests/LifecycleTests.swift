@@ -8,7 +8,7 @@ import TokenCore
 @testable import AgentServer
 
 /// Logging in and out, locking, stopping.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LifecycleTests {
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
         try #require(try JSONValue(parsing: answer.body.utf8).object)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What each route of a locked agent says.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LockedRoutesTests {
     /// Refused, whatever is asked.
     private static let refused = [

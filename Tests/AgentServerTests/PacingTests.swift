@@ -8,7 +8,7 @@ import TokenCore
 @testable import AgentServer
 
 /// Many sessions of one issuer that are due together.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct PacingTests {
     private func herd(_ count: Int) async throws -> AgentHarness {
         let agent = try await AgentHarness()

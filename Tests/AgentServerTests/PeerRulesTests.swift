@@ -8,7 +8,7 @@ import TokenCore
 @testable import AgentServer
 
 /// The `allow` rules of sessions: to a peer they do not describe there is no such session.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct PeerRulesTests {
     private static let git = "/usr/bin/git"
     private static let names = ["anyone", "of-git", "of-backup", "after-asking", "of-git-there"]

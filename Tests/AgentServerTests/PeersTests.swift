@@ -7,7 +7,7 @@ import Testing
 @testable import AgentServer
 
 /// What peers can do to the agent: nothing that others notice.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct PeersTests {
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
     func `a peer of another user is refused before a byte is read`() async throws {

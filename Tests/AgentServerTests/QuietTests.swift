@@ -23,13 +23,12 @@ import Testing
         async throws
     {
         let agent = try await AgentHarness()
-        let peer = try agent.peer()
         try await agent.logIn()
         await agent.runtime.housekeep()
         #expect(agent.rests.value == 0)
         await agent.runtime.housekeep()
         #expect(agent.rests.value == 1)
-        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        #expect(try await agent.peer().exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
         await agent.runtime.housekeep()
         await agent.runtime.housekeep()
         #expect(agent.rests.value == 1)

@@ -8,7 +8,7 @@ import TokenCore
 @testable import AgentServer
 
 /// What the configuration and the store change about sessions.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ReloadingTests {
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
         try #require(try JSONValue(parsing: answer.body.utf8).object)

@@ -8,7 +8,7 @@ import TokenCore
 @testable import AgentServer
 
 /// What resource servers said about tokens, and what the agent makes of it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ReportTests {
     private static let mail = TokenVariant(scopes: ["mail"], audience: nil)
 

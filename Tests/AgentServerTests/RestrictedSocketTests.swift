@@ -9,7 +9,7 @@ import TokenCore
 @testable import AgentServer
 
 /// Sockets that give out tokens of some sessions and do nothing else.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RestrictedSocketTests {
     /// An agent with a second socket for the session `work`.
     private static func agent(

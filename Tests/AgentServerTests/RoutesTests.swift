@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RoutesTests {
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
         try #require(try JSONValue(parsing: answer.body.utf8).object)

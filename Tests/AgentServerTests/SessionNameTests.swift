@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Names in paths.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SessionNameTests {
     @Test(arguments: [
         ("GET", ""), ("GET", "/token"), ("POST", "/refresh"), ("POST", "/report"), ("POST", "/login"),

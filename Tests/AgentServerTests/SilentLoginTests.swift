@@ -30,7 +30,7 @@ private final class ScriptedCommand: CommandRunning {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SilentLoginTests {
     private func agent(_ command: ScriptedCommand) async throws -> AgentHarness {
         let policy = SessionPolicy(silentLogins: [.command, .clientCredentials])

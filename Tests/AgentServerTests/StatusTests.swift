@@ -8,7 +8,7 @@ import TokenCore
 @testable import AgentServer
 
 /// What a session tells about itself.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct StatusTests {
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
         try #require(try JSONValue(parsing: answer.body.utf8).object)

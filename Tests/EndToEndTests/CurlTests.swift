@@ -133,7 +133,7 @@ extension EndToEnd {
             scene.issuer.queue(Disturbance(ending: .hang), for: "/resource")
             let url = scene.issuer.issuer + "/resource"
             let program = try scene.agent.startTokenctl(["curl", "work", "--", "-s", url])
-            #expect(await scene.issuer.hasReceived(1, to: "/resource", within: .seconds(20)))
+            #expect(await scene.issuer.hasReceived(1, to: "/resource", within: .seconds(120)))
             let seen = try await scene.agent.shell(
                 "for p in $(pgrep -P \(program.pid)) \(program.pid); do cat /proc/$p/cmdline /proc/$p/environ; done"
             )

@@ -165,7 +165,7 @@ extension EndToEnd {
                 let refresh = Task {
                     try await scene.agent.socket.request("POST", "/v1/sessions/work/refresh")
                 }
-                #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+                #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(120)))
                 try await disk.fill()
                 scene.issuer.release()
                 #expect(try await refresh.value.status == 200)

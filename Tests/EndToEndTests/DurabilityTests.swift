@@ -27,13 +27,13 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn { $0.rotation = rotation }
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
-            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(120)))
             try await scene.agent.kill()
             try await refresh.finish()
             scene.issuer.release()
             try await scene.agent.start()
             // The interrupted refresh is replayed by itself, with the same refresh token.
-            #expect(await scene.issuer.hasReceived(3, to: "/token", within: .seconds(5)))
+            #expect(await scene.issuer.hasReceived(3, to: "/token", within: .seconds(120)))
             let sent = scene.issuer.requests(to: "/token").suffix(2).map { $0.form["refresh_token"] }
             #expect(sent[0] == sent[1])
             #expect(try await scene.agent.reaches("ready", "work"))
@@ -45,7 +45,7 @@ extension EndToEnd {
             let token = try await scene.token()
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
-            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(120)))
             try await scene.agent.kill()
             try await refresh.finish()
             try await scene.agent.start()

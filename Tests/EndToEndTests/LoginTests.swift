@@ -42,7 +42,7 @@ extension EndToEnd {
             let scene = try await Scene(flow: "device")
             try await scene.agent.start()
             let login = try scene.agent.startTokenctl(["login", "work", "--no-browser"])
-            #expect(await scene.issuer.hasReceived(1, to: "/device_authorization", within: .seconds(20)))
+            #expect(await scene.issuer.hasReceived(1, to: "/device_authorization", within: .seconds(120)))
             login.signal(.interrupt)
             #expect(try await login.finish().status == 130)
             #expect(try await scene.agent.reaches("logged_out", "work"))

@@ -46,7 +46,7 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
-            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(120)))
             let logout = try scene.agent.startTokenctl(["logout", "work"])
             #expect(try await scene.agent.reaches("logged_out", "work"))
             scene.issuer.release()

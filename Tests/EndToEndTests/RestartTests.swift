@@ -83,12 +83,12 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn { $0.rotation = .grace(.seconds(10)) }
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
-            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(120)))
             try await scene.agent.kill()
             try await refresh.finish()
             scene.issuer.release()
             let start = ContinuousClock.now
-            async let isReplayed = scene.issuer.hasReceived(3, to: "/token", within: .seconds(20))
+            async let isReplayed = scene.issuer.hasReceived(3, to: "/token", within: .seconds(120))
             try await scene.agent.start()
             #expect(await isReplayed)
             let waited = ContinuousClock.now - start

@@ -105,7 +105,7 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             scene.issuer.queue(Disturbance(isHeld: true, grantType: "refresh_token"))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
-            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(20)))
+            #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(120)))
             try await scene.logIn()
             let token = try await scene.token()
             // The old refresh is answered with the login's token, before its own answer comes.

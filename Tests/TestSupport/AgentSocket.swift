@@ -35,7 +35,7 @@ package struct AgentSocket: Sendable {
         _ target: String,
         headers: [String] = [],
         body: String = "",
-        within limit: Duration = .seconds(60)
+        within limit: Duration = .seconds(300)
     ) async throws -> Reply {
         var lines = ["\(method) \(target) HTTP/1.1", "Host: tokenagent", "Connection: close"] + headers
         if !body.isEmpty {
@@ -48,7 +48,7 @@ package struct AgentSocket: Sendable {
     }
 
     /// Sends `bytes` and returns everything that comes back until the agent closes the connection.
-    package func exchange(_ bytes: [UInt8], within limit: Duration = .seconds(60)) async throws -> [UInt8] {
+    package func exchange(_ bytes: [UInt8], within limit: Duration = .seconds(300)) async throws -> [UInt8] {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let promise = loop.makePromise(of: [UInt8].self)
         let timer = loop.scheduleTask(in: TimeAmount(limit)) { promise.fail(NoReply(limit: limit)) }
@@ -84,7 +84,7 @@ package struct AgentSocket: Sendable {
                 return nil
             }
         }
-        guard let channel else { throw NoReply(limit: .seconds(20)) }
+        guard let channel else { throw NoReply(limit: .seconds(120)) }
         return channel
     }
 }

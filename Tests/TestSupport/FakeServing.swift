@@ -106,7 +106,7 @@ private final class CallQueue<Call: Sendable>: Sendable {
 
     /// Waits for the next call; a test that waits in vain ends the run, since nothing could end the test.
     func next() async -> Call {
-        let call = try? await Polling.value(within: .seconds(55)) { take() }
+        let call = try? await Polling.value(within: .seconds(300)) { take() }
         guard let call = call ?? nil else { preconditionFailure("no \(Call.self) came in time") }
         return call
     }

@@ -7,7 +7,7 @@ import Synchronization
 package enum Polling {
     /// Asks every few milliseconds until `condition` holds; `false` when that took longer than `limit`.
     package static func until(
-        within limit: Duration = .seconds(20),
+        within limit: Duration = .seconds(120),
         _ condition: () async throws -> Bool
     ) async throws -> Bool {
         try await value(within: limit) { try await condition() ? true : nil } ?? false
@@ -15,7 +15,7 @@ package enum Polling {
 
     /// Asks every few milliseconds until there is a value; `nil` when that took longer than `limit`.
     package static func value<Value>(
-        within limit: Duration = .seconds(20),
+        within limit: Duration = .seconds(120),
         _ find: () async throws -> Value?
     ) async throws -> Value? {
         let end = ContinuousClock.now + limit
