@@ -59,7 +59,9 @@ struct RecordReader {
             throw .file(.system(error))
         }
         guard size > 0 else { throw .empty }
-        guard size.isMultiple(of: 8192), size <= 4 * RecordSealing.maximumCount else { throw .truncated }
+        guard size.isMultiple(of: 8192), size <= 4 * RecordSealing.maximumReadCount else {
+            throw .truncated
+        }
         return size / 2
     }
 
@@ -72,7 +74,7 @@ struct RecordReader {
         var bytes = try read(file, min(RecordReader.firstRead, half), at: offset)
         let (header, sealedCount) = try RecordHeader.parse(bytes)
         let count = RecordHeader.count + sealedCount
-        guard count <= half else { throw .truncated }
+        guard count <= min(half, RecordSealing.maximumReadCount) else { throw .truncated }
         if count > bytes.count { bytes = try read(file, count, at: offset) }
         return OpenedRecord(header: header, half: half, content: try content(of: bytes, record))
     }

@@ -7,9 +7,32 @@ struct RecordSealer {
     let ring: KeyRing
     let vault: Vault
 
-    /// The record of `session` in the given phase.
-    /// - Throws: ``StorageFailure`` when a token can not be taken from the vault.
+    /// The record of `session` in the given phase, never longer than the longest that is read.
+    ///
+    /// Tokens of further scopes and audiences are left out where they do not fit: after a restart they are asked for
+    /// again, which a login can not be.
+    /// - Throws: ``StorageFailure`` when a token cannot be taken from the vault, or the login itself does not fit.
     func seal(
+        _ session: SessionName,
+        _ snapshot: SessionSnapshot,
+        _ entry: RecordEntry,
+        _ phase: RecordHeader.Phase,
+        at clock: ClockReading
+    ) throws(StorageFailure) -> [UInt8] {
+        let whole = try sealedContent(session, snapshot, entry, phase, at: clock)
+        guard whole.count > RecordSealing.maximumCount else { return whole }
+        let least = try sealedContent(session, snapshot.withoutVariants, entry, phase, at: clock)
+        guard least.count > RecordSealing.maximumCount else { return least }
+        let limit = RecordSealing.maximumCount >> 20
+        throw StorageFailure(
+            message:
+                "the record of \(session) would have \(least.count) bytes, and \(limit) MiB is the most: "
+                + "the authorization server's tokens are too long to be kept"
+        )
+    }
+
+    /// The record with all that is in `snapshot`, however long.
+    func sealedContent(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
         _ entry: RecordEntry,

@@ -6,8 +6,10 @@ import CSodium
 enum RecordSealing {
     /// Plaintexts are padded to a multiple of this, so that a token's length does not show.
     static let paddingBlock = 512
-    /// More is never written: a server's answer has at most 1 MiB.
+    /// Bytes of the longest record, sealed: a login's own tokens stay far below, as a server's answer has at most 1 MiB.
     static let maximumCount = 8 << 20
+    /// Bytes of the longest record that is read: before there was a limit, longer ones were written.
+    static let maximumReadCount = 32 << 20
 
     /// Seals `content` and puts `header` before it.
     static func seal(_ content: consuming WipedBytes, _ header: RecordHeader, under key: MasterKey) -> [UInt8]

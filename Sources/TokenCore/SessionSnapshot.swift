@@ -54,6 +54,13 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.proofKey = proofKey
     }
 
+    /// The login with its own token alone.
+    package var withoutVariants: SessionSnapshot {
+        var least = self
+        least.tokens = tokens.filter { $0.key == .primary }
+        return least
+    }
+
     /// Every secret the snapshot names; the store writes all of them.
     package var secrets: Set<SecretID> {
         var all: Set<SecretID> = []
