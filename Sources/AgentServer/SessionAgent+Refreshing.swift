@@ -26,7 +26,8 @@ extension SessionAgent {
         pacing[issuer, default: IssuerPacing(at: moment.now)].requested(
             by: name,
             isReplay: kept.session.isReplaying,
-            isDemanded: kept.session.status.waiters > 0,
+            isDemanded: kept.session.isDemanded,
+            isForeign: kept.session.isForeignAttempt && !kept.session.isDemanded,
             neededBy: kept.session.primaryToken?.expiresAt ?? moment.now
         )
         admit(at: issuer)

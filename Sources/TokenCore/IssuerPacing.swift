@@ -24,6 +24,7 @@ package struct IssuerPacing: Equatable, Sendable {
         var session: SessionName
         var isReplay: Bool
         var isDemanded: Bool
+        var isForeign: Bool
         var neededBy: Instant
     }
 
@@ -52,16 +53,24 @@ package struct IssuerPacing: Equatable, Sendable {
     ///   - isReplay: the answer to its refresh token is missing, and the server may take that token for a few seconds
     ///     more only; those go before all others while the issuer answers.
     ///   - isDemanded: somebody waits for it; those go next.
+    ///   - isForeign: it is only for somebody at a `[[socket]]`; those go last.
     ///   - neededBy: when its token ends; the soonest go first.
     package mutating func requested(
         by session: SessionName,
         isReplay: Bool,
         isDemanded: Bool,
+        isForeign: Bool = false,
         neededBy: Instant
     ) {
         waiting.removeAll { $0.session == session }
         waiting.append(
-            Waiting(session: session, isReplay: isReplay, isDemanded: isDemanded, neededBy: neededBy)
+            Waiting(
+                session: session,
+                isReplay: isReplay,
+                isDemanded: isDemanded,
+                isForeign: isForeign,
+                neededBy: neededBy
+            )
         )
     }
 
@@ -162,6 +171,7 @@ package struct IssuerPacing: Equatable, Sendable {
     private func isMoreUrgent(_ left: Waiting, _ right: Waiting) -> Bool {
         // An issuer that is down is asked sooner for somebody who waits, so nobody stands before those.
         guard isDown || left.isReplay == right.isReplay else { return left.isReplay }
+        guard left.isForeign == right.isForeign else { return right.isForeign }
         guard left.isDemanded == right.isDemanded else { return left.isDemanded }
         return left.neededBy < right.neededBy
     }

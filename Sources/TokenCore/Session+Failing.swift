@@ -157,11 +157,11 @@ extension Session {
     ) -> [Effect] {
         var login = login
         let until = moment.now + RetrySchedule.suspendedRetry
-        login.refusals[variant] = Login.Refusal(message: failure.message, until: until)
+        login.note(Login.Refusal(message: failure.message, until: until), of: variant, at: moment.now)
         state = .ready(login)
         return release(attempt, login, after: failure.kind, at: moment)
             + settleAll(.misconfigured(message: failure.message), variant: variant, at: moment.now)
-            + advance(wanting: waiters.nextVariant, at: moment)
+            + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
     private func release(

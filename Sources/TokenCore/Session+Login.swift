@@ -58,7 +58,7 @@ extension Session {
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
         if let token = adopted.primary { effects.append(.finishLogin(number, .done(token))) }
         effects.append(.notify(SessionEvent(.loggedIn, expiresAt: adopted.primary?.expiresAt)))
-        return effects + advance(wanting: waiters.nextVariant, at: moment)
+        return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
     /// Whatever the attempt in flight brings is late from here on: the new login must not be overwritten.

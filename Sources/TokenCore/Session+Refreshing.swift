@@ -71,7 +71,8 @@ extension Session {
         switch outcome {
         case .granted(let granted):
             history.heard(serverClockAhead: granted.serverClockAhead)
-            let (renewed, obsolete) = login.refreshed(granted, for: attempt.variant, jitter: jitter)
+            var (renewed, obsolete) = login.refreshed(granted, for: attempt.variant, jitter: jitter)
+            obsolete.formUnion(variantUse.makeRoom(in: &renewed, besides: attempt.variant, at: moment.now))
             let commit = nextCommit()
             currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)
             return [.commit(commit, renewed.snapshot(standing: .loggedIn, at: moment))]
@@ -111,7 +112,7 @@ extension Session {
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
         let expiresAt = renewed.tokens[attempt.variant]?.expiresAt
         effects.append(.notify(SessionEvent(refreshedFor: attempt.reason, expiresAt: expiresAt)))
-        return effects + advance(wanting: waiters.nextVariant, at: moment)
+        return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
     /// Starts what `variant` needs, if anything can be started now.

@@ -11,6 +11,7 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         if let token = adequateToken(for: need, at: moment.now) {
+            variantUse.noteUse(of: need.variant, at: moment.now)
             return [.reply(waiter, .token(token))] + startIfDue(need.variant, at: moment)
         }
         if let failure = immediateFailure(for: need, at: moment.now) {
@@ -19,8 +20,35 @@ extension Session {
             ]
         }
         waiters.add(waiter, Waiters.Waiter(need: need))
-        return advance(wanting: need.variant, at: moment) + settleWaitless(at: moment.now)
+        let wanted = need.isForeign ? nextWanted(at: moment.now) : need.variant
+        return advance(wanting: wanted, at: moment) + settleWaitless(at: moment.now)
     }
+
+    /// Whether `need` can be met at once, which changes nothing.
+    package func meets(_ need: TokenNeed, at now: Instant) -> Bool {
+        adequateToken(for: need, at: now) != nil
+    }
+
+    /// What those who wait want refreshed first: the owner's programs, then the login's own token if it is due, then
+    /// whoever asked through a `[[socket]]`.
+    func nextWanted(at now: Instant) -> TokenVariant? {
+        if let own = waiters.nextVariant(isForeign: false) { return own }
+        guard let foreign = waiters.nextVariant(isForeign: true) else { return nil }
+        if let login, let due = dueTime(of: login), due <= now { return .primary }
+        return foreign
+    }
+
+    /// The attempt under way is for nobody but those who asked through a `[[socket]]`.
+    package var isForeignAttempt: Bool {
+        guard let variant = currentAttempt?.variant, variant != .primary else { return false }
+        return waiters.areForeign(for: variant)
+    }
+
+    /// There is a login, and a way to new tokens without another one.
+    package var canRefresh: Bool { login.map { $0.renewal != .impossible } ?? false }
+
+    /// Somebody of the owner's waits.
+    package var isDemanded: Bool { waiters.nextVariant(isForeign: false) != nil }
 
     /// The requester left; what it started goes on for the others.
     package mutating func requestWithdrawn(by waiter: WaiterID) -> [Effect] {
@@ -47,6 +75,7 @@ extension Session {
     ) -> [Effect] {
         guard let login else { return [.reply(waiter, .failure(loginRequired))] }
         if let rejected, let held = login.tokens[variant], held.secret != rejected {
+            variantUse.noteUse(of: variant, at: moment.now)
             return [.reply(waiter, .token(held))]
         }
         if let refusal = login.refusals[variant], refusal.until > moment.now {

@@ -38,7 +38,7 @@ extension Session {
                 effects += start(.primary, login, setback: nil, reason: reason(dueAt: due), at: moment)
             }
         case .retrying(let login, let setback) where setback.nextTry <= moment.now:
-            let variant = waiters.nextVariant ?? .primary
+            let variant = nextWanted(at: moment.now) ?? .primary
             effects += start(variant, login, setback: setback, reason: setback.reason, at: moment)
         case .suspended(let login, let suspension) where suspension.retryAt <= moment.now:
             effects += start(.primary, login, setback: nil, reason: .due, at: moment)
@@ -57,7 +57,7 @@ extension Session {
         restoredAt.map { due <= $0 } == true ? .start : .due
     }
 
-    private func dueTime(of login: Login) -> Instant? {
+    func dueTime(of login: Login) -> Instant? {
         guard login.renewal != .impossible, let primary = login.primary else { return nil }
         return RefreshSchedule.dueTime(for: primary, policy: policy)
     }

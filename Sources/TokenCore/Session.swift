@@ -50,6 +50,7 @@ package struct Session: Sendable {
     var state: State
     var progress: LoginProgress?
     var waiters = Waiters()
+    var variantUse = VariantUse()
     var history = RefreshHistory()
     var storage = StorageHealth()
     var warnedFor: Instant?

@@ -9,16 +9,21 @@ package struct TokenNeed: Equatable, Sendable {
     package var wantsIDToken: Bool
     /// When the requester gives up waiting for a refresh; not later than now: it does not wait at all.
     package var deadline: Instant
+    /// A token of other scopes or another audience for somebody at a `[[socket]]`: whatever the owner's programs wait
+    /// for goes first.
+    package var isForeign: Bool
 
     package init(
         variant: TokenVariant = .primary,
         minimumValidity: Duration? = nil,
         wantsIDToken: Bool = false,
-        deadline: Instant
+        deadline: Instant,
+        isForeign: Bool = false
     ) {
         self.variant = variant
         self.minimumValidity = minimumValidity
         self.wantsIDToken = wantsIDToken
         self.deadline = deadline
+        self.isForeign = isForeign
     }
 }

@@ -55,8 +55,14 @@ struct Waiters: Equatable, Sendable {
         order.lazy.compactMap { byID[$0] }.first { $0.need.variant == variant }?.reason ?? .asked
     }
 
-    /// The variant the longest waiting request needs.
-    var nextVariant: TokenVariant? {
-        order.first.flatMap { byID[$0]?.need.variant }
+    /// The variant that the longest waiting request of such an origin needs.
+    func nextVariant(isForeign: Bool) -> TokenVariant? {
+        order.lazy.compactMap { byID[$0]?.need }.first { $0.isForeign == isForeign }?.variant
+    }
+
+    /// Whether somebody waits for `variant`, and all who do asked through a `[[socket]]`.
+    func areForeign(for variant: TokenVariant) -> Bool {
+        let needs = byID.values.lazy.map(\.need).filter { $0.variant == variant }
+        return !needs.isEmpty && needs.allSatisfy(\.isForeign)
     }
 }

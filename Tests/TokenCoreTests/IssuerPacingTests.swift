@@ -30,6 +30,18 @@ import Testing
         #expect(pacing.admit(at: start).first == session(1))
     }
 
+    @Test func `what is only for somebody at a socket goes after everything else`() {
+        var pacing = IssuerPacing(at: start)
+        pacing.requested(by: session(1), isReplay: false, isDemanded: false, isForeign: true, neededBy: start)
+        pacing.requested(
+            by: session(2),
+            isReplay: false,
+            isDemanded: false,
+            neededBy: start + .seconds(3_600)
+        )
+        #expect(pacing.admit(at: start) == [session(2), session(1)])
+    }
+
     @Test func `two hundred sessions due at once ask four at a time and are done within a minute`() {
         var pacing = IssuerPacing(at: start)
         for number in 0..<200 {

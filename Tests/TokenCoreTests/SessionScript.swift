@@ -51,7 +51,8 @@ struct SessionScript {
         _ variant: TokenVariant = .primary,
         minimum: Duration? = nil,
         wait: Duration = .seconds(30),
-        idToken: Bool = false
+        idToken: Bool = false,
+        isForeign: Bool = false
     ) -> (WaiterID, [Effect]) {
         nextWaiter += 1
         let waiter = WaiterID(rawValue: nextWaiter)
@@ -59,7 +60,8 @@ struct SessionScript {
             variant: variant,
             minimumValidity: minimum,
             wantsIDToken: idToken,
-            deadline: moment.now + wait
+            deadline: moment.now + wait,
+            isForeign: isForeign
         )
         return (waiter, session.tokenRequested(by: waiter, need, at: moment))
     }

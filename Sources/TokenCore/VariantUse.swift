@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+/// When each token beside the login's own was last asked for, which tells what can go.
+struct VariantUse: Equatable, Sendable {
+    /// Tokens that a login keeps, its own among them.
+    ///
+    /// Far more than the scopes and audiences of a person's programs; whoever asks for ever new ones gets them, but
+    /// neither memory nor record grows with it.
+    static let mostTokens = 32
+
+    private var lastAsked: [TokenVariant: Instant] = [:]
+
+    /// A token of `variant` has been handed out.
+    mutating func noteUse(of variant: TokenVariant, at now: Instant) {
+        guard variant != .primary else { return }
+        lastAsked[variant] = now
+    }
+
+    /// Takes tokens out of `login` until it has room: those that have ended, then those unused for longest.
+    ///
+    /// The login's own token and that of `newest`, which has just come, always stay.
+    /// - Returns: the secrets that the login no longer names.
+    mutating func makeRoom(
+        in login: inout Login,
+        besides newest: TokenVariant,
+        at now: Instant
+    ) -> Set<SecretID> {
+        defer { lastAsked = lastAsked.filter { login.tokens[$0.key] != nil } }
+        guard login.tokens.count > VariantUse.mostTokens else { return [] }
+        let held = login.secrets
+        for (variant, token) in login.tokens where token.expiresAt <= now && mayGo(variant, besides: newest) {
+            login.tokens[variant] = nil
+        }
+        let surplus = login.tokens.count - VariantUse.mostTokens
+        if surplus > 0 {
+            let candidates = login.tokens.filter { mayGo($0.key, besides: newest) }
+            let byUse = candidates.sorted { lastUse(of: $0) < lastUse(of: $1) }
+            for (variant, _) in byUse.prefix(surplus) { login.tokens[variant] = nil }
+        }
+        return held.subtracting(login.secrets)
+    }
+
+    private func mayGo(_ variant: TokenVariant, besides newest: TokenVariant) -> Bool {
+        variant != .primary && variant != newest
+    }
+
+    /// Whoever had the token made was the first to use it.
+    private func lastUse(of held: (key: TokenVariant, value: AccessToken)) -> Instant {
+        max(held.value.obtainedAt, lastAsked[held.key] ?? held.value.obtainedAt)
+    }
+}
+
+extension Login {
+    /// Remembers that the server refused `variant`; of such answers too no more are kept than of tokens.
+    mutating func note(_ refusal: Refusal, of variant: TokenVariant, at now: Instant) {
+        refusals = refusals.filter { $0.value.until > now }
+        if refusals.count >= VariantUse.mostTokens, refusals[variant] == nil,
+            let first = refusals.min(by: { $0.value.until < $1.value.until })
+        {
+            refusals[first.key] = nil
+        }
+        refusals[variant] = refusal
+    }
+}
