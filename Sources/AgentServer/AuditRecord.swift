@@ -92,6 +92,6 @@ struct AuditRecord: Equatable, Sendable {
 extension AuditRecord.Origin {
     /// Who is at the other end of `connection`.
     init(_ connection: Connection) {
-        self = .peer(connection.peer, connection.facts, socket: connection.restrictedPath)
+        self = .peer(connection.peer, connection.witness.facts, socket: connection.restrictedPath)
     }
 }

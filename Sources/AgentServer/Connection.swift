@@ -31,10 +31,8 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     let restrictedPath: String?
     /// When the connection was accepted, or a moment later.
     let acceptedAt: Instant
-    /// What was found out about the peer's process; only where rules ask for it.
-    var facts: PeerFacts?
-    /// The programs whose digests were asked for with ``facts``; `nil`: nothing has been asked.
-    var digested: Set<String>?
+    /// What is known of the peer's process, where rules ask for it.
+    let witness: PeerWitness
     var state = State.reading
     /// How often housekeeping found the connection without a request since its last one.
     var idleRounds = 0
@@ -79,6 +77,7 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
         acceptedAt: Instant = Instant(nanoseconds: .max)
     ) {
         self.peer = peer
+        witness = PeerWitness(process: peer.processID)
         self.restrictedPath = restrictedPath
         self.acceptedAt = acceptedAt
         self.limits = limits

@@ -102,6 +102,11 @@ final class ConnectionRegister {
         }
     }
 
+    /// Has every open connection tell who writes to it.
+    func watchSenders() {
+        for connection in connections.values { connection.watchSender() }
+    }
+
     func closeAll(where isMeant: (Connection) -> Bool = { _ in true }) {
         for connection in connections.values where isMeant(connection) { connection.close() }
     }

@@ -7,6 +7,10 @@ import TokenCore
 
 /// HTTP requests become calls of the agent here, and nowhere else.
 extension SessionAgent: RequestAnswering {
+    nonisolated func welcome(_ connection: Connection) {
+        assumeIsolated { $0.lookFirst(at: connection) }
+    }
+
     nonisolated func receive(_ request: HTTPRequest, on connection: Connection) {
         assumeIsolated { $0.handle(request, on: connection) }
     }
@@ -22,36 +26,30 @@ extension SessionAgent: RequestAnswering {
     }
 
     func handle(_ request: HTTPRequest, on connection: Connection) {
+        let (path, query) = request.head.splitTarget
+        let found = Route(path: path)
+        let isIdentified = connection.witness.takeSettled()
         do throws(RequestFailure) {
-            let (path, query) = request.head.splitTarget
-            let found = Route(path: path)
-            if connection.restrictedPath != nil { try checkSocket(connection, found) }
+            try checkSocket(connection, found)
             guard let route = found else { throw RequestFailure(nothingAt: path) }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
             guard phase != .opening || worksOpening(route, connection) else {
                 return arrivals.append(Arrival(request: request, connection: connection))
             }
-            guard isServing || route.worksLocked else { throw RequestFailure.lockedAgent }
-            if rules.exist {
-                guard !mustIdentify(connection, for: route) else {
-                    return identify(connection) { agent in agent.handle(request, on: connection) }
-                }
+            guard isIdentified || !mustIdentify(for: route) else {
+                return identify(connection) { agent in agent.handle(request, on: connection) }
             }
+            try checkListed(route, connection)
+            guard isServing || route.worksLocked else { throw RequestFailure.lockedAgent }
             guard !owesLook(route, query, connection) else {
                 return look(for: connection) { agent in agent.handle(request, on: connection) }
             }
-            if rules.exist { try checkRules(route, connection) }
+            try checkKnown(route, connection)
             try dispatch(route, request, query, on: connection)
         } catch {
             connection.answer(Answer(explained(error, to: connection)))
+            auditHidden(error, found, connection)
         }
-    }
-
-    /// To a peer that the rules do not name there is no such session.
-    private func checkRules(_ route: Route, _ connection: Connection) throws(RequestFailure) {
-        guard let name = route.session, sessions[name] != nil, !isShown(name, to: connection) else { return }
-        if case .token = route { audit(.hidden, name, connection) }
-        throw unknown(name)
     }
 
     private func dispatch(
@@ -65,8 +63,9 @@ extension SessionAgent: RequestAnswering {
             let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
             let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
             let call = try TokenCall(query, for: name, as: format, on: connection)
+            try checkVariant(query.variant, call)
             guard needsConfirmation(name, for: connection) else { return serveToken(query, call) }
-            confirm(call, query.variant, within: query.timeout) { $0.serveToken(query, call) }
+            confirm(call, .token, query.variant, within: query.timeout) { $0.serveToken(query, $1) }
         case .refresh(let name):
             try confirmed(TokenCall(connection: connection, session: name)) {
                 agent,
@@ -74,11 +73,21 @@ extension SessionAgent: RequestAnswering {
                 try agent.serveRefresh(request, call)
             }
         case .report(let name): try serveReport(request, TokenCall(connection: connection, session: name))
-        case .login(let name): try serveLogin(request, name, on: connection)
+        case .login(let name):
+            try confirmed(TokenCall(connection: connection, session: name), to: .login) {
+                agent,
+                call throws(RequestFailure) in
+                try agent.serveLogin(request, name, on: call.connection)
+            }
         case .loginAnswer(let name, let number):
             connection.answer(try serveLoginAnswer(request, number, name))
-        case .logout(let name): try serveLogout(request, name, on: connection)
-        case .session(let name): connection.answer(try sessionStatus(name))
+        case .logout(let name):
+            try confirmed(TokenCall(connection: connection, session: name), to: .logout) {
+                agent,
+                call throws(RequestFailure) in
+                try agent.serveLogout(request, name, on: call.connection)
+            }
+        case .session(let name): connection.answer(try sessionStatus(name, for: connection))
         case .sessions: connection.answer(sessionList(for: connection))
         case .audit: try serveAudit(query, on: connection)
         case .events:
@@ -141,10 +150,11 @@ extension SessionAgent: RequestAnswering {
     /// Asks a person first, where the session's rules want it.
     func confirmed(
         _ call: TokenCall,
+        to action: ConfirmedAction = .token,
         _ serve: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {
         guard needsConfirmation(call.session, for: call.connection) else { return try serve(self, call) }
-        confirm(call, .primary, within: nil) { agent throws(RequestFailure) in try serve(agent, call) }
+        confirm(call, action, .primary, within: nil, then: serve)
     }
 
     private func refuseMethod(_ route: Route, on connection: Connection) {

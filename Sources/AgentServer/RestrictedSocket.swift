@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import StrictJSON
 import TokenCore
 
 /// A further socket that gives out tokens of some sessions and does nothing else: to be forwarded, to be put into a
@@ -8,6 +9,10 @@ import TokenCore
 package struct RestrictedSocket: Equatable, Sendable {
     package var path: String
     package var sessions: Set<SessionName>
+    /// Scopes that tokens may be asked for with; empty: only what the login was granted as a whole.
+    package var scopes: Set<ByteText>
+    /// Audiences that tokens may be asked for with.
+    package var audiences: Set<ByteText>
     /// Permission bits of the socket's file.
     package var mode: mode_t
     /// The group of the socket's file; `nil`: the process's own.
@@ -18,12 +23,16 @@ package struct RestrictedSocket: Equatable, Sendable {
     package init(
         path: String,
         sessions: Set<SessionName>,
+        scopes: Set<ByteText> = [],
+        audiences: Set<ByteText> = [],
         mode: mode_t = 0o600,
         group: gid_t? = nil,
         users: Set<uid_t> = []
     ) {
         self.path = path
         self.sessions = sessions
+        self.scopes = scopes
+        self.audiences = audiences
         self.mode = mode
         self.group = group
         self.users = users

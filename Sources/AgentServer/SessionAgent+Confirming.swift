@@ -1,14 +1,35 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Logging
 import NIOCore
 import TokenCore
 
-/// What a person is asked once: all requests of one process for one token while the question is open.
+/// What somebody wants that a person is asked about.
+enum ConfirmedAction: String, Hashable {
+    /// A token, be it a refreshed one.
+    case token
+    case login
+    case logout
+
+    /// After the name of the program, before that of the session.
+    fileprivate var phrase: String {
+        switch self {
+        case .token: "asks for a token of"
+        case .login: "wants to log in to"
+        case .logout: "wants to log out of"
+        }
+    }
+}
+
+/// What a person is asked once: all requests of one process for one thing while the question is open.
 struct ConfirmationKey: Hashable {
+    var action: ConfirmedAction
     var process: Int32
     /// Tells the process from a later one of the same number.
     var startedAt: Instant?
+    /// Tells the program that the question names from one that the process became since.
+    var image: String?
     var session: SessionName
     var variant: TokenVariant
     var socket: String?
@@ -17,7 +38,7 @@ struct ConfirmationKey: Hashable {
 /// A request that goes on once a person has said yes.
 struct UnconfirmedRequest {
     var call: TokenCall
-    var proceed: @Sendable (isolated SessionAgent) throws(RequestFailure) -> Void
+    var proceed: @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
 }
 
 extension SessionAgent {
@@ -32,25 +53,30 @@ extension SessionAgent {
     /// Asks the person, or joins the question that is open already, then goes on.
     func confirm(
         _ call: TokenCall,
+        _ action: ConfirmedAction,
         _ variant: TokenVariant,
         within timeout: Duration?,
-        then proceed: @escaping @Sendable (isolated SessionAgent) throws(RequestFailure) -> Void
+        then proceed: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
     ) {
+        var call = call
+        call.consent = .given(call.connection.witness.facts)
         let key = ConfirmationKey(
+            action: action,
             process: call.connection.peer.processID,
-            startedAt: call.connection.facts?.startedAt,
+            startedAt: call.connection.witness.facts?.startedAt,
+            image: call.connection.witness.facts?.image,
             session: call.session,
             variant: variant,
             socket: call.connection.restrictedPath
         )
         let limit = min(Self.patience, timeout ?? Self.patience)
         guard limit > .zero else {
-            return deny(call, "A person must confirm it, and the request does not wait.")
+            return deny(call, action, "A person must confirm it, and the request does not wait.")
         }
         switch questions.add(UnconfirmedRequest(call: call, proceed: proceed), to: key) {
         case .asked:
             call.connection.awaited = .confirmation(key)
-            let environment = environment(of: call)
+            let environment = environment(of: call, action)
             Task { finish(key, await ask(environment, within: limit)) }
         case .joined: call.connection.awaited = .confirmation(key)
         case .refused:
@@ -84,22 +110,30 @@ extension SessionAgent {
         for request in questions.close(key) {
             request.call.connection.awaited = nil
             if let objection {
-                deny(request.call, objection)
+                deny(request.call, key.action, objection)
                 continue
             }
-            do throws(RequestFailure) {
-                guard isServing else { throw stopping }
-                guard isShown(key.session, to: request.call.connection) else { throw unknown(key.session) }
-                try request.proceed(self)
-            } catch {
-                answer(error, to: request.call)
+            // The person has agreed to the program that was named, not to what the process may be by now.
+            lookAgain(at: request.call) { agent, call in
+                do throws(RequestFailure) {
+                    try request.proceed(agent, call)
+                } catch {
+                    agent.answer(error, to: call)
+                }
             }
         }
     }
 
-    private func deny(_ call: TokenCall, _ message: String) {
-        audit(.denied, call.session, call.connection, isIDToken: call.wantsIDToken)
-        log(.notice, "a token was not confirmed", call.session, ["pid": "\(call.connection.peer.processID)"])
+    private func deny(_ call: TokenCall, _ action: ConfirmedAction, _ message: String) {
+        switch action {
+        case .token: audit(.denied, call.session, call.connection, isIDToken: call.wantsIDToken)
+        case .login: audit(.login, .denied, call.session, by: AuditRecord.Origin(call.connection))
+        case .logout: audit(.logout, .denied, call.session, by: AuditRecord.Origin(call.connection))
+        }
+        let metadata: Logger.Metadata = [
+            "action": "\(action.rawValue)", "pid": "\(call.connection.peer.processID)",
+        ]
+        log(.notice, "a request was not confirmed", call.session, metadata)
         answer(RequestFailure(code: .denied, message: message, session: call.session), to: call)
     }
 
@@ -109,20 +143,22 @@ extension SessionAgent {
     }
 
     /// What the command is told, all of it fit for a screen.
-    private func environment(of call: TokenCall) -> [String: String] {
+    private func environment(of call: TokenCall, _ action: ConfirmedAction) -> [String: String] {
         let connection = call.connection
-        let program = connection.facts?.programs.first.map { ServerText.cleaned($0.executable) }
+        let program = connection.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }
         let socket = connection.restrictedPath.map { ServerText.cleaned($0) }
-        var environment = ["TOKENAGENT_SESSION": call.session.description]
+        var environment = [
+            "TOKENAGENT_SESSION": call.session.description, "TOKENAGENT_ACTION": action.rawValue,
+        ]
         environment["TOKENAGENT_PEER_PID"] = "\(connection.peer.processID)"
         environment["TOKENAGENT_PEER_UID"] = "\(connection.peer.userID)"
         environment["TOKENAGENT_PEER_EXE"] = program
-        environment["TOKENAGENT_PEER_UNIT"] = connection.facts?.unit.map { ServerText.cleaned($0) }
+        environment["TOKENAGENT_PEER_UNIT"] = connection.witness.facts?.unit.map { ServerText.cleaned($0) }
         environment["TOKENAGENT_PEER_SOCKET"] = socket
         let who =
             "\(program ?? "A program") (process \(connection.peer.processID), user \(connection.peer.userID))"
         let place = socket.map { " through \($0)" } ?? ""
-        environment["TOKENAGENT_QUESTION"] = "\(who) asks for a token of \(call.session)\(place). Allow it?"
+        environment["TOKENAGENT_QUESTION"] = "\(who) \(action.phrase) \(call.session)\(place). Allow it?"
         return environment
     }
 }

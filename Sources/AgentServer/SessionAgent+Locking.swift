@@ -43,6 +43,7 @@ extension SessionAgent {
         phase = .locking
         forgetHeld()
         refuseUnconfirmed(.lockedAgent)
+        refuseTurns(.lockedAgent)
         refuseWaiting(.lockedAgent)
         await drain(within: Self.drainLimit)
         guard phase == .locking else { return }
@@ -89,6 +90,7 @@ extension SessionAgent {
         guesses.close()
         refuseArrivals()
         refuseUnconfirmed(stopping)
+        refuseTurns(stopping)
         await drain(within: Self.drainLimit)
         for (waiter, call) in calls {
             calls[waiter] = nil

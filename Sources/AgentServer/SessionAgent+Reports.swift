@@ -17,6 +17,11 @@ extension SessionAgent {
         )
         let token = try body.requiredString("token")
         let variant = try TokenVariant(body)
+        if let path = call.connection.restrictedPath {
+            var refusal = refusal
+            refusal.body = ""
+            return try follow(refusal, of: token, variant, atSocket: path, call)
+        }
         let verdict = refusal.verdict(for: kept.settings)
         guard verdict != .unrelated else {
             return call.connection.answer(.json(["action": "none"]))
@@ -73,6 +78,7 @@ extension SessionAgent {
     /// Remembers which tokens the reported refusals have brought.
     func noteRefreshed(_ name: SessionName) {
         guard let kept = sessions[name], !kept.replacements.isEmpty else { return }
+        sessions[name]?.replacements = kept.replacements.filter { kept.session.heldTokens[$0.key] != nil }
         for (variant, replacement) in kept.replacements where replacement.brought == nil {
             guard let token = kept.session.heldTokens[variant], token.secret != replacement.refused else {
                 continue

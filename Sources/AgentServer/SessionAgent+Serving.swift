@@ -16,8 +16,14 @@ extension SessionAgent {
             variant: query.variant,
             minimumValidity: query.minimumValidity,
             wantsIDToken: query.wantsIDToken,
-            deadline: moment.now + timeout
+            deadline: moment.now + timeout,
+            isForeign: call.connection.restrictedPath != nil && query.variant != .primary
         )
+        if need.isForeign, !sessions.values[index].session.meets(need, at: moment.now),
+            !takesTurn(need, query, call)
+        {
+            return
+        }
         let effects = sessions.values[index].session.tokenRequested(by: waiter, need, at: moment)
         if effects.count == 1, case .reply(waiter, let reply) = effects[0] {
             // Nothing but this request has changed.
@@ -63,6 +69,7 @@ extension SessionAgent {
 
     private func wait(_ waiter: WaiterID, _ call: TokenCall) {
         calls[waiter] = call
+        calls[waiter]?.hasWaited = true
         call.connection.awaited = .token(call.session, waiter)
     }
 
@@ -70,6 +77,7 @@ extension SessionAgent {
     func withdraw(_ connection: Connection) {
         defer { connection.awaited = nil }
         if !arrivals.isEmpty { arrivals.removeAll { $0.connection === connection } }
+        endTurn(of: connection)
         switch connection.awaited {
         case .token(let name, let waiter):
             calls[waiter] = nil
@@ -79,8 +87,8 @@ extension SessionAgent {
         case .events:
             subscribers[ObjectIdentifier(connection)] = nil
             auditFollowers[ObjectIdentifier(connection)] = nil
-        case .confirmation(let key): questions.withdraw(connection, from: key)
-        case nil: break
+        call.connection.answer(Answer(explained(failure, to: call.connection)))
+        endTurn(of: call.connection)
         }
     }
 }
@@ -101,6 +109,9 @@ extension SessionAgent {
     }
 
     private func answer(_ token: AccessToken, to call: TokenCall, at moment: Moment) {
+        guard !call.hasWaited || configuration.sessions[call.session]?.rules.isEmpty != false else {
+            return answerKnownPeer(token, to: call)
+        }
         guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
             return answer(RequestFailure(.noIDToken, of: call.session), to: call)
         }
@@ -121,6 +132,7 @@ extension SessionAgent {
             proof: proof
         )
         call.connection.awaited = nil
+        defer { endTurn(of: call.connection) }
         var body = scratch.take()
         do {
             try unsafe ports.vault.open(secret) { bytes in
@@ -145,10 +157,24 @@ extension SessionAgent {
         scratch.giveBack(body)
     }
 
+    /// Answers a peer that rules are about once it is clear that it is who it was.
+    private func answerKnownPeer(_ token: AccessToken, to call: TokenCall) {
+        let secrets = Set([token.secret, token.idToken].compactMap(\.self))
+        lent.lend(secrets)
+        lookAgain(at: call) { agent, call in
+            var call = call
+            call.hasWaited = false
+            agent.answer(token, to: call, at: agent.ports.timekeeper.moment)
+        } finally: { agent in
+            for secret in agent.lent.giveBack(secrets) { agent.erase(secret) }
+        }
+    }
+
     func answer(_ failure: RequestFailure, to call: TokenCall) {
         count(.refused(failure.code), of: call)
         call.connection.awaited = nil
         call.connection.answer(Answer(explained(failure, to: call.connection)))
+        endTurn(of: call.connection)
     }
 
     private enum Ending {

@@ -33,17 +33,18 @@ extension SessionAgent {
 
     /// Serves `GET /v1/sessions`.
     func sessionList(for connection: Connection) -> Answer {
-        let moment = ports.timekeeper.moment
-        let all = visibleSessions(to: connection).map { kept in
-            kept.session.status.json(kept.settings, at: moment)
-        }
-        return .json(["sessions": .array(all)])
+        .json(["sessions": .array(visibleSessions(to: connection).map { status($0, for: connection) })])
+    }
+
+    private func status(_ kept: KeptSession, for connection: Connection) -> JSONValue {
+        guard connection.restrictedPath == nil else { return restrictedStatus(kept) }
+        return kept.session.status.json(kept.settings, at: ports.timekeeper.moment)
     }
 
     /// Serves `GET /v1/sessions/NAME`.
-    func sessionStatus(_ name: SessionName) throws(RequestFailure) -> Answer {
+    func sessionStatus(_ name: SessionName, for connection: Connection) throws(RequestFailure) -> Answer {
         guard let kept = sessions[name] else { throw unknown(name) }
-        return .json(kept.session.status.json(kept.settings, at: ports.timekeeper.moment))
+        return .json(status(kept, for: connection))
     }
 
     /// Serves `GET /v1/metrics`.

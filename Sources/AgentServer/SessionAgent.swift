@@ -75,6 +75,8 @@ package actor SessionAgent {
     var pacingTimers: [String: Scheduled<Void>] = [:]
     var reservations = ReservationQueue()
     var lent = LentSecrets()
+    /// What is being done for peers of restricted sockets.
+    var socketUse = SocketUse()
     /// Requests and commits under way that a lock or a stop waits for.
     var inFlight = 0
     /// Work handed to the store's thread and not finished.
@@ -178,6 +180,7 @@ extension SessionAgent {
             apply(name) { session, moment in session.timeReached(moment, jitter: jitter) }
         }
         for issuer in pacing.keys { admit(at: issuer) }
+        endOverdueTurns()
         setAlarm()
     }
 

@@ -21,6 +21,10 @@ final class SocketListener: @unchecked Sendable {
     private let restrictedPath: String?
     /// Whom to let in; open connections are not looked at again, for a request of theirs is.
     var access = PeerAccess()
+    /// Each connection shall tell who writes to it; those accepted already are not changed.
+    var watchesSenders = false {
+        didSet { tellSenders() }
+    }
     private var socket: ListeningSocket?
     private var channel: (any Channel)?
     private var hasStopped = false
@@ -45,7 +49,8 @@ final class SocketListener: @unchecked Sendable {
 
     /// Begins to accept on `socket`.
     func start(on socket: ListeningSocket) -> EventLoopFuture<Void> {
-        ServerBootstrap(group: eventLoop)
+        if watchesSenders { _ = hardening_tell_senders(socket.descriptor) }
+        return ServerBootstrap(group: eventLoop)
             .serverChannelOption(.maxMessagesPerRead, value: 16)
             .serverChannelOption(.backlog, value: ListeningSocket.backlog)
             .serverChannelInitializer { channel in
@@ -66,6 +71,12 @@ final class SocketListener: @unchecked Sendable {
                 self.channel = channel
                 if self.hasStopped { self.stopAccepting() }
             }
+    }
+
+    /// What is accepted inherits it, so that a peer that writes at once is known too.
+    private func tellSenders() {
+        guard watchesSenders, let socket else { return }
+        _ = hardening_tell_senders(socket.descriptor)
     }
 
     private var waterMark: ChannelOptions.Types.WriteBufferWaterMark {
@@ -97,6 +108,8 @@ final class SocketListener: @unchecked Sendable {
         connection.onRequest = { [register] in register.touch($0) }
         connection.onClose = { [register] in register.remove($0) }
         try channel.pipeline.syncOperations.addHandler(connection)
+        if watchesSenders { connection.watchSender() }
+        agent.welcome(connection)
     }
 
     /// What has to be looked after twice a minute.

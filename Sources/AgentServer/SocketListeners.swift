@@ -44,6 +44,9 @@ final class SocketListeners: @unchecked Sendable {
     func adopt(_ configuration: AgentConfiguration) -> [UnopenedSocket] {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
+        let watchesSenders = RulesInForce(configuration).exist
+        if watchesSenders, !own.watchesSenders { register.watchSenders() }
+        own.watchesSenders = watchesSenders
         wanted = configuration.sockets
         failed = [:]
         for (path, open) in restricted where !wanted.contains(where: { $0.file == open.file }) { close(path) }
@@ -76,6 +79,7 @@ final class SocketListeners: @unchecked Sendable {
     private func openWanted() {
         for socket in wanted {
             if restricted[socket.path] == nil { open(socket) }
+            restricted[socket.path]?.listener.watchesSenders = own.watchesSenders
             restricted[socket.path]?.listener.access = PeerAccess(
                 allowsRoot: access.allowsRoot,
                 users: socket.users

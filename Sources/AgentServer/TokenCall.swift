@@ -18,6 +18,15 @@ struct TokenCall {
     var format = Format.json
     /// The request that the token is to be shown with, when it needs a proof.
     var proof: ProofDemand?
+    var consent = Consent.notAsked
+    /// It was not answered at once, so the peer may be another program by now.
+    var hasWaited = false
+
+    enum Consent: Equatable {
+        case notAsked
+        /// A person agreed that the program with these facts is given it.
+        case given(PeerFacts?)
+    }
 }
 
 extension TokenCall {
@@ -48,4 +57,6 @@ enum AwaitedAnswer: Equatable {
     case logout(SessionName)
     case events
     case confirmation(ConfirmationKey)
+    /// Another token is being made for its socket.
+    case turn
 }

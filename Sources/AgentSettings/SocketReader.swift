@@ -14,6 +14,8 @@ struct SocketReader {
     mutating func read() -> SocketSettings? {
         let path = path()
         let sessions = sessions()
+        let scopes = words("scopes", "scope")
+        let audiences = words("audiences", "audience")
         let mode = mode()
         let group = group()
         let users = users()
@@ -21,7 +23,27 @@ struct SocketReader {
         guard let path, let mode else { return nil }
         checkAccess(mode, group, users)
         guard table.problems.isEmpty else { return nil }
-        return SocketSettings(path: path, sessions: sessions, mode: mode, group: group, users: users)
+        return SocketSettings(
+            path: path,
+            sessions: sessions,
+            scopes: scopes,
+            audiences: audiences,
+            mode: mode,
+            group: group,
+            users: users
+        )
+    }
+
+    /// `scopes` or `audiences`, each word as it can be asked for: printable ASCII, in a scope without quotes and
+    /// backslashes (RFC 6749 §3.3).
+    private mutating func words(_ key: String, _ name: String) -> [String] {
+        let words = table.strings(key) ?? []
+        let refused: Set<UInt8> = key == "scopes" ? [0x22, 0x5C] : []
+        for word in words
+        where word.isEmpty || !word.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !refused.contains($0) }) {
+            table.report(key, "\"\(word)\" is no \(name); write one word of printable ASCII per element")
+        }
+        return words
     }
 
     private mutating func path() -> String? {

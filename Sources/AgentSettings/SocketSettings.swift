@@ -7,10 +7,32 @@ package struct SocketSettings: Equatable, Sendable {
     /// Absolute.
     package var path: String
     package var sessions: [SessionName]
+    /// Scopes that tokens may be asked for with there, beside the plain token.
+    package var scopes: [String]
+    /// Audiences that tokens may be asked for with there.
+    package var audiences: [String]
     /// Permission bits of the socket's file.
     package var mode: UInt32
     /// The group of the socket's file, as a number.
     package var group: UInt32?
     /// Users beside our own who may connect, as numbers.
     package var users: [UInt32]
+
+    init(
+        path: String,
+        sessions: [SessionName],
+        scopes: [String] = [],
+        audiences: [String] = [],
+        mode: UInt32,
+        group: UInt32?,
+        users: [UInt32]
+    ) {
+        self.path = path
+        self.sessions = sessions
+        self.scopes = scopes
+        self.audiences = audiences
+        self.mode = mode
+        self.group = group
+        self.users = users
+    }
 }

@@ -9,6 +9,9 @@ struct FileIdentity: Hashable, Sendable {
     private let size: off_t
     private let modified: [Int]
 
+    /// The file whatever its state: the same as long as it is held open or runs.
+    var file: String { "\(device):\(inode)" }
+
     /// Looks at `path`, which is relative to the directory `directory` unless it begins with `/`.
     init?(at path: String, in directory: Int32 = AT_FDCWD) {
         var status = stat()

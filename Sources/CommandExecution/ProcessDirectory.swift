@@ -47,6 +47,9 @@ struct ProcessDirectory: ~Copyable {
         return Executable(path: path, file: running)
     }
 
+    /// Which file runs, wherever it lies and whether or not it has a path, if this process may look at that one's.
+    var image: String? { FileIdentity(at: "exe", in: descriptor)?.file }
+
     /// Whether ``executable`` is unknown because looking was refused.
     var hidesExecutable: Bool { link("exe") == nil && errno == EACCES }
 

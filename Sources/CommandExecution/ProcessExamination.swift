@@ -34,7 +34,8 @@ struct ProcessExamination: Sendable {
             unit: directory.unit,
             startedAt: Instant(
                 nanoseconds: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK))))
-            )
+            ),
+            image: directory.image ?? "?" + status.name
         )
     }
 

@@ -45,12 +45,13 @@ package struct ProcessQuery: Equatable, Sendable {
 }
 
 extension PeerFacts {
-    /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit,
+    /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit, image,
     /// then path and digest of each program, every string after its length; what is not known is empty.
     package var encoded: [UInt8] {
         var writer = ByteWriter()
         writer.append(startedAt.nanoseconds)
         writer.append(unit ?? "")
+        writer.append(image ?? "")
         for program in programs {
             writer.append(program.executable)
             writer.append(program.digest ?? "")
@@ -60,11 +61,14 @@ extension PeerFacts {
 
     package init?(encoded bytes: [UInt8]) {
         var reader = ByteReader(bytes)
-        guard let start: Int64 = reader.integer(), let unit = reader.string() else { return nil }
+        guard let start: Int64 = reader.integer(), let unit = reader.string(),
+            let image = reader.string()
+        else { return nil }
         self.init(
             programs: [],
             unit: unit.isEmpty ? nil : unit,
-            startedAt: Instant(nanoseconds: start)
+            startedAt: Instant(nanoseconds: start),
+            image: image.isEmpty ? nil : image
         )
         while !reader.isAtEnd {
             guard let executable = reader.string(), let digest = reader.string() else { return nil }

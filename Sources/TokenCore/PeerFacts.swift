@@ -21,11 +21,31 @@ package struct PeerFacts: Equatable, Sendable {
     package var unit: String?
     /// When the process began, to 10 ms: what tells it from a later one with the same number.
     package var startedAt: Instant
+    /// Tells the file that the process runs from every other, also where its path is not to be known; `nil`: unknown.
+    package var image: String?
 
-    package init(programs: [Program], unit: String?, startedAt: Instant) {
+    package init(programs: [Program], unit: String?, startedAt: Instant, image: String? = nil) {
         self.programs = programs
         self.unit = unit
         self.startedAt = startedAt
+        self.image = image
+    }
+
+    /// Whether this is the same process, running the same program in the same unit, as `other`.
+    package func isSameProgram(as other: PeerFacts) -> Bool {
+        startedAt == other.startedAt && image == other.image && unit == other.unit
+    }
+
+    /// What still holds of this at a later look; `nil`: it is another program by now.
+    ///
+    /// Of the programs above `tokenctl` those stay that were there both times.
+    package func confirmed(by later: PeerFacts) -> PeerFacts? {
+        guard isSameProgram(as: later) else { return nil }
+        var facts = later
+        facts.programs = later.programs.filter { found in
+            programs.contains { $0.executable.utf8.elementsEqual(found.executable.utf8) }
+        }
+        return facts
     }
 }
 

@@ -6,6 +6,7 @@ import Glibc
 import Logging
 import OAuthClient
 import SealedStore
+import StrictJSON
 import Synchronization
 import TokenCore
 
@@ -203,6 +204,8 @@ extension RestrictedSocket {
         self.init(
             path: socket.path,
             sessions: Set(socket.sessions),
+            scopes: Set(socket.scopes.map(\.bytewise)),
+            audiences: Set(socket.audiences.map(\.bytewise)),
             mode: socket.mode,
             group: socket.group,
             users: Set(socket.users)

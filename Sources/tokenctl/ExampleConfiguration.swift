@@ -137,10 +137,12 @@ enum ExampleConfiguration {
         #refresh_on  = ["access_token_expired"]
         #logout_on   = ["refresh_token_expired", "token_revoked"]
 
-        # A further socket that gives out tokens of some sessions and does nothing else: for ssh -R, a container, another user.
+        # A further socket that gives out tokens of some sessions and does little else: for ssh -R, a container, another user.
         #[[socket]]
         #path     = "~/tokens/host.sock"
         #sessions = ["work"]
+        #scopes   = []                          # what may be asked for there beside the plain token
+        #audiences = []
         #mode     = "0600"                      # with users, "0660" and a group, or "0666": who else may connect
 
         """#

@@ -10,7 +10,7 @@ import TokenCore
 /// The `allow` rules of sessions: to a peer they do not describe there is no such session.
 @Suite(.timeLimit(.minutes(10)))
 struct PeerRulesTests {
-    private static let git = "/usr/bin/git"
+    static let git = "/usr/bin/git"
     private static let names = ["anyone", "of-git", "of-backup", "after-asking", "of-git-there"]
     private static let rules: [[AllowRule]] = [
         [],
@@ -32,7 +32,7 @@ struct PeerRulesTests {
         PeerFacts(programs: [.init(executable: program)], unit: unit, startedAt: .seconds(1))
     }
 
-    private static func agent(_ processes: ScriptedProcesses) async throws -> AgentHarness {
+    static func agent(_ processes: ScriptedProcesses) async throws -> AgentHarness {
         try await AgentHarness.configured(commands: Person(says: 1), processes: processes) {
             configuration,
             _ in
@@ -120,44 +120,42 @@ struct PeerRulesTests {
         await agent.stop()
     }
 
-    @Test func `a peer is examined once for its connection, and not at all without rules`() async throws {
+    @Test func `nobody is examined where no session has rules`() async throws {
         let processes = ScriptedProcesses()
-        processes.next(program: Self.git)
-        let agent = try await Self.agent(processes)
-        let peer = try agent.peer()
-        _ = try await peer.exchange("GET", "/v1/sessions/anyone/token")
+        let agent = try await AgentHarness(processes: processes)
+        try await agent.logIn()
+        for path in ["/v1/sessions", "/v1/sessions/work/token", "/v1/sessions/none/token"] {
+            _ = try await agent.peer().exchange("GET", path)
+        }
         #expect(processes.count == 0)
-        for _ in 0..<10 { _ = try await peer.exchange("GET", "/v1/sessions/of-git/token") }
-        #expect(processes.count == 1)
         await agent.stop()
     }
 
-    @Test func `a peer that has ended is nobody, whoever holds its connection now`() async throws {
+    @Test func `a hidden name and an unknown one are the same work, whatever else the request says`()
+        async throws
+    {
         let processes = ScriptedProcesses()
-        processes.next(program: Self.git)
+        processes.next(program: "/usr/bin/curl")
         let agent = try await Self.agent(processes)
-        // The process that connects is gone by the time its child asks.
-        let script = """
-            import os, socket, sys
-            for _ in range(100):
-                r, w = os.pipe()
-                s = socket.socket(socket.AF_UNIX)
-                if os.fork() == 0:
-                    s.connect(sys.argv[1])
-                    if os.fork() != 0: os._exit(0)
-                    os.close(w); os.read(r, 1)
-                    s.sendall(b"GET /v1/sessions/of-git/token HTTP/1.1\\r\\nHost: tokenagent\\r\\nConnection: close\\r\\n\\r\\n")
-                    print(s.makefile("rb").readline().split()[1].decode(), flush=True)
-                    os._exit(0)
-                os.wait(); os.close(w); os.close(r); s.close()
-            """
-        let program = try Program(
-            ["python3", "-c", script, agent.path],
-            environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"]
-        )
-        #expect(try await program.finish().status == 0)
-        #expect(try await Polling.until { program.standardOutput.split(separator: "\n").count == 100 })
-        #expect(Set(program.standardOutput.split(separator: "\n")) == ["404"])
+        var figures: [String: Set<Int>] = [:]
+        for (method, rest, body) in [
+            ("GET", "", nil), ("GET", "/token", nil), ("GET", "/token?min_valid=x", nil),
+            ("POST", "/refresh", "no JSON"), ("POST", "/report", "{}"), ("POST", "/login", #"{"flow":7}"#),
+            ("POST", "/login/1", "{}"), ("POST", "/logout", #"{"local":"no"}"#),
+        ] as [(String, String, String?)] {
+            for name in ["of-git", "no-such"] {
+                let before = processes.count
+                let answer = try await agent.peer().exchange(
+                    method,
+                    "/v1/sessions/\(name)\(rest)",
+                    body: body
+                )
+                #expect(answer.status == 404, "\(method) \(rest)")
+                figures[rest, default: []].insert(processes.count - before)
+            }
+        }
+        // One look when the peer came and one for the request, for both names.
+        #expect(figures.values.allSatisfy { $0 == [2] }, "\(figures)")
         await agent.stop()
     }
 

@@ -11,6 +11,8 @@ final class RecordingAgent: RequestAnswering, @unchecked Sendable {
     /// `nil`: requests stay unanswered until the test answers them.
     var answer: Answer? = .json(["ok": true])
 
+    func welcome(_ connection: Connection) {}
+
     func receive(_ request: HTTPRequest, on connection: Connection) {
         received.append((request, connection))
         if let answer { connection.answer(answer) }

@@ -12,16 +12,22 @@ import TokenCore
 @Suite(.timeLimit(.minutes(10)))
 struct RestrictedSocketTests {
     /// An agent with a second socket for the session `work`.
-    private static func agent(
+    static func agent(
         users: Set<uid_t> = [],
         mode: mode_t = 0o600,
-        group: gid_t? = nil
+        group: gid_t? = nil,
+        scopes: Set<ByteText> = [],
+        audiences: Set<ByteText> = [],
+        _ change: (inout AgentConfiguration) -> Void = { _ in }
     ) async throws -> AgentHarness {
         let agent = try await AgentHarness.configured { configuration, directory in
+            change(&configuration)
             configuration.sockets = [
                 RestrictedSocket(
                     path: directory.path("shared/work.sock"),
                     sessions: [AgentHarness.work],
+                    scopes: scopes,
+                    audiences: audiences,
                     mode: mode,
                     group: group,
                     users: users
@@ -33,7 +39,7 @@ struct RestrictedSocketTests {
         return agent
     }
 
-    private static func path(_ agent: AgentHarness) -> String { agent.directory.path("shared/work.sock") }
+    static func path(_ agent: AgentHarness) -> String { agent.directory.path("shared/work.sock") }
 
     @Test func `it gives out tokens of its sessions`() async throws {
         let agent = try await Self.agent()
@@ -49,6 +55,23 @@ struct RestrictedSocketTests {
         await agent.stop()
     }
 
+    @Test func `it says what its sessions are for, and nothing of the login`() async throws {
+        let agent = try await Self.agent { $0.sessions[AgentHarness.work]?.hosts = ["git.example.com"] }
+        let peer = try SocketPeer(Self.path(agent))
+        let members = ["session", "state", "hosts", "expires_at", "expires_in"]
+        let list = try JSONValue(parsing: try await peer.exchange("GET", "/v1/sessions").body.utf8)
+        let entries = try #require(list.object?["sessions"]?.array)
+        #expect(entries.count == 1)
+        let one = try JSONValue(parsing: try await peer.exchange("GET", "/v1/sessions/work").body.utf8)
+        for entry in entries + [one] {
+            #expect(entry.object?.members.map(\.name) == members)
+            #expect(entry.object?["session"]?.string == "work")
+            #expect(entry.object?["expires_in"]?.integer == 3_600)
+        }
+        #expect(try await peer.exchange("GET", "/v1/sessions/home").status == 404)
+        await agent.stop()
+    }
+
     @Test func `a session it is not for is unknown there`() async throws {
         let agent = try await Self.agent()
         let peer = try SocketPeer(Self.path(agent))
@@ -61,8 +84,7 @@ struct RestrictedSocketTests {
     }
 
     @Test(arguments: [
-        ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("POST", "/v1/sessions/work/refresh"),
-        ("POST", "/v1/sessions/work/report"), ("POST", "/v1/sessions/work/login"),
+        ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/login"),
         ("POST", "/v1/sessions/work/login/1"), ("POST", "/v1/sessions/work/logout"), ("GET", "/v1/events"),
         ("GET", "/v1/metrics"), ("GET", "/v1/doctor"), ("GET", "/v1/audit"), ("POST", "/v1/lock"),
         ("POST", "/v1/unlock"), ("POST", "/v1/reload"), ("POST", "/v1/shutdown"), ("GET", "/v1/vault"),

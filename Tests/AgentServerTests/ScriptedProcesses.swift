@@ -12,9 +12,9 @@ final class ScriptedProcesses: ProcessExamining {
         answers.withLock { $0.next = facts }
     }
 
-    func next(program: String, digest: String? = nil, unit: String? = nil) {
+    func next(program: String, digest: String? = nil, unit: String? = nil, image: String? = nil) {
         let program = PeerFacts.Program(executable: program, digest: digest)
-        next(PeerFacts(programs: [program], unit: unit, startedAt: .seconds(1)))
+        next(PeerFacts(programs: [program], unit: unit, startedAt: .seconds(1), image: image))
     }
 
     /// How many peers were examined.

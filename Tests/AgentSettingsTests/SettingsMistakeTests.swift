@@ -206,6 +206,14 @@ struct SettingsMistakeTests {
             "path = \"/\(String(repeating: "x", count: 107))\"\nsessions = [\"work\"]",
             "6: socket.path: is longer than 107 bytes"
         ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\nscopes = [\"mail calendar\"]",
+            "8: socket.scopes: \"mail calendar\" is no scope; write one word of printable ASCII per element"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\naudiences = [\"a b\"]",
+            "8: socket.audiences: \"a b\" is no audience; write one word of printable ASCII per element"
+        ),
         ("path = \"/s\"", "5: socket.sessions: must name the sessions whose tokens the socket gives out"),
         (
             "path = \"/s\"\nsessions = []",

@@ -152,6 +152,8 @@ struct SettingsReaderTests {
                 [[socket]]
                 path = "~/remote.sock"
                 sessions = ["work"]
+                scopes = ["mail", "calendar"]
+                audiences = ["https://api.example.com"]
                 [[socket]]
                 path = "/run/shared/agent.sock"
                 sessions = ["work"]
@@ -165,6 +167,8 @@ struct SettingsReaderTests {
                 SocketSettings(
                     path: "/home/me/remote.sock",
                     sessions: [work],
+                    scopes: ["mail", "calendar"],
+                    audiences: ["https://api.example.com"],
                     mode: 0o600,
                     group: nil,
                     users: []

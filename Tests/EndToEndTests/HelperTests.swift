@@ -106,6 +106,33 @@ extension EndToEnd {
             #expect(!result.standardError.contains("asked"), "\(result.standardError)")
         }
 
+        @Test(.enabled(if: has("git"), "git is not installed"))
+        func `git fetches through a restricted socket, and gets another token when one was refused`()
+            async throws
+        {
+            let scene = try await scene("git-credential-tokenagent")
+            let path = scene.agent.home.path("run/tokenagent/work.sock")
+            let plain = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(plain + "\n[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n")
+            scene.agent.agent?.signal(.hangUp)
+            #expect(try await Polling.until { SocketOwner.pid(path) != nil })
+            let old = try await scene.token()
+            addRepository(to: scene) { old }
+            let url = scene.issuer.issuer + "/repository.git"
+            let fetch =
+                "export TOKENAGENT_SOCK='\(path)'; git -c credential.helper=tokenagent ls-remote \(url)"
+            let first = try await shell(fetch, in: scene)
+            #expect(first.status == 0, "\(first.standardError)")
+            addRepository(to: scene) { nil }
+            #expect(try await shell(fetch, in: scene).status != 0)
+            #expect(scene.refreshes == 1)
+            let new = try await scene.token()
+            #expect(new != old)
+            addRepository(to: scene) { new }
+            let last = try await shell(fetch, in: scene)
+            #expect(last.status == 0, "\(last.standardError)")
+        }
+
         @Test(.enabled(if: has("kubectl"), "kubectl is not installed"))
         func `kubectl asks with the agent's token`() async throws {
             let scene = try await scene(tls: true)

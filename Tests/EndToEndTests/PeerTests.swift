@@ -154,7 +154,7 @@ extension EndToEnd {
                 session: "allow = [{ confirm = true }]",
                 more: """
                     [hooks]
-                    confirm = ["sh", "-c", 'echo "$TOKENAGENT_QUESTION" >>"$0"; test -e "$1"', "\(asked)", "\(yes)"]
+                    confirm = ["sh", "-c", 'echo "$TOKENAGENT_QUESTION" >>"$0"; test -e "$1" || test $TOKENAGENT_ACTION = login', "\(asked)", "\(yes)"]
                     """
             )
             let refused = try await scene.agent.tokenctl("get", "work")
@@ -163,7 +163,7 @@ extension EndToEnd {
             try directory.write("", to: "yes")
             let token = try await scene.token()
             let questions = (File.text(asked) ?? "").split(separator: "\n")
-            #expect(questions.count == 2)
+            #expect(questions.count == 3 && questions.first?.contains("log in to work") == true)
             #expect(questions.allSatisfy { $0.contains("work") && $0.hasSuffix("Allow it?") })
             #expect(!questions.joined().contains(token))
             let audit = try await scene.agent.tokenctl("audit", "--json")
@@ -181,7 +181,8 @@ extension EndToEnd {
             #expect(try await Polling.until { SocketOwner.pid(path) != nil })
             let token = try await scene.token()
             #expect(try await scene.agent.tokenctl("get", "work", "--socket", path).line == token)
-            #expect(try await scene.agent.tokenctl("status", "work", "--socket", path).status == 8)
+            #expect(try await scene.agent.tokenctl("status", "work", "--socket", path).status == 0)
+            #expect(try await scene.agent.tokenctl("refresh", "work", "--socket", path).status == 8)
             #expect(try await scene.agent.tokenctl("get", "home", "--socket", path).status == 7)
             #expect(try await scene.agent.tokenctl("lock", "--socket", path).status == 8)
             #expect(File.mode(path) == 0o600)

@@ -34,6 +34,15 @@ int hardening_peer_credentials(int descriptor, pid_t *pid, uid_t *uid);
 /// Opens a descriptor that stands for the peer's process (SO_PEERPIDFD, Linux 6.5); returns it, or -1 with errno.
 int hardening_peer_process(int socket);
 
+/// Has a Unix socket tell who wrote what is read from it (SO_PASSCRED), and those accepted from it; returns 0, or -1.
+int hardening_tell_senders(int socket);
+
+/// Looks at who wrote the bytes that the next read of such a socket returns, none of which it takes.
+///
+/// A read never returns bytes of several processes (unix(7)). Returns 1 with `pid`, which is 0 where the kernel does
+/// not know; 0 when there is nothing to read.
+int hardening_next_sender(int socket, pid_t *pid);
+
 /// Nanoseconds since boot, suspend included (CLOCK_BOOTTIME).
 int64_t hardening_boot_clock(void);
 

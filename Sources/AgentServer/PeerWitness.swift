@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What is known of the process at the other end of one connection, where rules ask for it.
+///
+/// A process can hand its connection on, and become another program by exec. So the program is looked at when the
+/// connection comes and again when something is answered, and both looks must find the same process running the same
+/// file in the same unit; and every byte must have been written by the process that connected. Of any other
+/// connection nothing is known, and no rule about programs or units fits it.
+///
+/// The number of a process is enough to tell the writer: it is nobody else's as long as the process that connected
+/// lives, and that it does is seen at each look.
+final class PeerWitness: @unchecked Sendable {
+    // Unchecked: confined to the event loop of the connection.
+    private let process: Int32
+    /// Finds what the peer was when it came.
+    private var firstLook: Task<PeerFacts?, Never>?
+    private var hasStrangeSender = false
+    /// Bytes may be read whose writer was not seen.
+    private var expectsNothing = false
+    private var isSettled = false
+    /// What is known of the peer for the request that is being answered.
+    private(set) var facts: PeerFacts?
+
+    init(process: Int32) {
+        self.process = process
+    }
+
+    /// Has `look` find out what the peer is, unless that has begun.
+    /// - Returns: what it was at the first look.
+    @discardableResult
+    func begin(_ look: () -> Task<PeerFacts?, Never>) -> Task<PeerFacts?, Never> {
+        if let firstLook { return firstLook }
+        let begun = look()
+        firstLook = begun
+        return begun
+    }
+
+    /// Notes who wrote the bytes that are read next; `nil`: there are none yet.
+    func noteSender(_ sender: Int32?) {
+        expectsNothing = sender == nil
+        if let sender, sender != process { hasStrangeSender = true }
+    }
+
+    /// Notes that something was read.
+    func noteRead() {
+        if expectsNothing { hasStrangeSender = true }
+    }
+
+    /// Settles what is known now from the first look and one just taken.
+    func settle(_ first: PeerFacts?, _ latest: PeerFacts?) {
+        facts = nil
+        guard !hasStrangeSender, let first, let latest else { return }
+        facts = first.confirmed(by: latest)
+    }
+
+    /// What was settled just now is for the request that begins.
+    func beginRequest() {
+        isSettled = true
+    }
+
+    /// Whether ``facts`` have been settled for the request that begins; those of an earlier one are forgotten.
+    func takeSettled() -> Bool {
+        defer { isSettled = false }
+        if !isSettled { facts = nil }
+        return isSettled
+    }
+}

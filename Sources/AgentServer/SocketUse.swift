@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What the peers of each `[[socket]]` are having done, so that none of them costs the owner much.
+struct SocketUse {
+    /// A token of other scopes or another audience that is being made for a socket.
+    struct Turn: Equatable {
+        var session: SessionName
+        var variant: TokenVariant
+    }
+
+    /// A request for such a token that comes later.
+    struct Waiting {
+        var turn: Turn
+        var query: TokenQuery
+        var call: TokenCall
+        var deadline: Instant
+    }
+
+    private struct Use {
+        var turn: Turn
+        var connections: Set<ObjectIdentifier>
+        var waiting: [Waiting] = []
+    }
+
+    private struct Report: Hashable {
+        var path: String
+        var session: SessionName
+    }
+
+    /// How often reports of one socket may have a session refreshed.
+    private static let reportPause = Duration.seconds(60)
+
+    private var uses: [String: Use] = [:]
+    private var reports: [Report: Instant] = [:]
+
+    /// Whether `connection` may have the token of `turn` made now: nothing else is being made for its socket.
+    mutating func begin(_ turn: Turn, for connection: Connection, at path: String) -> Bool {
+        guard let use = uses[path] else {
+            uses[path] = Use(turn: turn, connections: [ObjectIdentifier(connection)])
+            return true
+        }
+        guard use.turn == turn else { return false }
+        uses[path]?.connections.insert(ObjectIdentifier(connection))
+        return true
+    }
+
+    /// Keeps a request until what is being made for its socket is there.
+    mutating func add(_ waiting: Waiting, at path: String) {
+        uses[path]?.waiting.append(waiting)
+    }
+
+    /// `connection` has its answer, or is gone.
+    /// - Returns: requests whose turn it is now.
+    mutating func end(for connection: Connection, at path: String) -> [Waiting] {
+        guard var use = uses[path] else { return [] }
+        use.waiting.removeAll { $0.call.connection === connection }
+        use.connections.remove(ObjectIdentifier(connection))
+        defer { uses[path] = use.connections.isEmpty ? nil : use }
+        guard use.connections.isEmpty, let next = use.waiting.first else { return [] }
+        use.turn = next.turn
+        let begun = use.waiting.filter { $0.turn == next.turn }
+        use.waiting.removeAll { $0.turn == next.turn }
+        use.connections = Set(begun.map { ObjectIdentifier($0.call.connection) })
+        return begun
+    }
+
+    /// Requests that have waited as long as they may.
+    mutating func takeOverdue(at now: Instant) -> [Waiting] {
+        takeWaiting { $0.deadline <= now }
+    }
+
+    /// Requests whose turn has not come.
+    var waitingCount: Int { uses.values.map(\.waiting.count).reduce(0, +) }
+
+    mutating func takeAll() -> [Waiting] { takeWaiting { _ in true } }
+
+    private mutating func takeWaiting(where isMeant: (Waiting) -> Bool) -> [Waiting] {
+        var taken: [Waiting] = []
+        for path in uses.keys {
+            taken += uses[path]?.waiting.filter(isMeant) ?? []
+            uses[path]?.waiting.removeAll(where: isMeant)
+        }
+        return taken
+    }
+
+    /// Whether a report at the socket may have the session refreshed; then the next may a minute later.
+    mutating func mayRefresh(_ session: SessionName, forReportAt path: String, at now: Instant) -> Bool {
+        let report = Report(path: path, session: session)
+        reports = reports.filter { now - $0.value < SocketUse.reportPause }
+        guard reports[report] == nil else { return false }
+        reports[report] = now
+        return true
+    }
+}

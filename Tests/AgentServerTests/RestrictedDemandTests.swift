@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// What the peers of a `[[socket]]` can have done: tokens of other scopes, and refreshes by reports.
+@Suite(.timeLimit(.minutes(10)))
+struct RestrictedDemandTests {
+    @Test(arguments: [
+        ("scope=mail", "scopes", false), ("scope=mail&audience=a", "scopes", false),
+        ("scope=read", "", true),
+        ("audience=https://api.example", "", true), ("scope=read&audience=https://api.example", "", true),
+        ("scope=read+mail", "scopes", false), ("audience=https://API.example", "audiences", false),
+        ("scope=", "", true), ("kind=access", "", true),
+    ])
+    func `other scopes and audiences are those its table names`(
+        query: String,
+        key: String,
+        isGiven: Bool
+    ) async throws {
+        let agent = try await RestrictedSocketTests.agent(
+            scopes: ["read"],
+            audiences: ["https://api.example"]
+        )
+        let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+        try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token?timeout=30&\(query)"))
+        if isGiven {
+            if query.contains("read") || query.contains("audience") {
+                await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+            }
+            #expect(try await peer.answer().status == 200)
+        } else {
+            let answer = try await peer.answer()
+            #expect(answer.status == 403)
+            let error = try JSONValue(parsing: answer.body.utf8).object?["error"]?.object
+            #expect(error?["code"] == "denied")
+            #expect(error?["remedy"]?.string?.contains(" \(key) ") == true)
+            // The owner's programs are not limited by it.
+            let own = try agent.peer()
+            try own.send(SocketPeer.request("GET", "/v1/sessions/work/token?\(query)"))
+            await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+            #expect(try await own.answer().status == 200)
+        }
+        await agent.stop()
+    }
+
+    @Test func `nothing but the plain token is given out by default`() async throws {
+        let agent = try await RestrictedSocketTests.agent()
+        let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+        for number in 0..<150 {
+            let answer = try await peer.exchange("GET", "/v1/sessions/work/token?audience=a\(number)")
+            #expect(answer.status == 403)
+        }
+        #expect(agent.serving.refreshCount == 0)
+        await agent.stop()
+    }
+
+    @Test func `one token is made for it at a time, and what the owner wants comes first`() async throws {
+        let names = (0..<150).map { ByteText("a\($0)") }
+        let agent = try await RestrictedSocketTests.agent(audiences: Set(names))
+        let peers = try names.map { name in
+            let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+            try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token?audience=\(name.text)"))
+            return peer
+        }
+        let first = await agent.serving.nextRefresh()
+        let firstAudience = try #require(first.request.variant.audience)
+        #expect(firstAudience.hasPrefix("a"))
+        let own = try agent.peer()
+        agent.time.advance(by: .seconds(1))
+        try own.send(SocketPeer.request("POST", "/v1/sessions/work/refresh", body: "{}"))
+        #expect(try await Polling.until { try await agent.waiters("work") == 2 })
+        first.answer(.granted(try agent.granted("of-\(firstAudience)")))
+        let second = await agent.serving.nextRefresh()
+        #expect(second.request.variant == .primary)
+        second.answer(.granted(try agent.granted("token-2")))
+        #expect(try await own.answer().body.contains("token-2"))
+        // The others in their turn.
+        let third = await agent.serving.nextRefresh()
+        let thirdAudience = try #require(third.request.variant.audience)
+        #expect(agent.serving.refreshCount == 3)
+        third.answer(.granted(try agent.granted("of-\(thirdAudience)")))
+        _ = await agent.serving.nextRefresh()
+        // What is there is not kept from anybody meanwhile.
+        let again = try await SocketPeer(RestrictedSocketTests.path(agent)).exchange(
+            "GET",
+            "/v1/sessions/work/token?audience=\(firstAudience)"
+        )
+        #expect(again.body.contains("of-\(firstAudience)"))
+        Attachment.record(
+            "150 audiences asked for, the owner's refresh was the next request",
+            named: "figure"
+        )
+        _ = peers.count
+        agent.stopSoon()
+    }
+
+    @Test func `whose turn does not come in time is told so, and who leaves keeps nobody`() async throws {
+        let agent = try await RestrictedSocketTests.agent(audiences: ["a", "b", "c"])
+        let path = RestrictedSocketTests.path(agent)
+        func ask(_ audience: String) throws -> SocketPeer {
+            let peer = try SocketPeer(path)
+            try peer.send(
+                SocketPeer.request("GET", "/v1/sessions/work/token?audience=\(audience)&timeout=20")
+            )
+            return peer
+        }
+        let first = try ask("a")
+        let refresh = await agent.serving.nextRefresh()
+        let (second, third) = (try ask("b"), try ask("c"))
+        #expect(try await Polling.until { await agent.runtime.agent.turnsAwaited == 2 })
+        second.leave()
+        #expect(try await Polling.until { await agent.runtime.agent.turnsAwaited == 1 })
+        await agent.advance(by: .seconds(20))
+        let late = try await third.answer()
+        #expect(late.status == 503 && late.head.contains("Retry-After"))
+        #expect(try await first.answer().status == 503)
+        let next = try ask("b")
+        refresh.answer(.granted(try agent.granted("token-a")))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-b")))
+        #expect(try await next.answer().body.contains("token-b"))
+        await agent.stop()
+    }
+
+    /// A report of `token` at the restricted socket, with more members.
+    private func report(_ token: String, _ more: String = "") -> String {
+        SocketPeer.request(
+            "POST",
+            "/v1/sessions/work/report",
+            body: #"{"token":"\#(token)","status":401\#(more)}"#
+        )
+    }
+
+    @Test func `a report there has the session refreshed once a minute`() async throws {
+        let agent = try await RestrictedSocketTests.agent()
+        let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+        try peer.send(report("token-1"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        let fresh = try await peer.answer().body
+        #expect(fresh.contains(#""action":"retry""#) && fresh.contains("token-2"))
+        // Who is late gets what is there.
+        try peer.send(report("token-1"))
+        #expect(try await peer.answer().body.contains("token-2"))
+        for _ in 0..<100 {
+            try peer.send(report("token-2"))
+            #expect(try await peer.answer().body == "{\"action\":\"none\"}\n")
+        }
+        #expect(agent.serving.refreshCount == 1)
+        await agent.advance(by: .seconds(60))
+        try peer.send(report("token-2"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3")))
+        #expect(try await peer.answer().body.contains("token-3"))
+        await agent.stop()
+    }
+
+    @Test(arguments: [
+        #","body":"{\"code\":\"token_revoked\"}""#, #","body":"{\"requiresReauth\":true}""#,
+        #","www_authenticate":"Bearer error=\"token_revoked\"""#, "again",
+    ])
+    func `a report there ends nothing`(more: String) async throws {
+        let agent = try await RestrictedSocketTests.agent {
+            $0.sessions[AgentHarness.work]?.endsWithSecondRefusal = true
+        }
+        let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+        var current = "token-1"
+        for round in 0..<3 {
+            try peer.send(report(current, more == "again" ? "" : more))
+            if agent.serving.refreshCount == 0, !more.contains("www") {
+                await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+                current = "token-2"
+            }
+            #expect(try await peer.answer().status == 200, "\(round)")
+        }
+        #expect(!agent.observed.kinds.contains("login_required"))
+        #expect(try await agent.peer().exchange("GET", "/v1/sessions/work/token").body.contains(current))
+        await agent.stop()
+    }
+
+    @Test func `a report there is worth nothing where a token cannot be replaced`() async throws {
+        let agent = try await RestrictedSocketTests.agent()
+        let login = try agent.peer()
+        try login.send(SocketPeer.request("POST", "/v1/sessions/work/login", body: "{}"))
+        let call = await agent.serving.nextLogIn()
+        call.answer(
+            .granted(
+                LoginGrant(
+                    tokens: try agent.granted("only"),
+                    renewal: .impossible,
+                    tokenEndpoint: "https://id.example/token"
+                )
+            )
+        )
+        _ = try await login.streamHead()
+        _ = try await login.chunk()
+        let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+        for _ in 0..<3 {
+            try peer.send(report("only"))
+            #expect(try await peer.answer().body == "{\"action\":\"none\"}\n")
+        }
+        #expect(try await agent.peer().exchange("GET", "/v1/sessions/work/token").body.contains("only"))
+        await agent.stop()
+    }
+}
+
+extension SessionAgent {
+    /// Requests that wait for their socket's turn.
+    fileprivate var turnsAwaited: Int { socketUse.waitingCount }
+}
