@@ -82,7 +82,7 @@ extension SnapshotDecoder {
     private mutating func snapshot() throws(FormatFault) -> SessionSnapshot {
         let standing = try standing()
         let renewal = try renewal()
-        let refreshTokenSent = try flag()
+        let uses = Int(try reader.integer(UInt8.self))
         let rotation = try rotation()
         let loggedInAt = WallTime(secondsSince1970: try reader.integer())
         let refreshExpiresAt = try optionalTime()
@@ -103,7 +103,7 @@ extension SnapshotDecoder {
         return SessionSnapshot(
             standing: standing,
             renewal: renewal,
-            refreshTokenSent: refreshTokenSent,
+            refreshTokenSent: uses > 0,
             tokens: tokens,
             loggedInAt: loggedInAt,
             refreshExpiresAt: refreshExpiresAt,
@@ -112,7 +112,8 @@ extension SnapshotDecoder {
             subject: subject,
             account: account,
             keptMembers: kept,
-            proofKey: proofKey
+            proofKey: proofKey,
+            interruptions: max(0, uses - 1)
         )
     }
 

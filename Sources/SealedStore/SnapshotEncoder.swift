@@ -101,7 +101,8 @@ extension SnapshotEncoder {
     private mutating func append(_ snapshot: SessionSnapshot) throws(StorageFailure) {
         append(snapshot.standing)
         append(snapshot.renewal)
-        bytes.append(integer: UInt8(snapshot.refreshTokenSent ? 1 : 0))
+        // 0: not sent. 1: sent, and an answer is missing. One more for each start that found it so.
+        bytes.append(integer: UInt8(clamping: snapshot.refreshTokenSent ? 1 + snapshot.interruptions : 0))
         append(snapshot.rotation)
         bytes.append(integer: snapshot.loggedInAt.secondsSince1970)
         append(optional: snapshot.refreshExpiresAt?.secondsSince1970)

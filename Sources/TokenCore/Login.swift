@@ -31,6 +31,8 @@ struct Login: Equatable, Sendable {
     var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449); made for this login and gone with it.
     var proofKey: SecretID?
+    /// Starts of the agent in a row that found a refresh without its end; over as soon as one has ended.
+    var interruptions = 0
 
     var primary: AccessToken? { tokens[.primary] }
 
@@ -78,6 +80,7 @@ struct Login: Equatable, Sendable {
         account = snapshot.account
         keptMembers = snapshot.keptMembers
         proofKey = snapshot.proofKey
+        interruptions = snapshot.interruptions
     }
 
     /// The login after a refresh of `variant`, and the secrets it no longer needs.
@@ -87,6 +90,7 @@ struct Login: Equatable, Sendable {
         jitter: Double
     ) -> (Login, Set<SecretID>) {
         var next = self
+        next.interruptions = 0
         let previous = tokens[variant] ?? primary
         next.tokens[variant] = AccessToken(granted, for: variant, replacing: previous, jitter: jitter)
         if case .refreshToken = renewal {
@@ -118,7 +122,8 @@ struct Login: Equatable, Sendable {
             subject: subject,
             account: account,
             keptMembers: keptMembers,
-            proofKey: proofKey
+            proofKey: proofKey,
+            interruptions: interruptions
         )
     }
 }

@@ -44,6 +44,15 @@ package enum RetrySchedule {
     /// All within 30 s, the commonest grace window; a later replay may be taken for theft.
     package static let replayDelays: [Duration] = [.zero, .seconds(2), .seconds(8)]
 
+    /// The wait of a start that finds a refresh without its end, for the `interruptions`th time in a row.
+    ///
+    /// None the first time: a power cut or a kill, and the grace window may still be open. Then 30, 60, 120 s and so on
+    /// up to an hour: an answer that ends the process must not end it again and again, for all other sessions too.
+    package static func replayDelay(interruptions: Int) -> Duration {
+        guard interruptions > 1 else { return .zero }
+        return min(.seconds(3600), .seconds(30) * (1 << min(interruptions - 2, 7)))
+    }
+
     /// After the quick replays the next one waits until the access token has this little left.
     package static let lastReplayBeforeExpiry = Duration.seconds(60)
 

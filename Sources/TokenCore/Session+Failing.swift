@@ -11,11 +11,13 @@ extension Session {
         switch state {
         case .refreshing(var login, let attempt):
             login.use = use(after: failure.kind, of: attempt)
+            login.interruptions = 0
             return attempt.isReplay && failure.kind == .grantDead
                 ? end(.replyLost, Session.replyLostMessage, login, probeAt: nil, at: moment)
                 : refreshFailed(failure, attempt, login, jitter: jitter, at: moment)
         case .probing(let ended, var login, let attempt):
             login.use = use(after: failure.kind, of: attempt)
+            login.interruptions = 0
             return probeFailed(failure, ended, login, jitter: jitter, at: moment)
         case .loggedOut, .reauthenticating, .ready, .retrying, .suspended:
             return []

@@ -8,7 +8,8 @@ extension Session {
     ///   - name: the session's name.
     ///   - policy: its timing settings as they are now.
     ///   - interrupted: an intent to refresh was found: the refresh token may have been sent and is replayed
-    ///     at once, while a grace window may still be open.
+    ///     at once, while a grace window may still be open. A replay that did not see its end either may be what
+    ///     ends the agent, so the next one waits, longer each time.
     ///   - moment: now.
     package init(
         restoring snapshot: SessionSnapshot,
@@ -19,7 +20,10 @@ extension Session {
     ) {
         self.init(name: name, policy: policy)
         var login = Login(snapshot, at: moment)
-        if interrupted { login.use = .unanswered }
+        if interrupted {
+            login.use = .unanswered
+            login.interruptions += 1
+        }
         restoredAt = moment.now
         state = Session.restoredState(snapshot.standing, login, interrupted: interrupted, at: moment)
     }
@@ -39,14 +43,15 @@ extension Session {
         switch standing {
         case .loggedIn:
             guard interrupted else { return .ready(login) }
-            let message = "the agent stopped in the middle of a refresh"
+            let times = login.interruptions > 1 ? " \(login.interruptions) times" : ""
+            let message = "the agent stopped in the middle of a refresh\(times)"
             return .retrying(
                 login,
                 Setback(
                     failures: 0,
                     reason: .start,
                     latest: RefreshFailure(kind: .ambiguous, message: message),
-                    nextTry: moment.now,
+                    nextTry: moment.now + RetrySchedule.replayDelay(interruptions: login.interruptions),
                     lostAnswers: 1,
                     unexplained: 0,
                     firstUnexplained: nil

@@ -25,6 +25,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
+    /// Starts of the agent that found this record in the middle of a refresh, one after the other.
+    package var interruptions: Int
 
     package init(
         standing: Standing,
@@ -38,7 +40,8 @@ package struct SessionSnapshot: Equatable, Sendable {
         subject: String? = nil,
         account: String? = nil,
         keptMembers: [String: String] = [:],
-        proofKey: SecretID? = nil
+        proofKey: SecretID? = nil,
+        interruptions: Int = 0
     ) {
         self.standing = standing
         self.renewal = renewal
@@ -52,6 +55,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.account = account
         self.keptMembers = keptMembers
         self.proofKey = proofKey
+        self.interruptions = interruptions
     }
 
     /// The login with its own token alone.

@@ -96,6 +96,26 @@ struct SnapshotCodingTests {
         #expect(snapshot.secrets.count == 4)
     }
 
+    @Test(arguments: [0, 1, 2, 254])
+    func `how often a start found a refresh without its end survives`(interruptions: Int) throws {
+        let (first, _) = try fixture.unlocked()
+        var snapshot = try first.snapshot(refreshToken: "RT-1")
+        #expect(first.store.commit(.work, snapshot) == .durable)
+        snapshot.refreshTokenSent = true
+        snapshot.interruptions = interruptions
+        try first.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+        first.store.close()
+        // Found by the next start, which counts itself before it sends, and ends as well.
+        let (second, loaded) = try fixture.unlocked()
+        var found = try #require(loaded.sessions.first)
+        #expect(found.interrupted && found.snapshot.interruptions == interruptions)
+        found.snapshot.interruptions += 1
+        try second.store.reserve(.work, AttemptNumber(rawValue: 1), found.snapshot)
+        second.store.close()
+        let third = try #require(try fixture.unlocked().1.sessions.first)
+        #expect(third.interrupted && third.snapshot.interruptions == min(254, interruptions + 1))
+    }
+
     @Test func `more than a record can say is a failure, and the record of before stays`() throws {
         let (first, _) = try fixture.unlocked()
         var snapshot = try first.snapshot(refreshToken: "RT-1")

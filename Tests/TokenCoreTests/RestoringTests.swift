@@ -37,6 +37,33 @@ import Testing
         #expect(script.session.status.reason == .replyLost)
     }
 
+    /// The agent ends each time after it has made its intent durable.
+    @Test func `a replay that ended the agent is tried again later, the more often the later`() throws {
+        var script = try restored(SessionScript.ready(), interrupted: true)
+        var waits: [Duration] = []
+        for _ in 0..<10 {
+            let replay = script.sleepUntilWake()
+            #expect(replay.sendsRequest)
+            let started = script.moment.now
+            script = try restored(script, interrupted: true)
+            waits.append(try #require(script.session.wakeTime) - started)
+            var asking = script
+            let (_, served) = asking.get()
+            #expect(!served.sendsRequest)
+        }
+        let seconds: [Int64] = [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]
+        #expect(waits == seconds.map { .seconds($0) })
+    }
+
+    @Test func `an attempt that ended, however it did, makes the next interruption the first one`() throws {
+        var script = try restored(SessionScript.ready(), interrupted: true)
+        script = try restored(script, interrupted: true)
+        let replay = script.sleepUntilWake()
+        _ = script.fail(replay, .ambiguous)
+        script = try restored(script, interrupted: true)
+        #expect(script.session.wakeTime == script.moment.now)
+    }
+
     @Test func `a session that ended is still ended, and still serves a token that outlived it`() throws {
         var script = SessionScript.ready()
         let due = script.sleepUntilWake()
