@@ -87,8 +87,8 @@ extension SessionAgent {
         case .events:
             subscribers[ObjectIdentifier(connection)] = nil
             auditFollowers[ObjectIdentifier(connection)] = nil
-        call.connection.answer(Answer(explained(failure, to: call.connection)))
-        endTurn(of: call.connection)
+        case .confirmation(let key): questions.withdraw(connection, from: key)
+        case .turn, nil: break
         }
     }
 }
