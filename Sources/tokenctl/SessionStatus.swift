@@ -33,7 +33,7 @@ struct SessionStatus {
             ("login ends", instant("refresh_expires_at", "refresh_expires_in")),
             ("logged in", instant("logged_in_at", nil)), ("session age", seconds("session_age")),
             ("scopes", scopes), ("rotation", text("rotation")), ("storage", text("storage")),
-            ("last refresh", instant("last_refresh_at", nil)), ("refreshes", number("refreshes")),
+            ("last refresh", lastRefresh), ("refreshes", number("refreshes")),
             ("waiters", number("waiters")), ("server clock", clockDifference),
             ("failures", failures), ("last error", lastError), ("to do", text("remedy")),
         ]
@@ -43,6 +43,13 @@ struct SessionStatus {
             guard let value, value.isEmpty == false else { return nil }
             return (TerminalText.escaped(name), TerminalText.escaped(value))
         }
+    }
+
+    /// When, and why.
+    private var lastRefresh: String? {
+        guard let time = instant("last_refresh_at", nil) else { return nil }
+        return [time, text("last_refresh_reason").map { String($0.map { $0 == "_" ? " " : $0 }) }]
+            .compactMap(\.self).joined(separator: ", ")
     }
 
     private var loginEnd: String {

@@ -109,6 +109,34 @@ extension EndToEnd {
             try await scene.logIn()
         }
 
+        @Test func `an authority where the agent may not read since its start is said to need a restart`()
+            async throws
+        {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let sandbox = try await scene.agent.tokenctl("doctor").standardOutput
+            guard sandbox.contains("ok       sandbox") else {
+                try Test.cancel("files are not closed off here")
+            }
+            try scene.agent.home.makeDirectory("elsewhere")
+            let file = try scene.agent.home.write(
+                CertificateAuthority().certificatePEM,
+                to: "elsewhere/ca.pem"
+            )
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + "ca_file = \"\(file)\"\n")
+            let reload = try await scene.agent.tokenctl("reload").standardOutput
+            #expect(reload.contains("needs a restart of the agent: session.work.ca_file: "), "\(reload)")
+            #expect(scene.agent.log.contains("this needs a restart of the agent"))
+        }
+
+        @Test func `the status says why the last refresh was made`() async throws {
+            let scene = try await Scene.loggedIn()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            let status = try await scene.agent.tokenctl("status", "work").standardOutput
+            #expect(status.contains("), person\n"), "\(status)")
+        }
+
         @Test func `a wrong path of the issuer is a problem that says so`() async throws {
             let scene = try await Scene()
             let text = try #require(File.text(scene.agent.configurationPath))
