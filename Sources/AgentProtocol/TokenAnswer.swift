@@ -10,10 +10,10 @@ public struct TokenAnswer: Equatable, Sendable {
     public var value: String
     /// How to present it, usually `Bearer` (RFC 6749 §7.1).
     public var type: String
-    /// When it expires: seconds since 1970, UTC.
-    public var expiresAt: Int64
+    /// When it expires: seconds since 1970, UTC; nil if it is good until a server refuses it.
+    public var expiresAt: Int64?
     /// Seconds of life left when it was handed out.
-    public var expiresIn: Int64
+    public var expiresIn: Int64?
     /// The granted scopes.
     public var scopes: [String]
     /// The issuer it came from, if the agent says.
@@ -25,7 +25,6 @@ public struct TokenAnswer: Equatable, Sendable {
     init(parsing body: [UInt8]) throws(AgentError) {
         guard let object = try? JSONValue(parsing: body).object,
             let value = object["access_token"]?.string ?? object["id_token"]?.string,
-            let expiresAt = object["expires_at"]?.integer,
             TokenAnswer.isVisible(value)
         else { throw AgentError(.malformed("no token in it")) }
         proof = object["dpop_proof"]?.string
@@ -33,10 +32,10 @@ public struct TokenAnswer: Equatable, Sendable {
             throw AgentError(.malformed("no proof of possession in it"))
         }
         self.value = value
-        self.expiresAt = expiresAt
+        expiresAt = object["expires_at"]?.integer
         session = object["session"]?.string ?? ""
         type = object["token_type"]?.string ?? "Bearer"
-        expiresIn = object["expires_in"]?.integer ?? 0
+        expiresIn = object["expires_in"]?.integer
         issuer = object["issuer"]?.string
         let scope = object["scope"]
         scopes =

@@ -10,6 +10,8 @@ package struct TokenDemand: Equatable, Sendable {
     package var scopes: [String]
     package var audience: String?
     package var wantsIDToken: Bool
+    /// Whoever gets the token tells the agent at once when it is refused, and tries again.
+    package var reportsRefusals: Bool
     /// Nil for a token without a proof.
     package var proof: TokenDemand.Proof?
 
@@ -20,6 +22,7 @@ package struct TokenDemand: Equatable, Sendable {
         scopes: [String] = [],
         audience: String? = nil,
         wantsIDToken: Bool = false,
+        reportsRefusals: Bool = false,
         proof: TokenDemand.Proof? = nil
     ) {
         self.session = session
@@ -28,6 +31,7 @@ package struct TokenDemand: Equatable, Sendable {
         self.scopes = scopes
         self.audience = audience
         self.wantsIDToken = wantsIDToken
+        self.reportsRefusals = reportsRefusals
         self.proof = proof
     }
 
@@ -44,6 +48,7 @@ package struct TokenDemand: Equatable, Sendable {
         if scopes.isEmpty == false { query.append(("scope", scopes.joined(separator: " "))) }
         if let audience { query.append(("audience", audience)) }
         if wantsIDToken { query.append(("kind", "id")) }
+        if reportsRefusals { query.append(("reports", "true")) }
         if let proof { query += proof.query }
         return AgentRequest(.get, "sessions", session, "token", query: query, wantsPlainText: plainText)
     }

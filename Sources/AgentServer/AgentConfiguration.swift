@@ -43,8 +43,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
     package var endCodes: Set<String>
-    /// With `true` in it, this member of a resource server's answer means that the session is over.
-    package var loginDemandMember: String
+    /// With `true` in it, this member of a resource server's answer means that the session is over; `nil`: none does.
+    package var loginDemandMember: String?
     /// Whether a resource server that refuses a refreshed token too has ended the session.
     package var endsWithSecondRefusal: Bool
     /// Prints the password for ``SilentLogin/command``; empty when there is none.
@@ -60,7 +60,7 @@ package struct SessionSettings: Equatable, Sendable {
         hosts: [String] = [],
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
-        loginDemandMember: String = "requiresReauth",
+        loginDemandMember: String? = nil,
         endsWithSecondRefusal: Bool = false,
         reauthCommand: [String] = [],
         rules: [AllowRule] = []

@@ -19,6 +19,8 @@ package struct AgentEvent: Equatable, Sendable {
     package var expiresAt: WallTime?
     /// Why the refresh was made that the event is about.
     package var refreshReason: RefreshReason?
+    /// Which token was refreshed.
+    package var variant: TokenVariant
 
     package init(
         kind: String,
@@ -27,7 +29,8 @@ package struct AgentEvent: Equatable, Sendable {
         reason: String? = nil,
         message: String? = nil,
         expiresAt: WallTime? = nil,
-        refreshReason: RefreshReason? = nil
+        refreshReason: RefreshReason? = nil,
+        variant: TokenVariant = .primary
     ) {
         self.kind = kind
         self.session = session
@@ -36,6 +39,7 @@ package struct AgentEvent: Equatable, Sendable {
         self.message = message
         self.expiresAt = expiresAt
         self.refreshReason = refreshReason
+        self.variant = variant
     }
 
     /// One line of `GET /v1/events`, without its end.
@@ -47,6 +51,8 @@ package struct AgentEvent: Equatable, Sendable {
         object["reason"] = reason.map { .string($0) }
         object["refresh_reason"] = refreshReason.map { .string($0.rawValue) }
         object["message"] = message.map { .string($0) }
+        if !variant.scopes.isEmpty { object["scope"] = .string(variant.scopes.joined(separator: " ")) }
+        object["audience"] = variant.audience.map { .string($0) }
         object["expires_at"] = expiresAt.map { .integer($0.secondsSince1970) }
         return .object(object)
     }

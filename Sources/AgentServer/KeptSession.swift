@@ -11,8 +11,8 @@ struct KeptSession {
     var logouts: [Connection] = []
     /// The last logout asked for was to tell the server nothing.
     var isLogoutLocal = false
-    /// What reports of refused tokens have led to.
-    var replacements: [TokenVariant: ReportedReplacement] = [:]
+    /// Refusals that alone mean nothing.
+    var bareRefusals = BareRefusals()
     /// The session's files are to be removed, which has failed so far.
     var owesForget = false
 }

@@ -14,6 +14,13 @@ extension RequestFailure {
                 session: session,
                 remedy: "tokenctl login \(session)"
             )
+        case .tokenRefused(let message, let retryAfter):
+            self.init(
+                code: .temporarilyUnavailable,
+                message: Self.sentence(message),
+                session: session,
+                retryAfter: retryAfter
+            )
         case .temporarilyUnavailable(let message, let retryAfter):
             self.init(
                 code: .temporarilyUnavailable,
@@ -78,7 +85,7 @@ extension RequestFailure {
     }
 
     /// `text` with a capital and a full stop; a first word that is no word but an address or a name stays as it is.
-    private static func sentence(_ text: String) -> String {
+    static func sentence(_ text: String) -> String {
         guard let first = text.utf8.first, let last = text.utf8.last else { return "No reason was given." }
         let end = ".!?".utf8.contains(last) ? "" : "."
         let word = text.utf8.prefix { $0 != UInt8(ascii: " ") }

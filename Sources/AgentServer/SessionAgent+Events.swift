@@ -5,7 +5,6 @@ import TokenCore
 extension SessionAgent {
     func announce(_ event: SessionEvent, for name: SessionName, at moment: Moment) {
         journal.note(event, of: name, at: moment)
-        if event.kind == .refreshed { noteRefreshed(name) }
         publish(
             AgentEvent(
                 kind: event.kind.rawValue,
@@ -14,7 +13,8 @@ extension SessionAgent {
                 reason: event.reason,
                 message: event.message,
                 expiresAt: event.expiresAt.map(moment.wallTime(at:)),
-                refreshReason: event.refreshReason
+                refreshReason: event.refreshReason,
+                variant: event.variant
             )
         )
     }

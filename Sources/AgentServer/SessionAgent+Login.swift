@@ -132,7 +132,9 @@ extension SessionAgent {
         case .done(let token):
             line["event"] = "done"
             line["session"] = .string(name.description)
-            line["expires_at"] = .integer(ports.timekeeper.wallTime(at: token.expiresAt).secondsSince1970)
+            line["expires_at"] = token.expiresAt.map { end in
+                .integer(ports.timekeeper.wallTime(at: end).secondsSince1970)
+            }
             line["scope"] = .strings(token.scope)
         case .failed(let failure): line["error"] = RequestFailure(failure, of: name).json
         case .cancelled:

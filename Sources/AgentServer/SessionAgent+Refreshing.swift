@@ -28,7 +28,7 @@ extension SessionAgent {
             isReplay: kept.session.isReplaying,
             isDemanded: kept.session.isDemanded,
             isForeign: kept.session.isForeignAttempt && !kept.session.isDemanded,
-            neededBy: kept.session.primaryToken?.expiresAt ?? moment.now
+            neededBy: kept.session.neededBy ?? moment.now
         )
         admit(at: issuer)
     }

@@ -7,13 +7,16 @@ import TokenCore
 extension SessionAgent {
     /// Serves `POST …/report`: a resource server refused a token; says what helps.
     func serveReport(_ request: HTTPRequest, _ call: TokenCall) throws(RequestFailure) {
-        let members: Set<ByteText> = ["token", "status", "www_authenticate", "body", "scope", "audience"]
+        let members: Set<ByteText> = [
+            "token", "status", "www_authenticate", "body", "scope", "audience", "host",
+        ]
         let body = try RequestBody(request.body, members: members)
         guard let kept = sessions[call.session] else { throw unknown(call.session) }
         let refusal = ResourceRefusal(
             status: try body.integer("status") ?? 0,
             challenge: try body.string("www_authenticate") ?? "",
-            body: try body.string("body") ?? ""
+            body: try body.string("body") ?? "",
+            host: try body.string("host")
         )
         let token = try body.requiredString("token")
         let variant = try TokenVariant(body)
@@ -41,51 +44,36 @@ extension SessionAgent {
     ) throws(RequestFailure) {
         guard let kept = sessions[call.session] else { throw unknown(call.session) }
         let token = try rejectedToken(text, variant, in: kept)
-        guard verdict == .sessionOver, token.isHeld else {
-            return replace(token, call)
-        }
-        endSession("the resource server says that the session is over: \(refusal.code ?? "no code")", call)
-    }
-
-    /// How long the token that a report brought is not replaced because of another report: 10 seconds.
-    ///
-    /// A server that refuses every token must not make the agent refresh at the rate of the requests; one that
-    /// revokes a token now and then must not be taken for such a server.
-    private static let shortestReplacement = Duration.seconds(10)
-
-    /// Refreshes unless the token is already another one; twice in a row does not help.
-    private func replace(_ token: RejectedToken, _ call: TokenCall) {
-        if token.isHeld, let kept = sessions[call.session] {
-            let replacement = kept.replacements[token.variant]
-            let isFresh =
-                replacement?.came.map { moment.now - $0 < SessionAgent.shortestReplacement } ?? false
-            if isFresh, replacement?.brought == token.secret { return refusedAgain(kept, call) }
-            sessions[call.session]?.replacements[token.variant] = ReportedReplacement(refused: token.secret)
-        }
         var call = call
         call.format = .retry
-        forceRefresh(token.variant, rejecting: token.secret, call)
+        // Whoever is late with a token gets the one that has replaced it.
+        guard token.isHeld else { return forceRefresh(token.variant, rejecting: token.secret, call) }
+        if verdict == .sessionOver {
+            let message = "the resource server says that the session is over: \(refusal.code ?? "no code")"
+            return endSession(message, call)
+        }
+        if verdict == .tokenRefused(isStated: false), !kept.session.isRenewable,
+            !isRepeated(refusal, token, call)
+        {
+            return answerNone(
+                "a refusal without a reason does not end a login that can not be refreshed",
+                to: call
+            )
+        }
+        if kept.settings.endsWithSecondRefusal, kept.session.isFreshReplacement(token.secret, at: moment.now)
+        {
+            return endSession("the resource server refused a fresh token too", call)
+        }
+        refuse(token, call)
     }
 
-    /// The token that a report has brought is refused too.
-    private func refusedAgain(_ kept: KeptSession, _ call: TokenCall) {
-        guard kept.settings.endsWithSecondRefusal else {
-            return call.connection.answer(.json(["action": "none"]))
-        }
-        endSession("the resource server refused a fresh token too", call)
-    }
-
-    /// Remembers which tokens the reported refusals have brought.
-    func noteRefreshed(_ name: SessionName) {
-        guard let kept = sessions[name], !kept.replacements.isEmpty else { return }
-        sessions[name]?.replacements = kept.replacements.filter { kept.session.heldTokens[$0.key] != nil }
-        for (variant, replacement) in kept.replacements where replacement.brought == nil {
-            guard let token = kept.session.heldTokens[variant], token.secret != replacement.refused else {
-                continue
-            }
-            sessions[name]?.replacements[variant]?.brought = token.secret
-            sessions[name]?.replacements[variant]?.came = token.obtainedAt
-        }
+    /// Whether one of the session's own servers has refused the token without a reason before, a short time ago.
+    private func isRepeated(_ refusal: ResourceRefusal, _ token: RejectedToken, _ call: TokenCall) -> Bool {
+        guard let settings = sessions[call.session]?.settings, let host = refusal.host,
+            let place = HostName(host),
+            settings.hosts.contains(where: { HostRule($0)?.closeness(to: place) != nil })
+        else { return false }
+        return sessions[call.session]?.bareRefusals.add(token.secret, of: place, at: moment.now) ?? false
     }
 
     private func endSession(_ message: String, _ call: TokenCall) {
@@ -96,12 +84,29 @@ extension SessionAgent {
     private var moment: Moment { ports.timekeeper.moment }
 }
 
-/// What a report of a refused token led to.
-struct ReportedReplacement: Equatable {
-    var refused: SecretID
-    /// The token that came in its place: refused again at once, another refresh would not help.
-    var brought: SecretID?
-    var came: Instant?
+/// Refusals without a reason of tokens that can not be replaced, by the session's own servers.
+struct BareRefusals {
+    private struct Entry {
+        var secret: SecretID
+        var place: HostName
+        var at: Instant
+    }
+
+    /// The second one within this time counts.
+    private static let window = Duration.seconds(60)
+    /// The newest are remembered.
+    private static let limit = 16
+
+    private var entries: [Entry] = []
+
+    /// Remembers one; true if the same server has refused the same token within the last minute.
+    mutating func add(_ secret: SecretID, of place: HostName, at now: Instant) -> Bool {
+        entries.removeAll { now - $0.at > BareRefusals.window }
+        let isSecond = entries.contains { $0.secret == secret && $0.place == place }
+        entries.append(Entry(secret: secret, place: place, at: now))
+        if entries.count > BareRefusals.limit { entries.removeFirst() }
+        return isSecond
+    }
 }
 
 /// What a resource server answered instead of serving.
@@ -109,8 +114,8 @@ struct ResourceRefusal: Equatable {
     enum Verdict: Equatable {
         /// A new token would not change the answer.
         case unrelated
-        /// The token is no longer accepted.
-        case tokenRefused
+        /// The token is no longer accepted; `isStated`: for a reason that is about the token.
+        case tokenRefused(isStated: Bool)
         /// Only a new login helps.
         case sessionOver
     }
@@ -125,6 +130,8 @@ struct ResourceRefusal: Equatable {
     /// `WWW-Authenticate`.
     var challenge: String
     var body: String
+    /// The server that was asked, where the report tells.
+    var host: String?
 
     func verdict(for settings: SessionSettings) -> Verdict {
         // A server that fails, or that served after all, says nothing about token or session.
@@ -132,11 +139,14 @@ struct ResourceRefusal: Equatable {
         if demandsLogin(settings.loginDemandMember) { return .sessionOver }
         let said = (codes + [challengeError].compactMap(\.self)).map(\.bytewise)
         let ends = Set(settings.endCodes.map(\.bytewise))
-        let known = said.first { ends.contains($0) || settings.refreshCodes.map(\.bytewise).contains($0) }
-        if let known { return ends.contains(known) ? .sessionOver : .tokenRefused }
+        let refreshes = Set(settings.refreshCodes.map(\.bytewise))
+        if let known = said.first(where: { ends.contains($0) || refreshes.contains($0) }) {
+            return ends.contains(known) ? .sessionOver : .tokenRefused(isStated: true)
+        }
         guard status == 401 else { return .unrelated }
         let reason = challengeError?.bytewise
-        return ResourceRefusal.otherReasons.contains { $0 == reason } ? .unrelated : .tokenRefused
+        guard !ResourceRefusal.otherReasons.contains(where: { $0 == reason }) else { return .unrelated }
+        return .tokenRefused(isStated: reason == "invalid_token")
     }
 
     /// The error code in the body.
@@ -151,8 +161,9 @@ struct ResourceRefusal: Equatable {
 
     private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
 
-    private func demandsLogin(_ member: String) -> Bool {
-        [object, object?["error"]?.object].contains { $0?[member]?.bool == true }
+    private func demandsLogin(_ member: String?) -> Bool {
+        guard let member else { return false }
+        return [object, object?["error"]?.object].contains { $0?[member]?.bool == true }
     }
 
     /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1).

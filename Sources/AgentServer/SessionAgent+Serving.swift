@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import StrictJSON
 import TokenCore
 
 extension SessionAgent {
@@ -16,6 +17,7 @@ extension SessionAgent {
             variant: query.variant,
             minimumValidity: query.minimumValidity,
             wantsIDToken: query.wantsIDToken,
+            reportsRefusals: query.reportsRefusals,
             deadline: moment.now + timeout,
             isForeign: call.connection.restrictedPath != nil && query.variant != .primary
         )
@@ -47,7 +49,11 @@ extension SessionAgent {
             return forceRefresh(variant ?? .primary, rejecting: nil, call)
         }
         let rejected = try rejectedToken(text, variant, in: kept)
-        forceRefresh(rejected.variant, rejecting: rejected.secret, call)
+        // Without a word of why it was refused nobody is to lose a login that can not be refreshed.
+        guard rejected.isHeld, kept.session.isRenewable else {
+            return forceRefresh(rejected.variant, rejecting: rejected.secret, call)
+        }
+        refuse(rejected, call)
     }
 
     /// Refreshes even though the token may look good.
@@ -61,6 +67,24 @@ extension SessionAgent {
                 by: waiter,
                 variant,
                 rejecting: rejected,
+                deadline: moment.now + timeout,
+                at: moment
+            )
+        }
+    }
+
+    /// Never hands out `token` again; gets another one.
+    func refuse(_ token: RejectedToken, _ call: TokenCall) {
+        guard let kept = sessions[call.session] else { return answer(unknown(call.session), to: call) }
+        let waiter = WaiterID(rawValue: freshNumber())
+        let timeout = kept.session.policy.getTimeout
+        let fingerprint = ports.vault.fingerprint(of: token.secret)
+        wait(waiter, call)
+        apply(call.session) { session, moment in
+            session.tokenRefused(
+                by: waiter,
+                token.secret,
+                fingerprint,
                 deadline: moment.now + timeout,
                 at: moment
             )
@@ -104,8 +128,20 @@ extension SessionAgent {
     private func answer(_ reply: Reply, to call: TokenCall, at moment: Moment) {
         switch reply {
         case .token(let token): answer(token, to: call, at: moment)
+        case .failure(.tokenRefused(let message, let retryAfter)) where call.format == .retry:
+            answerNone(message, retryAfter: retryAfter, to: call)
         case .failure(let failure): answer(RequestFailure(failure, of: call.session), to: call)
         }
+    }
+
+    /// Nothing helps whoever reported a refusal now.
+    func answerNone(_ message: String, retryAfter: Duration? = nil, to call: TokenCall) {
+        var object = JSONObject()
+        object["action"] = "none"
+        object["message"] = .string(RequestFailure.sentence(message))
+        object["retry_after"] = retryAfter.map { .integer(max(1, $0.wholeSeconds)) }
+        call.connection.awaited = nil
+        call.connection.answer(.json(.object(object)))
     }
 
     private func answer(_ token: AccessToken, to call: TokenCall, at moment: Moment) {

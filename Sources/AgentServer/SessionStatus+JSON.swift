@@ -41,7 +41,9 @@ extension SessionStatus {
         object["next_refresh_at"] = nextRefreshAt.map(epoch)
         object["next_refresh_in"] = nextRefreshAt.map { seconds($0 - moment.now) }
         object["refresh_expires_at"] = refreshExpiresAt.map(epoch)
-        object["logged_in_at"] = loggedInAt.map(epoch)
+        object["login_ends_at"] = loginEndsAt.map(epoch)
+        object["max_session_age"] = maximumAge.map(seconds)
+        object["logged_in_at"] = loggedInTime.map { .integer($0.secondsSince1970) }
         object["session_age"] = loggedInAt.map { seconds(moment.now - $0) }
     }
 

@@ -41,10 +41,13 @@ struct TokenAnswer {
         unsafe body.writeEscaped(secret)
         body.writeStaticString("\",\"token_type\":\"")
         body.writeEscaped(token.tokenType)
-        body.writeStaticString("\",\"expires_at\":")
-        body.writeString(String(moment.wallTime(at: token.expiresAt).secondsSince1970))
-        body.writeStaticString(",\"expires_in\":")
-        body.writeString(String(max(0, token.remaining(at: moment.now).wholeSeconds)))
+        body.writeStaticString("\"")
+        if let expiresAt = token.expiresAt {
+            body.writeStaticString(",\"expires_at\":")
+            body.writeString(String(moment.wallTime(at: expiresAt).secondsSince1970))
+            body.writeStaticString(",\"expires_in\":")
+            body.writeString(String(max(0, (expiresAt - moment.now).wholeSeconds)))
+        }
         body.writeStaticString(",\"scope\":\"")
         for (index, scope) in token.scope.enumerated() {
             if index > 0 { body.writeInteger(UInt8.blank) }

@@ -9,6 +9,8 @@ struct TokenQuery: Equatable {
     var minimumValidity: Duration?
     var timeout: Duration?
     var wantsIDToken = false
+    /// The caller tells at once when the token is refused.
+    var reportsRefusals = false
     /// The request that the token will be shown with.
     var proof: ProofDemand?
 
@@ -39,6 +41,7 @@ struct TokenQuery: Equatable {
             case "scope": scopes += try Self.scopes(value)
             case "audience": audience = try Self.audience(value)
             case "kind": wantsIDToken = try Self.isIDToken(value)
+            case "reports": reportsRefusals = try Self.isYes(value, of: name)
             case "dpop_url": proof.target = try ProofParameters.target(value)
             case "dpop_method": proof.method = try ProofParameters.method(value)
             case "dpop_nonce": proof.nonce = try ProofParameters.nonce(value)
@@ -48,6 +51,14 @@ struct TokenQuery: Equatable {
         }
         variant = TokenVariant(scopes: scopes, audience: audience)
         self.proof = try proof.demand(forIDToken: wantsIDToken)
+    }
+
+    private static func isYes(_ text: String, of name: String) throws(RequestFailure) -> Bool {
+        switch text {
+        case "true": return true
+        case "false": return false
+        default: throw RequestFailure(code: .badRequest, message: "\(name) is true or false.")
+        }
     }
 
     private static func seconds(_ text: String, of name: String) throws(RequestFailure) -> Duration {

@@ -69,9 +69,14 @@ extension ConfiguredSession {
         if case .json(let json) = server { json.rules.refreshCodes } else { [] }
     }
 
-    /// The member of a resource server's answer that demands a new login.
-    package var loginDemandMember: String {
-        if case .json(let json) = server { json.rules.fields.requiresReauth } else { "requiresReauth" }
+    /// The member of a resource server's answer that demands a new login; only the authorization server itself ends
+    /// a login of a standard kind.
+    package var loginDemandMember: String? {
+        switch server {
+        case .json(let json): json.rules.fields.requiresReauth
+        case .cognito: "requiresReauth"
+        case .oidc, .oauth2: nil
+        }
     }
 
     /// Whether a resource server that refuses a refreshed token too has ended the session.

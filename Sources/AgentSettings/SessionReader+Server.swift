@@ -87,13 +87,20 @@ extension SessionReader {
         }
         let flow = table.word("auth_flow", CognitoPool.AuthFlow.self)
         let rotates = table.boolean("rotates")
+        let day = Duration.seconds(86_400)
+        let validity = table.duration(
+            "refresh_token_validity",
+            in: .seconds(3_600)...day * 3_650,
+            "1h to 3650d"
+        )
         guard let region, let pool else { return nil }
         return CognitoPool(
             region: region,
             userPoolID: pool,
             endpoint: endpoint?.description,
             authFlow: flow,
-            rotates: rotates
+            rotates: rotates,
+            refreshTokenValidity: validity ?? day * 30
         )
     }
 

@@ -211,7 +211,9 @@ struct CognitoLogin {
         fallback: Renewal = .impossible,
         account: String?
     ) -> LoginGrant {
-        LoginGrant(
+        var tokens = tokens
+        tokens.refreshLifetime = RefreshLifetime(server.pool.refreshTokenValidity, source: .presumed)
+        return LoginGrant(
             tokens: tokens,
             renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? fallback,
             tokenEndpoint: server.pool.url,

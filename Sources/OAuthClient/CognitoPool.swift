@@ -20,19 +20,23 @@ package struct CognitoPool: Equatable, Sendable {
     package var authFlow: AuthFlow?
     /// Whether refresh tokens rotate; `nil`: found out.
     package var rotates: Bool?
+    /// How long the app client's refresh tokens live, which no answer tells; Amazon's default is 30 days.
+    package var refreshTokenValidity: Duration
 
     package init(
         region: String,
         userPoolID: String,
         endpoint: String? = nil,
         authFlow: AuthFlow? = nil,
-        rotates: Bool? = nil
+        rotates: Bool? = nil,
+        refreshTokenValidity: Duration = .seconds(30 * 86_400)
     ) {
         self.region = region
         self.userPoolID = userPoolID
         self.endpoint = endpoint
         self.authFlow = authFlow
         self.rotates = rotates
+        self.refreshTokenValidity = refreshTokenValidity
     }
 
     /// Where requests go.

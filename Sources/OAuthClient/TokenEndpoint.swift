@@ -156,21 +156,37 @@ extension HTTPReply {
     }
 }
 
-/// How long an access token lives.
+/// How long the tokens of an answer live.
 enum TokenLifetime {
-    /// For servers that say nothing: short enough to be true nearly everywhere.
-    static let assumed: Duration = .seconds(3_600)
-
-    /// `expires_in`; where it is missing and the token is a JWT its `exp`, unverified; else one hour.
-    static func of(_ answer: TokenAnswer, at now: WallTime) -> Duration {
-        if let expiresIn = answer.expiresIn { return expiresIn }
+    /// The shorter of `expires_in` and the life a JWT gives itself (`exp` − `iat`, unverified), else the one there is.
+    ///
+    /// Where only `exp` is there our clock decides, so it counts only without `expires_in`.
+    static func of(_ answer: TokenAnswer, at now: WallTime) -> Duration? {
         guard let claims = JWTParts(answer.accessToken)?.claims, let expiry = claims.seconds("exp") else {
-            return assumed
+            return answer.expiresIn
         }
-        let left = WallTime(secondsSince1970: expiry) - now
         // The token was issued just now, so its whole life corrects a clock that is off.
-        let whole = claims.seconds("iat").map { Duration.seconds(expiry - $0) }
-        guard left > .zero else { return min(max(whole ?? .zero, .zero), LifetimeMember.longest) }
-        return min(left, max(whole ?? left, .zero), LifetimeMember.longest)
+        let whole = wholeLife(claims)
+        if let expiresIn = answer.expiresIn { return whole.map { min($0, expiresIn) } ?? expiresIn }
+        let left = WallTime(secondsSince1970: expiry) - now
+        guard left > .zero else { return min(whole ?? .zero, LifetimeMember.longest) }
+        return min(left, whole ?? left, LifetimeMember.longest)
+    }
+
+    /// What the answer says of its refresh token; where it says nothing, what a JWT says of itself.
+    static func ofRefreshToken(_ answer: TokenAnswer) -> RefreshLifetime? {
+        if let told = answer.refreshExpiresIn { return RefreshLifetime(told) }
+        guard let token = answer.refreshToken, let claims = JWTParts(token)?.claims,
+            let whole = wholeLife(claims)
+        else { return nil }
+        return RefreshLifetime(min(whole, LifetimeMember.longest), source: .presumed)
+    }
+
+    /// `exp` − `iat`, where both are there and make sense.
+    private static func wholeLife(_ claims: JSONObject) -> Duration? {
+        guard let expiry = claims.seconds("exp"), let issued = claims.seconds("iat"), expiry > issued else {
+            return nil
+        }
+        return .seconds(expiry - issued)
     }
 }

@@ -26,11 +26,13 @@ extension ServerTools {
             tokenType: ServerText.cleaned(answer.tokenType, limit: 40),
             scope: answer.scope,
             lifetime: TokenLifetime.of(answer, at: timekeeper.wallTime),
-            refreshLifetime: answer.refreshExpiresIn,
+            refreshLifetime: isUnchanged
+                ? answer.refreshExpiresIn.map { RefreshLifetime($0) } : TokenLifetime.ofRefreshToken(answer),
             requestedAt: requestedAt,
             serverClockAhead: answer.serverTime.map { $0 - timekeeper.wallTime },
             keptMembers: kept
         )
+        granted.fingerprint = vault.fingerprint(of: granted.accessToken)
         if let idToken = answer.idToken { granted.idToken = try vault.sealing(idToken, as: .idToken) }
         if let refreshToken = answer.refreshToken, !isUnchanged {
             granted.refreshToken = try vault.sealing(refreshToken, as: .refreshToken)

@@ -94,19 +94,33 @@ extension SnapshotDecoder {
             kept[name] = try text()
         }
         var tokens: [TokenVariant: AccessToken] = [:]
+        var order: [TokenVariant] = []
         for _ in 0..<(try reader.integer(UInt16.self)) {
             let variant = TokenVariant(scopes: try texts(), audience: try optionalText())
+            order.append(variant)
             tokens[variant] = try accessToken()
         }
         let account = reader.remaining > 0 ? try optionalText() : nil
-        let proofKey = reader.remaining > 0 ? try numberedSecret() : nil
+        let proofKey = reader.remaining > 0 ? try optionalSecret() : nil
+        let tail = try tail()
+        for (variant, mark) in zip(order, tail.tokenMarks) {
+            if var token = tokens[variant] {
+                mark.apply(to: &token)
+                tokens[variant] = token
+            }
+        }
         return SessionSnapshot(
             standing: standing,
             renewal: renewal,
             refreshTokenSent: uses > 0,
             tokens: tokens,
             loggedInAt: loggedInAt,
+            loginBegan: tail.loginBegan,
             refreshExpiresAt: refreshExpiresAt,
+            end: tail.end,
+            noticedEnd: tail.noticedEnd,
+            refused: tail.refused,
+            coexistence: tail.coexistence,
             rotation: rotation,
             tokenEndpoint: tokenEndpoint,
             subject: subject,
@@ -175,10 +189,25 @@ extension SnapshotDecoder {
         return (obtained, expires)
     }
 
+    private mutating func tail() throws(FormatFault) -> RecordTail {
+        let (clock, written) = (clock, written)
+        return try RecordTail(&reader) { clock.translate($0, from: written) }
+    }
+
+    private mutating func optionalSecret() throws(FormatFault) -> SecretID? {
+        let number = try reader.integer(UInt16.self)
+        return number == .max ? nil : try secret(numbered: number)
+    }
+
     private mutating func numberedSecret() throws(FormatFault) -> SecretID {
-        let number = Int(try reader.integer(UInt16.self))
-        guard secrets.indices.contains(number) else { throw .invalid("it names a secret it does not have") }
-        return secrets[number]
+        try secret(numbered: try reader.integer(UInt16.self))
+    }
+
+    private func secret(numbered number: UInt16) throws(FormatFault) -> SecretID {
+        guard secrets.indices.contains(Int(number)) else {
+            throw .invalid("it names a secret it does not have")
+        }
+        return secrets[Int(number)]
     }
 
     private mutating func flag() throws(FormatFault) -> Bool {

@@ -5,7 +5,8 @@ import TokenCore
 /// Writes a session into the plaintext of a record.
 ///
 /// Version 1, integers little endian, texts and byte strings with a 4-byte length, optional fields after a byte 0/1:
-/// clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access tokens, account, key.
+/// clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access tokens, account, key,
+/// and the fields of ``RecordField``.
 /// Access tokens name their secrets by number, so that one ID token shared by several is written once. Refresh
 /// tokens are sealed once more, under a key that opens nothing else.
 struct SnapshotEncoder: ~Copyable {
@@ -113,15 +114,17 @@ extension SnapshotEncoder {
             bytes.append(name)
             bytes.append(value)
         }
-        try append(count: snapshot.tokens.count, of: "tokens")
-        for (variant, token) in snapshot.tokens {
+        let tokens = Array(snapshot.tokens)
+        try append(count: tokens.count, of: "tokens")
+        for (variant, token) in tokens {
             try append(variant)
             try append(token)
         }
-        // Nothing at all when there is none, as in the records of before.
-        guard snapshot.account != nil || snapshot.proofKey != nil else { return }
         append(optional: snapshot.account)
-        if let proofKey = snapshot.proofKey { append(proofKey) }
+        // Without a key the number that no secret has.
+        bytes.append(integer: snapshot.proofKey.flatMap { numbers[$0] } ?? .max)
+        let tail = RecordTailWriter(snapshot, tokens: tokens.lazy.map(\.value)).bytes
+        unsafe tail.withUnsafeBytes { unsafe bytes.append($0) }
     }
 
     private mutating func append(_ standing: SessionSnapshot.Standing) {
@@ -166,7 +169,8 @@ extension SnapshotEncoder {
         bytes.append(token.tokenType)
         try append(token.scope)
         bytes.append(integer: token.obtainedAt.nanoseconds)
-        bytes.append(integer: token.expiresAt.nanoseconds)
+        // Without an end as far away as can be, and marked so in the tail.
+        bytes.append(integer: (token.expiresAt ?? Instant(nanoseconds: .max)).nanoseconds)
         bytes.append(integer: token.jitter.bitPattern)
     }
 

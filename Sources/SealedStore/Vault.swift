@@ -115,6 +115,25 @@ package final class Vault: Sendable {
         }
     }
 
+    /// By which `id` is known again; `nil` while the vault is locked or without it.
+    package func fingerprint(of id: SecretID) -> TokenFingerprint? {
+        try? unsafe open(id) { unsafe Vault.fingerprint(of: $0) }
+    }
+
+    /// BLAKE2b of a token's bytes: random enough that nothing can be learned from it.
+    package static func fingerprint(of token: UnsafeRawBufferPointer) -> TokenFingerprint? {
+        var digest = [UInt8](repeating: 0, count: TokenFingerprint.byteCount)
+        let status = unsafe crypto_generichash(
+            &digest,
+            digest.count,
+            token.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            UInt64(token.count),
+            nil,
+            0
+        )
+        return status == 0 ? TokenFingerprint(digest) : nil
+    }
+
     /// Wipes the keys and drops every blob.
     ///
     /// An ``open(_:_:)`` under way on another thread has the keys until it ends, and then they are wiped.

@@ -2,6 +2,28 @@
 
 /// An access token that may be served, and everything known about it but its bytes.
 package struct AccessToken: Equatable, Sendable {
+    /// Whether servers still take it, as far as anybody has told.
+    package enum Standing: Equatable, Sendable {
+        /// Nothing speaks against it. Next: `doubtful`, `refused`.
+        case good
+        /// The login has got another token since, with which the server may have ended this one; it is renewed when
+        /// next asked for. Next: `onTrial`, `refused`.
+        case doubtful
+        /// Handed out in doubt to callers who tell of a refusal at once.
+        /// Next: `good` if none comes, else `refused`.
+        case onTrial(since: Instant)
+        /// Some server does not take it: it is never handed out again, and kept only for what a refresh needs of
+        /// it. `isRepeat`: the authorization server gave it out once more.
+        case refused(isRepeat: Bool)
+
+        var isInDoubt: Bool {
+            switch self {
+            case .doubtful, .onTrial: true
+            case .good, .refused: false
+            }
+        }
+    }
+
     package var secret: SecretID
     /// The ID token of the same answer, or of the latest answer that had one.
     package var idToken: SecretID?
@@ -11,9 +33,13 @@ package struct AccessToken: Equatable, Sendable {
     package var scope: [String]
     /// Taken before the request was sent, so that the token never looks younger than it is.
     package var obtainedAt: Instant
-    package var expiresAt: Instant
+    /// `nil`: the server named no life and the token can not be renewed, so it is served until a server refuses it.
+    package var expiresAt: Instant?
     /// In `0..<1`, drawn once per token: how much of the jitter window its refresh is brought forward by.
     package var jitter: Double
+    package var standing: Standing
+    /// How many tokens before it were refused soon after they had come.
+    package var refusedBefore: Int
 
     package init(
         secret: SecretID,
@@ -21,8 +47,10 @@ package struct AccessToken: Equatable, Sendable {
         tokenType: String,
         scope: [String],
         obtainedAt: Instant,
-        expiresAt: Instant,
-        jitter: Double
+        expiresAt: Instant?,
+        jitter: Double,
+        standing: Standing = .good,
+        refusedBefore: Int = 0
     ) {
         self.secret = secret
         self.idToken = idToken
@@ -31,9 +59,35 @@ package struct AccessToken: Equatable, Sendable {
         self.obtainedAt = obtainedAt
         self.expiresAt = expiresAt
         self.jitter = jitter
+        self.standing = standing
+        self.refusedBefore = refusedBefore
     }
 
-    package var lifetime: Duration { expiresAt - obtainedAt }
+    /// `nil`: without end, as far as known.
+    package var lifetime: Duration? { expiresAt.map { $0 - obtainedAt } }
 
-    package func remaining(at now: Instant) -> Duration { expiresAt - now }
+    package var isRefused: Bool {
+        if case .refused = standing { true } else { false }
+    }
+
+    /// Whether it has at least `life` left.
+    package func lasts(_ life: Duration, from now: Instant) -> Bool {
+        expiresAt.map { $0 - now >= life } ?? true
+    }
+
+    /// When it may be replaced at the earliest although it was refused: a server that refuses every token must not
+    /// make the agent refresh at the rate of the requests.
+    package var replaceableAt: Instant {
+        guard refusedBefore > 0 else { return obtainedAt }
+        let isRepeat = standing == .refused(isRepeat: true)
+        let pause = RetrySchedule.replacementPause(refusedBefore: refusedBefore, isRepeat: isRepeat)
+        return obtainedAt + min(pause, lifetime.map { max(.seconds(1), $0 / 3) } ?? pause)
+    }
+
+    /// A server refused it at `now`; one that had lasted a while is no sign that its successor will be refused too.
+    mutating func refuse(at now: Instant) {
+        guard !isRefused else { return }
+        if now >= replaceableAt { refusedBefore = 0 }
+        standing = .refused(isRepeat: false)
+    }
 }

@@ -25,6 +25,13 @@ struct Attempt: Equatable, Sendable {
     var isReplay: Bool
     /// Whether the refresh token had never been sent when this attempt began.
     var isFirstUse: Bool
+
+    /// Changes the login of an answer that is being stored.
+    mutating func changeAnswer(_ change: (inout Login) -> Void) {
+        guard case .committing(let number, var renewed, let obsolete) = phase else { return }
+        change(&renewed)
+        phase = .committing(number, renewed, obsolete: obsolete)
+    }
 }
 
 /// A login that is over.
@@ -37,6 +44,18 @@ struct Ended: Equatable, Sendable {
         case quarantined(Login, erasedAt: Instant, probeAt: Instant?)
         /// The person logged out; the server is asked to revoke until `givenUpAt`.
         case revoking(Login, RevocationRequest, retryAt: Instant?, failures: Int, givenUpAt: Instant)
+
+        mutating func changeLogin(_ change: (inout Login) -> Void) {
+            switch self {
+            case .none: break
+            case .quarantined(var login, let erasedAt, let probeAt):
+                change(&login)
+                self = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
+            case .revoking(var login, let request, let retryAt, let failures, let givenUpAt):
+                change(&login)
+                self = .revoking(login, request, retryAt: retryAt, failures: failures, givenUpAt: givenUpAt)
+            }
+        }
     }
 
     var reason: EndReason
@@ -49,15 +68,29 @@ struct Ended: Equatable, Sendable {
         return login
     }
 
-    /// The same without anything to serve, and the secrets it no longer needs; the refresh token stays.
-    var withoutTokens: (Ended, Set<SecretID>) {
-        guard case .quarantined(var login, let erasedAt, let probeAt) = afterlife else { return (self, []) }
-        let held = login.secrets
-        login.tokens = [:]
-        var ended = self
-        ended.afterlife = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
-        return (ended, held.subtracting(login.secrets))
+    /// Drops what is of no use any more.
+    mutating func reduce(to remains: Remains) {
+        afterlife.changeLogin { login in
+            switch remains {
+            case .everything: break
+            case .refreshToken: login.tokens = [:]
+            case .nothing:
+                login.tokens = [:]
+                login.renewal = .impossible
+                login.proofKey = nil
+            }
+        }
     }
+}
+
+/// What is kept of a login that is over.
+enum Remains: Sendable {
+    /// Its tokens too: they are served to their end, or a last try needs them.
+    case everything
+    /// The refresh token alone, unused.
+    case refreshToken
+    /// No secret: a server said what no later answer can change.
+    case nothing
 }
 
 /// Why automatic refreshes stopped while the login is kept.

@@ -43,6 +43,8 @@ package enum ServingFailure: Error, Equatable, Sendable {
     case loginRequired(EndReason, message: String)
     /// Worth another try after `retryAfter`.
     case temporarilyUnavailable(message: String, retryAfter: Duration?)
+    /// The token there is was refused, and another one can not be had before `retryAfter`.
+    case tokenRefused(message: String, retryAfter: Duration)
     /// Something has to be fixed by hand; the login is kept.
     case misconfigured(message: String)
     /// The issuer's tokens live `lifetime` in all, less than asked for.
@@ -86,6 +88,8 @@ package struct SessionEvent: Equatable, Sendable {
     package var expiresAt: Instant?
     /// Why the refresh was made that the event is about.
     package var refreshReason: RefreshReason?
+    /// Which token was refreshed.
+    package var variant = TokenVariant.primary
 
     package init(_ kind: Kind, reason: String? = nil, message: String? = nil, expiresAt: Instant? = nil) {
         self.kind = kind
@@ -95,9 +99,14 @@ package struct SessionEvent: Equatable, Sendable {
     }
 
     /// A refresh made for `reason` worked.
-    package init(refreshedFor reason: RefreshReason, expiresAt: Instant?) {
+    package init(
+        refreshedFor reason: RefreshReason,
+        _ variant: TokenVariant = .primary,
+        expiresAt: Instant?
+    ) {
         self.init(.refreshed, reason: reason.rawValue, expiresAt: expiresAt)
         refreshReason = reason
+        self.variant = variant
     }
 
     /// A refresh made for `reason` failed.

@@ -11,16 +11,18 @@ package struct GrantedTokens: Equatable, Sendable {
     package var tokenType: String
     /// `nil`: not in the answer, so the scope is the one asked for (RFC 6749 §5.1).
     package var scope: [String]?
-    /// From `expires_in`, else the JWT's `exp`, else one hour.
-    package var lifetime: Duration
-    /// Lifetime of the refresh token where the server tells (`refresh_expires_in`).
-    package var refreshLifetime: Duration?
+    /// The shorter of `expires_in` and a JWT's own life; `nil`: the answer tells neither.
+    package var lifetime: Duration?
+    /// Where the server tells (`refresh_expires_in`, a JWT's `exp`), or the configuration does.
+    package var refreshLifetime: RefreshLifetime?
     /// Read before the request was sent.
     package var requestedAt: Instant
     /// How far the server's clock was ahead of ours, by the `Date` of the answer; only for showing.
     package var serverClockAhead: Duration?
     /// Extra members of the answer the configuration asks to keep; no secrets.
     package var keptMembers: [String: String]
+    /// By which the access token is known again once it was refused.
+    package var fingerprint: TokenFingerprint?
 
     package init(
         accessToken: SecretID,
@@ -29,11 +31,12 @@ package struct GrantedTokens: Equatable, Sendable {
         refreshTokenUnchanged: Bool = false,
         tokenType: String = "Bearer",
         scope: [String]? = nil,
-        lifetime: Duration,
-        refreshLifetime: Duration? = nil,
+        lifetime: Duration?,
+        refreshLifetime: RefreshLifetime? = nil,
         requestedAt: Instant,
         serverClockAhead: Duration? = nil,
-        keptMembers: [String: String] = [:]
+        keptMembers: [String: String] = [:],
+        fingerprint: TokenFingerprint? = nil
     ) {
         self.accessToken = accessToken
         self.idToken = idToken
@@ -46,5 +49,6 @@ package struct GrantedTokens: Equatable, Sendable {
         self.requestedAt = requestedAt
         self.serverClockAhead = serverClockAhead
         self.keptMembers = keptMembers
+        self.fingerprint = fingerprint
     }
 }

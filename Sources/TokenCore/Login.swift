@@ -23,7 +23,15 @@ struct Login: Equatable, Sendable {
     var tokens: [TokenVariant: AccessToken]
     var refusals: [TokenVariant: Refusal] = [:]
     var loggedInAt: Instant
-    var refreshExpiresAt: Instant?
+    /// The same as the wall clock showed it then; only for showing.
+    var loggedInTime: WallTime
+    /// When its refresh token ends, where that is known.
+    var end: LoginEnd?
+    /// The end of which a person has been told that it comes near.
+    var noticedEnd: Instant?
+    /// The tokens that servers have refused.
+    var refused = RefusedTokens()
+    var coexistence = TokenCoexistence.unknown
     var rotation: RotationHabit
     var tokenEndpoint: String
     var subject: String?
@@ -36,8 +44,20 @@ struct Login: Equatable, Sendable {
 
     var primary: AccessToken? { tokens[.primary] }
 
-    /// When the last of its tokens ends.
-    var tokenExpiresAt: Instant? { primary?.expiresAt ?? tokens.values.map(\.expiresAt).max() }
+    /// When its token ends, else the last of the others; `nil` also for a token without end.
+    var tokenExpiresAt: Instant? {
+        guard primary == nil else { return primary?.expiresAt }
+        return tokens.values.compactMap(\.expiresAt).max()
+    }
+
+    /// When its refresh token ends, for certain or not.
+    var knownEnd: Instant? {
+        guard case .refreshToken = renewal else { return nil }
+        return end?.at
+    }
+
+    /// When its refresh token ends for certain, so that it is not sent after that.
+    var certainEnd: Instant? { end?.source == .told ? knownEnd : nil }
 
     /// Every secret it names.
     var secrets: Set<SecretID> {
@@ -51,14 +71,22 @@ struct Login: Equatable, Sendable {
         return all
     }
 
-    /// A login as the server just granted it.
-    init(_ grant: LoginGrant, jitter: Double) {
+    /// A login as the server granted it at `moment`.
+    init(_ grant: LoginGrant, jitter: Double, at moment: Moment) {
         let tokens = grant.tokens
         renewal = grant.renewal
         use = .unsent
-        self.tokens = [.primary: AccessToken(tokens, for: .primary, replacing: nil, jitter: jitter)]
+        let token = AccessToken(
+            tokens,
+            for: .primary,
+            replacing: nil,
+            isRenewable: grant.renewal != .impossible,
+            jitter: jitter
+        )
+        self.tokens = [.primary: token]
         loggedInAt = tokens.requestedAt
-        refreshExpiresAt = tokens.refreshLifetime.map { tokens.requestedAt + $0 }
+        loggedInTime = moment.wallTime(at: tokens.requestedAt)
+        end = tokens.refreshLifetime.map { LoginEnd($0, at: tokens.requestedAt) }
         rotation = .unknown(unchanged: 0)
         tokenEndpoint = grant.tokenEndpoint
         subject = grant.subject
@@ -72,8 +100,18 @@ struct Login: Equatable, Sendable {
         renewal = snapshot.renewal
         use = snapshot.refreshTokenSent ? .unanswered : .unsent
         tokens = snapshot.tokens
-        loggedInAt = moment.instant(at: snapshot.loggedInAt)
-        refreshExpiresAt = snapshot.refreshExpiresAt.map(moment.instant(at:))
+        let loggedInAt = snapshot.loginBegan ?? moment.instant(at: snapshot.loggedInAt)
+        self.loggedInAt = loggedInAt
+        loggedInTime = snapshot.loggedInAt
+        // Records of before know only the time.
+        end =
+            snapshot.end
+            ?? snapshot.refreshExpiresAt.map(moment.instant(at:)).map { end in
+                LoginEnd(at: end, since: loggedInAt, lifetime: end - loggedInAt)
+            }
+        noticedEnd = snapshot.noticedEnd
+        refused = snapshot.refused
+        coexistence = snapshot.coexistence
         rotation = snapshot.rotation
         tokenEndpoint = snapshot.tokenEndpoint
         subject = snapshot.subject
@@ -91,22 +129,26 @@ struct Login: Equatable, Sendable {
     ) -> (Login, Set<SecretID>) {
         var next = self
         next.interruptions = 0
-        let previous = tokens[variant] ?? primary
-        next.tokens[variant] = AccessToken(granted, for: variant, replacing: previous, jitter: jitter)
+        let isRotated = granted.refreshToken != nil && !granted.refreshTokenUnchanged
+        next.tokens[variant] = successor(of: variant, granted, jitter: jitter)
+        if isRotated { next.doubtTokens(besides: variant) }
         if case .refreshToken = renewal {
-            next.rotation = rotation.observing(
-                changed: granted.refreshToken != nil && !granted.refreshTokenUnchanged
-            )
+            next.rotation = rotation.observing(changed: isRotated)
             next.use = .answered
         }
         if let replacement = granted.refreshToken {
             next.renewal = .refreshToken(replacement)
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
-            next.refreshExpiresAt = nil
         }
-        if let lifetime = granted.refreshLifetime { next.refreshExpiresAt = granted.requestedAt + lifetime }
+        next.end = end(after: granted, isChanged: isRotated)
         next.keptMembers.merge(granted.keptMembers) { _, new in new }
         return (next, secrets.subtracting(next.secrets))
+    }
+
+    private func end(after granted: GrantedTokens, isChanged: Bool) -> LoginEnd? {
+        let (told, now) = (granted.refreshLifetime, granted.requestedAt)
+        guard let end else { return told.map { LoginEnd($0, at: now) } }
+        return end.refreshed(told, at: now, isChanged: isChanged)
     }
 
     func snapshot(standing: SessionSnapshot.Standing, at moment: Moment) -> SessionSnapshot {
@@ -115,8 +157,13 @@ struct Login: Equatable, Sendable {
             renewal: renewal,
             refreshTokenSent: use == .unanswered,
             tokens: tokens,
-            loggedInAt: moment.wallTime(at: loggedInAt),
-            refreshExpiresAt: refreshExpiresAt.map(moment.wallTime(at:)),
+            loggedInAt: loggedInTime,
+            loginBegan: loggedInAt,
+            refreshExpiresAt: certainEnd.map(moment.wallTime(at:)),
+            end: end,
+            noticedEnd: noticedEnd,
+            refused: refused,
+            coexistence: coexistence,
             rotation: rotation,
             tokenEndpoint: tokenEndpoint,
             subject: subject,
@@ -129,13 +176,19 @@ struct Login: Equatable, Sendable {
 }
 
 extension AccessToken {
+    /// For servers that name no life: short enough to be true nearly everywhere.
+    package static let assumedLifetime = Duration.seconds(3_600)
+
     /// The token of an answer; what the answer leaves out is as before.
-    fileprivate init(
+    init(
         _ granted: GrantedTokens,
         for variant: TokenVariant,
         replacing previous: AccessToken?,
+        isRenewable: Bool,
         jitter: Double
     ) {
+        // A token that can not be renewed and names no life is good until a server refuses it.
+        let lifetime = granted.lifetime ?? (isRenewable ? AccessToken.assumedLifetime : nil)
         // Silence means the scope that was asked for (RFC 6749 §5.1).
         let asked = variant.scopes.isEmpty ? previous?.scope ?? [] : variant.scopes
         self.init(
@@ -144,7 +197,7 @@ extension AccessToken {
             tokenType: granted.tokenType,
             scope: granted.scope ?? asked,
             obtainedAt: granted.requestedAt,
-            expiresAt: granted.requestedAt + granted.lifetime,
+            expiresAt: lifetime.map { granted.requestedAt + $0 },
             jitter: jitter
         )
     }

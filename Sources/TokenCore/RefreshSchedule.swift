@@ -8,9 +8,9 @@ package enum RefreshSchedule {
     /// The jitter window is a tenth of the lifetime, but not more than this.
     package static let longestJitter = Duration.seconds(300)
 
-    /// How long before its expiry `token` is refreshed: the policy's lead, at most a third of the lifetime.
-    package static func lead(for token: AccessToken, policy: SessionPolicy) -> Duration {
-        min(policy.refreshBefore, token.lifetime / 3)
+    /// How long before its end a token that lives `lifetime` is refreshed: the policy's lead, at most a third of it.
+    package static func lead(forLifetime lifetime: Duration, policy: SessionPolicy) -> Duration {
+        min(policy.refreshBefore, lifetime / 3)
     }
 
     /// When `token` is refreshed without being asked for.
@@ -18,10 +18,33 @@ package enum RefreshSchedule {
     /// Expiry − lead, brought forward by the token's own jitter so that sessions that started together
     /// drift apart; never later. `nil` for lifetimes under ``shortestAutomaticLifetime``.
     package static func dueTime(for token: AccessToken, policy: SessionPolicy) -> Instant? {
-        guard token.lifetime >= shortestAutomaticLifetime else { return nil }
-        let window = min(token.lifetime / 10, longestJitter)
-        let jitter = window * min(max(token.jitter, 0), 1)
-        return token.expiresAt - lead(for: token, policy: policy) - jitter
+        guard let lifetime = token.lifetime else { return nil }
+        return dueTime(since: token.obtainedAt, lifetime, jitter: token.jitter, policy: policy)
+    }
+
+    /// When the refresh token that ends with `end` is used without being asked for, so that the login goes on.
+    ///
+    /// - Returns: `nil` where that is of no use: a refresh does not move the end on, or `token` was obtained in time.
+    package static func dueTime(
+        before end: LoginEnd,
+        renewing token: AccessToken,
+        policy: SessionPolicy
+    ) -> Instant? {
+        guard end.mobility != .fixed,
+            let due = dueTime(since: end.since, end.lifetime, jitter: token.jitter, policy: policy)
+        else { return nil }
+        return token.obtainedAt < due ? due : nil
+    }
+
+    private static func dueTime(
+        since start: Instant,
+        _ lifetime: Duration,
+        jitter: Double,
+        policy: SessionPolicy
+    ) -> Instant? {
+        guard lifetime >= shortestAutomaticLifetime else { return nil }
+        let window = min(lifetime / 10, longestJitter) * min(max(jitter, 0), 1)
+        return start + (lifetime - lead(forLifetime: lifetime, policy: policy) - window)
     }
 
     /// The least remaining lifetime with which `token` is handed out to a requester who asked for `minimum`.
@@ -33,6 +56,6 @@ package enum RefreshSchedule {
         minimum: Duration?,
         policy: SessionPolicy
     ) -> Duration {
-        minimum ?? min(policy.minimumValidity, token.lifetime / 2)
+        minimum ?? min(policy.minimumValidity, token.lifetime.map { $0 / 2 } ?? policy.minimumValidity)
     }
 }

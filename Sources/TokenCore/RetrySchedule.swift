@@ -67,6 +67,28 @@ package enum RetrySchedule {
     /// A token refused without a reason is tried again this often.
     package static let unexplainedRetry = Duration.seconds(3600)
 
+    /// How long a token that came in place of a refused one is kept from being replaced, when it is refused too.
+    ///
+    /// - Parameters:
+    ///   - refusedBefore: how many before it were refused as soon, at least 1.
+    ///   - isRepeat: the authorization server gave the refused token out again, so that asking is of little use.
+    /// - Returns: 10, 20, 40, 60, 60, … seconds; where the token itself comes again, up to 15 minutes.
+    package static func replacementPause(refusedBefore: Int, isRepeat: Bool) -> Duration {
+        let doublings = min(max(refusedBefore, 1) - 1, 10)
+        return min(.seconds(isRepeat ? 15 * 60 : 60), .seconds(10) * (1 << doublings))
+    }
+
+    /// How long a token that was handed out in doubt has to stay unrefused.
+    package static let trial = Duration.seconds(60)
+
+    /// The last moment for a retry that must come before `end`.
+    ///
+    /// Ten seconds before it, and in those ten seconds half of what is left, so that there are a few tries more.
+    package static func lastTry(before end: Instant, now: Instant) -> Instant {
+        let margin = end - .seconds(10)
+        return margin > now ? margin : now + max(.seconds(1), (end - now) / 2)
+    }
+
     /// How long a dead session's refresh token is kept, sealed and unused.
     package static let quarantine = Duration.seconds(30 * 24 * 3600)
 

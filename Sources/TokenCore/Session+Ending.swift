@@ -2,26 +2,44 @@
 
 extension Session {
     /// The login is over: callers hear so at once, the refresh token is quarantined, `login_required` fires.
+    ///
+    /// - Parameters:
+    ///   - reason: why, for programs.
+    ///   - message: why, for a person.
+    ///   - login: what was being kept alive.
+    ///   - probeAt: when its refresh token is tried once more.
+    ///   - remains: what of it is still of use; `nil`: what the kind of session says.
+    ///   - moment: now.
+    /// - Returns: what to do.
     mutating func end(
         _ reason: EndReason,
         _ message: String,
         _ login: Login,
         probeAt: Instant?,
+        keeping remains: Remains? = nil,
         at moment: Moment
     ) -> [Effect] {
-        let ended = Ended(
+        var ended = Ended(
             reason: reason,
             message: message,
             afterlife: .quarantined(login, erasedAt: moment.now + RetrySchedule.quarantine, probeAt: probeAt)
         )
+        let held = heldSecrets
+        ended.reduce(to: remains ?? self.remains(probeAt: probeAt))
         guard reason.allowsSilentLogin, !policy.silentLogins.isEmpty, progress == nil else {
             state = .loggedOut(ended)
             return recordEnd(ended, at: moment) + announce(ended, at: moment)
+                + erase(held.subtracting(heldSecrets))
         }
         let number = nextSilentLogin()
         state = .reauthenticating(ended, number)
-        return recordEnd(ended, at: moment)
+        return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets))
             + [.reauthenticate(number, policy.silentLogins, account: login.account)]
+    }
+
+    /// Where tokens end with the login they are kept only for a last try, which may need what they say.
+    private func remains(probeAt: Instant?) -> Remains {
+        policy.tokensOutliveLogin || probeAt != nil ? .everything : .refreshToken
     }
 
     /// Tells everyone that only a person can help now.
@@ -44,9 +62,11 @@ extension Session {
         case .failed(let failure):
             history.failed(failure, for: nil, at: moment)
             ended.message += "; logging in again failed: \(failure.message)"
-            let (wiped, secrets) = ended.withoutTokens
-            state = .loggedOut(wiped)
-            return recordEnd(wiped, at: moment) + announce(wiped, at: moment) + erase(secrets)
+            let held = heldSecrets
+            ended.reduce(to: .refreshToken)
+            state = .loggedOut(ended)
+            return recordEnd(ended, at: moment) + announce(ended, at: moment)
+                + erase(held.subtracting(heldSecrets))
         case .cancelled:
             state = .loggedOut(ended)
             return announce(ended, at: moment)
@@ -108,8 +128,10 @@ extension Session {
                         ? RetrySchedule.unexplainedRetry : RetrySchedule.confirmationDelay(jitter: jitter))
             }
         ended.afterlife = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
+        let held = heldSecrets
+        ended.reduce(to: failure.kind == .sessionOver ? .nothing : remains(probeAt: probeAt))
         state = .loggedOut(ended)
-        return recordEnd(ended, at: moment)
+        return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets))
     }
 
     /// The settings that say who the issuer is have changed: the old login must not be used with the new ones.
@@ -121,11 +143,8 @@ extension Session {
 
     /// A resource server said that the whole session is over: its tokens are not served to their end.
     package mutating func endReported(_ message: String, at moment: Moment) -> [Effect] {
-        guard var login else { return [] }
-        let held = login.secrets
-        login.tokens = [:]
-        return end(.grantDead, message, login, probeAt: nil, at: moment)
-            + erase(held.subtracting(login.secrets))
+        guard let login else { return [] }
+        return end(.grantDead, message, login, probeAt: nil, keeping: .refreshToken, at: moment)
     }
 
     /// The timing settings have changed.

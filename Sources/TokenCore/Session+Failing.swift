@@ -81,7 +81,7 @@ extension Session {
                 attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
             return end(.grantDead, failure.message, login, probeAt: probeAt, at: moment)
         case .sessionOver:
-            return end(.grantDead, failure.message, login, probeAt: nil, at: moment)
+            return end(.grantDead, failure.message, login, probeAt: nil, keeping: .nothing, at: moment)
         case .interactionRequired:
             return end(.interactionRequired, failure.message, login, probeAt: nil, at: moment)
         case .identityChanged:
@@ -107,6 +107,7 @@ extension Session {
             failure,
             of: attempt.reason,
             tokenExpiresAt: login.tokenExpiresAt,
+            loginEnd: login.knownEnd,
             jitter: jitter,
             now: moment.now
         )

@@ -35,7 +35,7 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        let login = Login(grant, jitter: jitter)
+        let login = Login(grant, jitter: jitter, at: moment)
         let commit = nextCommit()
         progress = .committing(number, login, commit)
         abandonAttempt()
@@ -53,7 +53,6 @@ extension Session {
         let serverClockAhead = history.serverClockAhead
         history = RefreshHistory()
         history.heard(serverClockAhead: serverClockAhead)
-        warnedFor = nil
         var effects = settleSatisfied(fresh: .primary, at: moment.now)
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
         if let token = adopted.primary { effects.append(.finishLogin(number, .done(token))) }

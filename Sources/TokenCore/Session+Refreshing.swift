@@ -87,7 +87,7 @@ extension Session {
         _ outcome: CommitOutcome,
         at moment: Moment
     ) -> [Effect] {
-        noteStorage(outcome, at: moment.now)
+        storage.wrote(outcome, at: moment.now)
         if case .committing(let login, let adopted, number) = progress {
             return adopt(adopted, finishing: login, at: moment)
         }
@@ -110,9 +110,26 @@ extension Session {
         history.succeeded(for: attempt.reason, at: moment.wallTime)
         var effects = settleSatisfied(fresh: attempt.variant, at: moment.now)
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
-        let expiresAt = renewed.tokens[attempt.variant]?.expiresAt
-        effects.append(.notify(SessionEvent(refreshedFor: attempt.reason, expiresAt: expiresAt)))
+        effects.append(.notify(noteRenewal(by: attempt, renewed, at: moment)))
         return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
+    }
+
+    /// An answer with the very token that was refused is a failure, although it may have brought a refresh token.
+    private mutating func noteRenewal(
+        by attempt: Attempt,
+        _ renewed: Login,
+        at moment: Moment
+    ) -> SessionEvent {
+        let token = renewed.tokens[attempt.variant]
+        guard let token, token.isRefused else {
+            return SessionEvent(refreshedFor: attempt.reason, attempt.variant, expiresAt: token?.expiresAt)
+        }
+        let failure = RefreshFailure(
+            kind: .misbehaved,
+            message: "the authorization server gave out the refused token again"
+        )
+        history.failed(failure, for: attempt.reason, at: moment)
+        return SessionEvent(failure, of: attempt.reason)
     }
 
     /// Starts what `variant` needs, if anything can be started now.
@@ -120,7 +137,12 @@ extension Session {
         guard let variant else { return [] }
         let reason = waiters.reason(for: variant)
         switch state {
-        case .ready(let login): return start(variant, login, setback: nil, reason: reason, at: moment)
+        case .ready(let login):
+            // One that was refused as soon as it came is replaced when its pause is over.
+            if let token = login.tokens[variant], token.isRefused, token.replaceableAt > moment.now {
+                return []
+            }
+            return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback) where setback.yieldsToRequests && mayHurry(at: moment.now):
             return start(variant, login, setback: setback, reason: reason, at: moment)
         case .retrying, .refreshing, .suspended, .loggedOut, .probing, .reauthenticating: return []
@@ -131,7 +153,9 @@ extension Session {
     mutating func startIfDue(_ variant: TokenVariant, at moment: Moment) -> [Effect] {
         guard case .ready(let login) = state, let token = login.tokens[variant],
             login.renewal != .impossible,
-            let due = RefreshSchedule.dueTime(for: token, policy: policy), due <= moment.now
+            let due = variant == .primary
+                ? dueTime(of: login) : RefreshSchedule.dueTime(for: token, policy: policy),
+            due <= moment.now
         else { return [] }
         return start(variant, login, setback: nil, reason: .due, at: moment)
     }
@@ -145,10 +169,14 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         if case .committing = progress { return [] }
-        if let expiresAt = login.refreshExpiresAt, expiresAt <= moment.now,
-            login.renewal != .clientCredentials
-        {
-            return end(.refreshTokenExpired, "the refresh token has expired", login, probeAt: nil, at: moment)
+        if let end = login.certainEnd, end <= moment.now {
+            return self.end(
+                .refreshTokenExpired,
+                "the refresh token has expired",
+                login,
+                probeAt: nil,
+                at: moment
+            )
         }
         guard login.renewal != .impossible else { return [] }
         let attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
@@ -202,7 +230,7 @@ extension Session {
     }
 
     /// A request may bring the next try forward, at most once in ten seconds.
-    private func mayHurry(at now: Instant) -> Bool {
+    func mayHurry(at now: Instant) -> Bool {
         guard let last = history.lastAttemptEnded else { return true }
         return now - last >= .seconds(10)
     }
@@ -220,16 +248,5 @@ extension Session {
                 )
             )
         ]
-    }
-
-    private mutating func noteStorage(_ outcome: CommitOutcome, at now: Instant) {
-        storage.outcome = outcome
-        guard outcome != .durable else {
-            storage.failures = 0
-            storage.retryAt = nil
-            return
-        }
-        storage.failures += 1
-        storage.retryAt = now + RetrySchedule.recommitDelay(failures: storage.failures)
     }
 }

@@ -10,6 +10,7 @@ extension Session {
         _ need: TokenNeed,
         at moment: Moment
     ) -> [Effect] {
+        weighDoubts(need, at: moment.now)
         if let token = adequateToken(for: need, at: moment.now) {
             variantUse.noteUse(of: need.variant, at: moment.now)
             return [.reply(waiter, .token(token))] + startIfDue(need.variant, at: moment)
@@ -73,10 +74,15 @@ extension Session {
         deadline: Instant,
         at moment: Moment
     ) -> [Effect] {
-        guard let login else { return [.reply(waiter, .failure(loginRequired))] }
-        if let rejected, let held = login.tokens[variant], held.secret != rejected {
+        if let rejected, let held = usableToken(variant), held.secret != rejected {
             variantUse.noteUse(of: variant, at: moment.now)
             return [.reply(waiter, .token(held))]
+        }
+        guard let login, login.renewal != .impossible else {
+            return [.reply(waiter, .failure(loginRequired))]
+        }
+        if rejected != nil, let failure = heldBack(variant, at: moment.now) {
+            return [.reply(waiter, .failure(failure))]
         }
         if let refusal = login.refusals[variant], refusal.until > moment.now {
             return [.reply(waiter, .failure(.misconfigured(message: refusal.message)))]
@@ -89,9 +95,75 @@ extension Session {
         case .ready(let login), .suspended(let login, _):
             return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback):
+            // A person may always; a report not at the rate at which refusals come, nor against a server's wish.
+            let mayStart = rejected == nil || setback.latest.retryAfter == nil && mayHurry(at: moment.now)
+            guard mayStart else { return settleWaitless(at: moment.now) }
             return start(variant, login, setback: setback, reason: reason, at: moment)
         case .refreshing, .probing, .loggedOut, .reauthenticating: return []
         }
+    }
+
+    /// A server refused one of the session's tokens: it is never handed out again, whatever else happens.
+    ///
+    /// - Parameters:
+    ///   - waiter: who tells, and waits for another token.
+    ///   - secret: the refused token.
+    ///   - fingerprint: by which it is known again, should the authorization server give it out once more.
+    ///   - deadline: when the requester gives up.
+    ///   - moment: now.
+    /// - Returns: what to do; a session that can not be refreshed ends.
+    package mutating func tokenRefused(
+        by waiter: WaiterID,
+        _ secret: SecretID,
+        _ fingerprint: TokenFingerprint?,
+        deadline: Instant,
+        at moment: Moment
+    ) -> [Effect] {
+        guard let variant = servable?.tokens.first(where: { $0.value.secret == secret })?.key else {
+            return refreshRequested(by: waiter, rejecting: secret, deadline: deadline, at: moment)
+        }
+        changeLogins { $0.refuse(secret, fingerprint, at: moment.now) }
+        storage.owe(at: moment.now)
+        if let login, login.renewal == .impossible {
+            let message = Session.noRefreshTokenMessage + ", and a server refused the access token"
+            let ending = end(
+                .noRefreshToken,
+                message,
+                login,
+                probeAt: nil,
+                keeping: .refreshToken,
+                at: moment
+            )
+            return ending + [.reply(waiter, .failure(loginRequired))]
+        }
+        return refreshRequested(by: waiter, variant, rejecting: secret, deadline: deadline, at: moment)
+    }
+
+    /// Whether `secret` came in place of a refused token so short a time ago that another one would not help.
+    package func isFreshReplacement(_ secret: SecretID, at now: Instant) -> Bool {
+        guard let token = servable?.tokens.values.first(where: { $0.secret == secret }) else { return false }
+        return token.refusedBefore > 0 && now < token.replaceableAt
+    }
+
+    /// Learns from what was handed out in doubt, and hands out in doubt where something can be learned.
+    private mutating func weighDoubts(_ need: TokenNeed, at now: Instant) {
+        guard let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) else { return }
+        changeLogins { login in
+            login.concludeTrials(at: now)
+            if need.reportsRefusals { login.tryOut(need.variant, at: now) }
+        }
+    }
+
+    /// Why a refused token is not replaced yet; `nil`: it may be.
+    private func heldBack(_ variant: TokenVariant, at now: Instant) -> ServingFailure? {
+        guard let token = login?.tokens[variant], token.isRefused, token.replaceableAt > now else {
+            return nil
+        }
+        let message =
+            token.standing == .refused(isRepeat: true)
+            ? "the authorization server gave out the refused token again"
+            : "a server refused the token that had just replaced a refused one"
+        return .tokenRefused(message: message, retryAfter: max(.seconds(1), token.replaceableAt - now))
     }
 
     /// Why `need` can not be met now or by waiting; `nil`: it waits.
@@ -103,40 +175,65 @@ extension Session {
         if case .suspended(_, let suspension) = state {
             return .misconfigured(message: suspension.failure.message)
         }
-        if login.renewal == .impossible { return loginRequired }
-        guard let token = login.tokens[need.variant] else { return nil }
+        if login.renewal == .impossible { return lacking(need, login) }
+        if let failure = heldBack(need.variant, at: now),
+            let token = login.tokens[need.variant], token.replaceableAt >= need.deadline
+        {
+            return failure
+        }
+        guard let token = usableToken(need.variant) else { return nil }
         // Asking again for what the server just could not give would be a request storm.
         guard now - token.obtainedAt < .seconds(10), currentAttempt == nil else { return nil }
         if need.wantsIDToken, token.idToken == nil { return .noIDToken }
-        if let minimum = need.minimumValidity, minimum > token.lifetime {
-            return .validityUnattainable(lifetime: token.lifetime)
+        if let minimum = need.minimumValidity, let lifetime = token.lifetime, minimum > lifetime {
+            return .validityUnattainable(lifetime: lifetime)
         }
         return nil
+    }
+
+    /// What a login that can not be refreshed does not have.
+    private func lacking(_ need: TokenNeed, _ login: Login) -> ServingFailure {
+        let isMissed = need.wantsIDToken && usableToken(need.variant).map { $0.idToken == nil } ?? false
+        return isMissed ? .noIDToken : loginRequired
     }
 
     private var isReauthenticating: Bool {
         if case .reauthenticating = state { true } else { false }
     }
 
+    /// The token of `variant` unless a server has refused it.
+    func usableToken(_ variant: TokenVariant) -> AccessToken? {
+        servable?.tokens[variant].flatMap { $0.isRefused ? nil : $0 }
+    }
+
     /// A token that meets `need`.
     func adequateToken(for need: TokenNeed, at now: Instant) -> AccessToken? {
-        guard let token = servable?.tokens[need.variant], !need.wantsIDToken || token.idToken != nil else {
-            return nil
-        }
+        guard let token = usableToken(need.variant), !need.wantsIDToken || token.idToken != nil,
+            isServed(token, to: need)
+        else { return nil }
         let required = RefreshSchedule.requiredValidity(
             of: token,
             minimum: need.minimumValidity,
             policy: policy
         )
-        let remaining = token.remaining(at: now)
-        return remaining > .zero && remaining >= required ? token : nil
+        return token.lasts(max(required, .nanoseconds(1)), from: now) ? token : nil
+    }
+
+    /// In doubt a token is renewed when somebody asks for it, which only a live login can do.
+    private func isServed(_ token: AccessToken, to need: TokenNeed) -> Bool {
+        switch token.standing {
+        case .good: true
+        case .doubtful: login == nil
+        case .onTrial: login == nil || need.reportsRefusals
+        case .refused: false
+        }
     }
 
     /// A token with at least a second left, for a requester without a demand of its own.
     func lastResort(for need: TokenNeed, at now: Instant) -> AccessToken? {
-        guard need.minimumValidity == nil, let token = servable?.tokens[need.variant] else { return nil }
+        guard need.minimumValidity == nil, let token = usableToken(need.variant) else { return nil }
         guard !need.wantsIDToken || token.idToken != nil else { return nil }
-        return token.remaining(at: now) >= .seconds(1) ? token : nil
+        return token.lasts(.seconds(1), from: now) ? token : nil
     }
 
     /// Answers the requests that do not wait, or for whom waiting makes no sense.
@@ -170,9 +267,12 @@ extension Session {
             if let newerThan = waiter.newerThan, token.obtainedAt < newerThan { return nil }
             if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
             guard waiter.need.variant == fresh else { return nil }
+            if token.isRefused { return session.heldBack(waiter.need.variant, at: now).map(Reply.failure) }
             if waiter.need.wantsIDToken, token.idToken == nil { return .failure(.noIDToken) }
-            guard waiter.need.minimumValidity != nil else { return .token(token) }
-            return .failure(.validityUnattainable(lifetime: token.lifetime))
+            guard waiter.need.minimumValidity != nil, let lifetime = token.lifetime else {
+                return .token(token)
+            }
+            return .failure(.validityUnattainable(lifetime: lifetime))
         }
     }
 
@@ -197,9 +297,11 @@ extension Session {
         case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
             .loginRequired(ended.reason, message: ended.message)
         case .ready, .refreshing, .retrying, .suspended:
-            .loginRequired(.noRefreshToken, message: "the issuer gave no refresh token")
+            .loginRequired(.noRefreshToken, message: Session.noRefreshTokenMessage)
         }
     }
+
+    static let noRefreshTokenMessage = "the issuer gave no refresh token"
 
     private var nextTry: Instant? {
         guard case .retrying(_, let setback) = state else { return nil }

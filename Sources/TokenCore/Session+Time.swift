@@ -3,7 +3,7 @@
 extension Session {
     /// When the session next needs ``timeReached(_:jitter:)``; `nil`: only an event can change anything.
     package var wakeTime: Instant? {
-        [waiters.earliestDeadline, storage.retryAt, stateWakeTime].compactMap(\.self).min()
+        [waiters.earliestDeadline, recommitTime, stateWakeTime].compactMap(\.self).min()
     }
 
     private var stateWakeTime: Instant? {
@@ -11,7 +11,7 @@ extension Session {
         switch state {
         case .loggedOut(let ended): return ended.afterlife.wakeTime
         case .probing, .reauthenticating, .refreshing: return nil
-        case .ready(let login): return earliest(dueTime(of: login), login)
+        case .ready(let login): return earliest(nextStart(of: login)?.at, login)
         case .retrying(let login, let setback): return earliest(setback.nextTry, login)
         case .suspended(let login, let suspension): return earliest(suspension.retryAt, login)
         }
@@ -19,7 +19,7 @@ extension Session {
 
     /// The next planned try, or the login's own end or warning if that comes first.
     private func earliest(_ planned: Instant?, _ login: Login) -> Instant? {
-        [planned, endTime(of: login)?.at, warningTime(of: login)].compactMap(\.self).min()
+        [planned, endTime(of: login)?.at, notice(of: login)?.at].compactMap(\.self).min()
     }
 
     /// A moment at or after ``wakeTime`` has come.
@@ -30,12 +30,18 @@ extension Session {
         if let login, let ending = endTime(of: login), ending.at <= moment.now, currentAttempt == nil {
             return effects + end(ending.reason, ending.message, login, probeAt: nil, at: moment)
         }
-        effects += warnIfDue(at: moment)
+        effects += noticeIfDue(at: moment)
         switch state {
         case .loggedOut(let ended): effects += afterlife(of: ended, at: moment)
         case .ready(let login):
-            if let due = dueTime(of: login), due <= moment.now {
-                effects += start(.primary, login, setback: nil, reason: reason(dueAt: due), at: moment)
+            if let next = nextStart(of: login), next.at <= moment.now {
+                effects += start(
+                    next.variant,
+                    login,
+                    setback: nil,
+                    reason: reason(for: next, login),
+                    at: moment
+                )
             }
         case .retrying(let login, let setback) where setback.nextTry <= moment.now:
             let variant = nextWanted(at: moment.now) ?? .primary
@@ -53,50 +59,90 @@ extension Session {
     }
 
     /// What was due while no agent ran is made because of the start.
-    private func reason(dueAt due: Instant) -> RefreshReason {
-        restoredAt.map { due <= $0 } == true ? .start : .due
+    private func reason(for next: (variant: TokenVariant, at: Instant), _ login: Login) -> RefreshReason {
+        guard login.tokens[next.variant]?.isRefused != true else { return .refusedToken }
+        return restoredAt.map { next.at <= $0 } == true ? .start : .due
     }
 
+    /// What is refreshed next, and when: the login's own token in time, one that was refused as soon as it may be.
+    private func nextStart(of login: Login) -> (variant: TokenVariant, at: Instant)? {
+        guard login.renewal != .impossible else { return nil }
+        let due = dueTime(of: login).map { (variant: TokenVariant.primary, at: $0) }
+        let wanted = (waiters.nextVariant(isForeign: false) ?? waiters.nextVariant(isForeign: true)).flatMap { variant in
+            login.tokens[variant].flatMap { token in
+                token.isRefused ? (variant: variant, at: token.replaceableAt) : nil
+            }
+        }
+        return [due, wanted].compactMap(\.self).min { $0.at < $1.at }
+    }
+
+    /// When the login's own token is refreshed by itself: before it ends, or before the login does.
     func dueTime(of login: Login) -> Instant? {
         guard login.renewal != .impossible, let primary = login.primary else { return nil }
-        return RefreshSchedule.dueTime(for: primary, policy: policy)
+        guard !primary.isRefused else { return primary.replaceableAt }
+        let beforeEnd = login.end.flatMap { end in
+            RefreshSchedule.dueTime(before: end, renewing: primary, policy: policy)
+        }
+        return [RefreshSchedule.dueTime(for: primary, policy: policy), beforeEnd].compactMap(\.self).min()
     }
 
     /// When and why this login ends without any server saying so.
-    private func endTime(of login: Login) -> (at: Instant, reason: EndReason, message: String)? {
-        var endings: [(at: Instant, reason: EndReason, message: String)] = []
+    private func endTime(of login: Login) -> Ending? {
+        endings(of: login).filter(\.isCertain).min { $0.at < $1.at }
+    }
+
+    /// When the login ends, as far as anybody can tell: what a person is shown.
+    func shownEnd(of login: Login) -> Instant? { endings(of: login).map(\.at).min() }
+
+    private func endings(of login: Login) -> [Ending] {
+        var endings: [Ending] = []
         if let age = policy.maximumSessionAge {
-            endings.append(
-                (login.loggedInAt + age, .sessionTooOld, "the session has reached its maximum age")
-            )
+            let message = "the session has reached its maximum age"
+            endings.append(Ending(at: login.loggedInAt + age, reason: .sessionTooOld, message: message))
         }
         switch login.renewal {
         case .refreshToken:
-            if let expiresAt = login.refreshExpiresAt {
-                endings.append((expiresAt, .refreshTokenExpired, "the refresh token has expired"))
+            if let end = login.end {
+                var ending = Ending(
+                    at: end.at,
+                    reason: .refreshTokenExpired,
+                    message: "the refresh token has expired"
+                )
+                ending.isCertain = end.source == .told
+                ending.moves = end.mobility == .moves
+                ending.mayMove = end.mobility == .unknown && end.source == .told
+                endings.append(ending)
             }
         case .impossible:
             if let expiresAt = login.tokenExpiresAt {
-                endings.append((expiresAt, .noRefreshToken, "the issuer gave no refresh token"))
+                endings.append(
+                    Ending(at: expiresAt, reason: .noRefreshToken, message: Session.noRefreshTokenMessage)
+                )
             }
         case .clientCredentials: break
         }
-        return endings.min { $0.at < $1.at }
+        return endings
     }
 
-    private func warningTime(of login: Login) -> Instant? {
-        guard let warnBefore = policy.warnBefore, let ending = endTime(of: login), warnedFor != ending.at
-        else {
-            return nil
+    /// The end of which a person is to be told next, and when: one that no refresh moves on, and not yet told.
+    private func notice(of login: Login) -> (ending: Ending, at: Instant)? {
+        let ending = endings(of: login).filter { !$0.moves }.min { $0.at < $1.at }
+        guard let ending, !login.hasNoticed(ending.at) else { return nil }
+        let time = policy.noticeTime(before: ending.at, since: login.loggedInAt)
+        // Where nobody knows yet what a refresh does to the end, the next one tells.
+        guard ending.mayMove, case .ready = state, let due = dueTime(of: login), due < ending.at else {
+            return (ending, time)
         }
-        return ending.at - warnBefore
+        return (ending, max(time, due + .seconds(1)))
     }
 
-    private mutating func warnIfDue(at moment: Moment) -> [Effect] {
-        guard let login, let warning = warningTime(of: login), warning <= moment.now,
-            let ending = endTime(of: login)
-        else { return [] }
-        warnedFor = ending.at
+    private mutating func noticeIfDue(at moment: Moment) -> [Effect] {
+        // While a refresh is under way nobody knows what it does to the end.
+        guard let login, currentAttempt == nil, let (ending, at) = notice(of: login), at <= moment.now else {
+            return []
+        }
+        changeLogins { $0.noticedEnd = ending.at }
+        storage.owe(at: moment.now)
         let event = SessionEvent(
             .expiring,
             reason: ending.reason.rawValue,
@@ -106,9 +152,14 @@ extension Session {
         return [.notify(event)]
     }
 
+    /// When a record is written again; not while one is reserved for an answer.
+    private var recommitTime: Instant? {
+        currentAttempt == nil && !isAdopting ? storage.retryAt : nil
+    }
+
     private mutating func recommitIfDue(at moment: Moment) -> [Effect] {
-        guard let retryAt = storage.retryAt, retryAt <= moment.now else { return [] }
-        storage.retryAt = nil
+        guard let retryAt = recommitTime, retryAt <= moment.now else { return [] }
+        storage.beginWriting()
         guard let snapshot = snapshot(at: moment) else { return [] }
         return [.commit(nextCommit(), snapshot)]
     }
@@ -135,6 +186,29 @@ extension Session {
             state = .loggedOut(ended)
             return [.revoke(request)]
         }
+    }
+}
+
+/// An end that a login comes to by itself.
+private struct Ending {
+    var at: Instant
+    var reason: EndReason
+    var message: String
+    /// No server is asked any more after it.
+    var isCertain = true
+    /// The last refresh moved it on.
+    var moves = false
+    /// No refresh has shown yet whether it moves.
+    var mayMove = false
+}
+
+extension Login {
+    /// Ends as close together as this are the same: clocks and whole seconds blur them.
+    private static let blur = Duration.seconds(60)
+
+    fileprivate func hasNoticed(_ end: Instant) -> Bool {
+        guard let noticedEnd else { return false }
+        return (noticedEnd - end).saturatedNanoseconds.magnitude <= Login.blur.saturatedNanoseconds.magnitude
     }
 }
 

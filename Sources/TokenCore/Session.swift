@@ -53,7 +53,6 @@ package struct Session: Sendable {
     var variantUse = VariantUse()
     var history = RefreshHistory()
     var storage = StorageHealth()
-    var warnedFor: Instant?
     /// When it was read from its record: what was due by then is refreshed because of the start.
     var restoredAt: Instant?
     private var attempts: UInt64 = 0
@@ -84,7 +83,8 @@ package struct Session: Sendable {
     /// The login whose tokens may be served: the live one, or one that ended with a token still good.
     var servable: Login? {
         switch state {
-        case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _): ended.login
+        case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
+            policy.tokensOutliveLogin ? ended.login : nil
         case .ready, .refreshing, .retrying, .suspended: login
         }
     }
@@ -92,8 +92,16 @@ package struct Session: Sendable {
     /// The token of the login itself, good or not.
     package var primaryToken: AccessToken? { servable?.primary }
 
-    /// Every token that may be served, good or not.
+    /// Every token of the login, good or not.
     package var heldTokens: [TokenVariant: AccessToken] { servable?.tokens ?? [:] }
+
+    /// By when the session has to be renewed so that nothing is lost: its token or its login ends then.
+    package var neededBy: Instant? {
+        [servable?.primary?.expiresAt, login?.knownEnd].compactMap(\.self).min()
+    }
+
+    /// Whether a refresh can bring another token.
+    package var isRenewable: Bool { login.map { $0.renewal != .impossible } ?? false }
 
     /// The attempt under way, whichever step it is at.
     package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
@@ -109,6 +117,36 @@ package struct Session: Sendable {
     package var isReplaying: Bool { currentAttempt?.isReplay ?? false }
     /// The refresh request is out, or about to be, and its answer is not here.
     package var awaitsAnswer: Bool { currentAttempt?.phase == .sending }
+
+    /// Changes what is known of the login wherever it stands: live, over, or in an answer that is being stored.
+    mutating func changeLogins(_ change: (inout Login) -> Void) {
+        switch state {
+        case .loggedOut(var ended):
+            ended.afterlife.changeLogin(change)
+            state = .loggedOut(ended)
+        case .probing(var ended, var login, var attempt):
+            ended.afterlife.changeLogin(change)
+            change(&login)
+            attempt.changeAnswer(change)
+            state = .probing(ended, login, attempt)
+        case .reauthenticating(var ended, let number):
+            ended.afterlife.changeLogin(change)
+            state = .reauthenticating(ended, number)
+        case .ready(var login):
+            change(&login)
+            state = .ready(login)
+        case .refreshing(var login, var attempt):
+            change(&login)
+            attempt.changeAnswer(change)
+            state = .refreshing(login, attempt)
+        case .retrying(var login, let setback):
+            change(&login)
+            state = .retrying(login, setback)
+        case .suspended(var login, let suspension):
+            change(&login)
+            state = .suspended(login, suspension)
+        }
+    }
 
     mutating func nextAttempt() -> AttemptNumber {
         attempts += 1
@@ -131,6 +169,22 @@ package struct Session: Sendable {
 struct StorageHealth: Equatable, Sendable {
     var outcome: CommitOutcome = .durable
     var failures = 0
-    /// When an unsafe record is written again.
-    var retryAt: Instant?
+    /// When the record is written again: the last one is not safe, or no longer what is to be remembered.
+    private(set) var retryAt: Instant?
+
+    /// Something is to be remembered that no answer of a server brought.
+    mutating func owe(at now: Instant) { retryAt = min(retryAt ?? now, now) }
+
+    /// A record is being written.
+    mutating func beginWriting() { retryAt = nil }
+
+    mutating func wrote(_ outcome: CommitOutcome, at now: Instant) {
+        self.outcome = outcome
+        guard outcome != .durable else {
+            failures = 0
+            return
+        }
+        failures += 1
+        retryAt = now + RetrySchedule.recommitDelay(failures: failures)
+    }
 }

@@ -10,8 +10,10 @@ package struct SessionPolicy: Equatable, Sendable {
     package var getTimeout: Duration
     /// Force a new login after this long.
     package var maximumSessionAge: Duration?
-    /// Say so when the refresh token's expiry or the maximum age comes this near.
+    /// Say so when the end of the login comes this near; `nil`: ``noticeTime(before:since:)`` decides.
     package var warnBefore: Duration?
+    /// An access token that is still good is served when its login has ended (kinds `oidc` and `oauth2`).
+    package var tokensOutliveLogin: Bool
     /// What to try before a person is asked to log in again.
     package var silentLogins: [SilentLogin]
 
@@ -21,7 +23,8 @@ package struct SessionPolicy: Equatable, Sendable {
         getTimeout: Duration = .seconds(30),
         maximumSessionAge: Duration? = nil,
         warnBefore: Duration? = nil,
-        silentLogins: [SilentLogin] = []
+        silentLogins: [SilentLogin] = [],
+        tokensOutliveLogin: Bool = true
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -29,6 +32,14 @@ package struct SessionPolicy: Equatable, Sendable {
         self.maximumSessionAge = maximumSessionAge
         self.warnBefore = warnBefore
         self.silentLogins = silentLogins
+        self.tokensOutliveLogin = tokensOutliveLogin
+    }
+
+    /// When a person is told that a login which began at `start` ends at `end`.
+    ///
+    /// By default a tenth of its life before, at most three days.
+    func noticeTime(before end: Instant, since start: Instant) -> Instant {
+        end - (warnBefore ?? min(.seconds(3 * 86_400), max(.zero, end - start) / 10))
     }
 }
 

@@ -15,7 +15,16 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var refreshTokenSent: Bool
     package var tokens: [TokenVariant: AccessToken]
     package var loggedInAt: WallTime
+    /// The moment of ``loggedInAt`` on the clock that nobody can set; `nil` in records of before.
+    package var loginBegan: Instant?
+    /// When the refresh token ends for certain.
     package var refreshExpiresAt: WallTime?
+    /// When the refresh token ends, with all that is known about it; `nil` in records of before.
+    package var end: LoginEnd?
+    /// The end of which a person has been told.
+    package var noticedEnd: Instant?
+    package var refused: RefusedTokens
+    package var coexistence: TokenCoexistence
     package var rotation: RotationHabit
     /// Where the refresh token may be sent (``LoginGrant/tokenEndpoint``).
     package var tokenEndpoint: String
@@ -34,7 +43,12 @@ package struct SessionSnapshot: Equatable, Sendable {
         refreshTokenSent: Bool = false,
         tokens: [TokenVariant: AccessToken],
         loggedInAt: WallTime,
+        loginBegan: Instant? = nil,
         refreshExpiresAt: WallTime? = nil,
+        end: LoginEnd? = nil,
+        noticedEnd: Instant? = nil,
+        refused: RefusedTokens = RefusedTokens(),
+        coexistence: TokenCoexistence = .unknown,
         rotation: RotationHabit = .unknown(unchanged: 0),
         tokenEndpoint: String,
         subject: String? = nil,
@@ -48,7 +62,12 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.refreshTokenSent = refreshTokenSent
         self.tokens = tokens
         self.loggedInAt = loggedInAt
+        self.loginBegan = loginBegan
         self.refreshExpiresAt = refreshExpiresAt
+        self.end = end
+        self.noticedEnd = noticedEnd
+        self.refused = refused
+        self.coexistence = coexistence
         self.rotation = rotation
         self.tokenEndpoint = tokenEndpoint
         self.subject = subject

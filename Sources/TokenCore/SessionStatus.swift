@@ -22,7 +22,12 @@ package struct SessionStatus: Equatable, Sendable {
     package var scope: [String]
     package var nextRefreshAt: Instant?
     package var refreshExpiresAt: Instant?
+    /// When a person has to log in again, as far as known: the earliest of all ends.
+    package var loginEndsAt: Instant?
+    package var maximumAge: Duration?
     package var loggedInAt: Instant?
+    /// The same as the wall clock showed it then.
+    package var loggedInTime: WallTime?
     package var rotation: RotationHabit?
     package var subject: String?
     package var account: String?
@@ -43,11 +48,14 @@ extension Session {
             state: shownState,
             reason: ended?.reason,
             message: ended?.message ?? history.lastFailure?.message,
-            tokenExpiresAt: shown?.primary?.expiresAt,
+            tokenExpiresAt: login?.primary.flatMap { $0.isRefused ? nil : $0.expiresAt },
             scope: shown?.primary?.scope ?? [],
             nextRefreshAt: nextRefreshAt,
-            refreshExpiresAt: shown?.refreshExpiresAt,
+            refreshExpiresAt: login?.end?.at,
+            loginEndsAt: login.flatMap(shownEnd(of:)),
+            maximumAge: policy.maximumSessionAge,
             loggedInAt: shown?.loggedInAt,
+            loggedInTime: shown?.loggedInTime,
             rotation: shown?.rotation,
             subject: shown?.subject,
             account: shown?.account,
@@ -80,8 +88,7 @@ extension Session {
     private var nextRefreshAt: Instant? {
         switch state {
         case .ready(let login):
-            guard login.renewal != .impossible, let primary = login.primary else { return nil }
-            return RefreshSchedule.dueTime(for: primary, policy: policy)
+            return dueTime(of: login)
         case .retrying(_, let setback): return setback.nextTry
         case .suspended(_, let suspension): return suspension.retryAt
         case .loggedOut, .probing, .reauthenticating, .refreshing: return nil

@@ -14,11 +14,14 @@ struct Setback: Equatable, Sendable {
     var firstUnexplained: Instant?
 
     /// The row after one more failure.
+    ///
+    /// The next try comes before `loginEnd`, where the refresh token dies, unless the server asked for more patience.
     static func following(
         _ previous: Setback?,
         _ failure: RefreshFailure,
         of reason: RefreshReason,
         tokenExpiresAt: Instant?,
+        loginEnd: Instant?,
         jitter: Double,
         now: Instant
     ) -> Setback {
@@ -41,6 +44,12 @@ struct Setback: Equatable, Sendable {
             break
         }
         setback.nextTry = now + setback.delay(tokenExpiresAt: tokenExpiresAt, jitter: jitter, now: now)
+        if let loginEnd, loginEnd > now {
+            setback.nextTry = min(setback.nextTry, RetrySchedule.lastTry(before: loginEnd, now: now))
+        }
+        if let retryAfter = failure.retryAfter {
+            setback.nextTry = max(setback.nextTry, now + retryAfter * (1 + 0.1 * jitter))
+        }
         return setback
     }
 
@@ -69,9 +78,7 @@ struct Setback: Equatable, Sendable {
         if let replay = replayDelay(tokenExpiresAt: tokenExpiresAt, now: now) { return replay }
         let cap = RetrySchedule.cap(tokenExpiresAt: tokenExpiresAt, now: now)
         let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: jitter)
-        let delay = max(backoff, RetrySchedule.floor(after: latest.kind), latest.leastPause ?? .zero)
-        guard let retryAfter = latest.retryAfter else { return delay }
-        return max(delay, retryAfter * (1 + 0.1 * jitter))
+        return max(backoff, RetrySchedule.floor(after: latest.kind), latest.leastPause ?? .zero)
     }
 
     /// The replay schedule: 0, 2, 8 s, then a minute before expiry, then the ordinary backoff.

@@ -7,6 +7,8 @@ package struct TokenNeed: Equatable, Sendable {
     package var minimumValidity: Duration?
     /// Only this token's ID token will do.
     package var wantsIDToken: Bool
+    /// The requester tells at once when the token is refused.
+    package var reportsRefusals: Bool
     /// When the requester gives up waiting for a refresh; not later than now: it does not wait at all.
     package var deadline: Instant
     /// A token of other scopes or another audience for somebody at a `[[socket]]`: whatever the owner's programs wait
@@ -17,12 +19,14 @@ package struct TokenNeed: Equatable, Sendable {
         variant: TokenVariant = .primary,
         minimumValidity: Duration? = nil,
         wantsIDToken: Bool = false,
+        reportsRefusals: Bool = false,
         deadline: Instant,
         isForeign: Bool = false
     ) {
         self.variant = variant
         self.minimumValidity = minimumValidity
         self.wantsIDToken = wantsIDToken
+        self.reportsRefusals = reportsRefusals
         self.deadline = deadline
         self.isForeign = isForeign
     }

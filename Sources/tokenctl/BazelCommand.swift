@@ -44,11 +44,10 @@ struct BazelCredential: HelperContract {
     }
 
     func answer(_ credential: HelperCredential) -> String {
-        let reply: JSONValue = [
-            "headers": ["Authorization": [.string("Bearer \(credential.token.value)")]],
-            "expires": .string(DurationPhrase.rfc3339(credential.token.expiresAt)),
-        ]
-        return reply.text + "\n"
+        var reply = JSONObject()
+        reply["headers"] = ["Authorization": [.string("Bearer \(credential.token.value)")]]
+        reply["expires"] = credential.token.expiresAt.map { .string(DurationPhrase.rfc3339($0)) }
+        return JSONValue.object(reply).text + "\n"
     }
 
     var nothing: HelperReply { HelperReply(output: "{}\n") }

@@ -47,7 +47,12 @@ struct CurlCommand: ParsableCommand {
     }
 
     private var demand: TokenDemand {
-        TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
+        TokenDemand(
+            session: session.name,
+            scopes: variant.scopes,
+            audience: variant.audience,
+            reportsRefusals: true
+        )
     }
 
     /// A session that says which servers its tokens are for has none for others.

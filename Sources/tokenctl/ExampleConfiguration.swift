@@ -116,6 +116,7 @@ enum ExampleConfiguration {
         #region       = "eu-west-1"
         #user_pool_id = "eu-west-1_Example00"
         #client_id    = "example"
+        #refresh_token_validity = "30d"        # as the app client has it; the pool does not tell
 
         # A program's own login: no person, nothing stored.
         #[session.ci]

@@ -83,10 +83,8 @@ struct GitCredential: HelperContract {
                 "ephemeral=1",
             ]
         }
-        lines += [
-            "username=\(credential.user)", "password=\(credential.token.value)",
-            "password_expiry_utc=\(credential.token.expiresAt)",
-        ]
+        lines += ["username=\(credential.user)", "password=\(credential.token.value)"]
+        if let expiry = credential.token.expiresAt { lines.append("password_expiry_utc=\(expiry)") }
         return lines.joined(separator: "\n") + "\n"
     }
 

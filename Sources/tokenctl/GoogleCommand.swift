@@ -47,13 +47,13 @@ struct GoogleCredential: HelperContract {
 
     func answer(_ credential: HelperCredential) -> String {
         let kind = givesAccessToken ? "jwt" : "id_token"
-        let reply: JSONValue = [
-            "version": 1, "success": true,
-            "token_type": .string("urn:ietf:params:oauth:token-type:\(kind)"),
-            "id_token": .string(credential.token.value),
-            "expiration_time": .integer(credential.token.expiresAt),
-        ]
-        return reply.text + "\n"
+        var reply = JSONObject()
+        reply["version"] = 1
+        reply["success"] = true
+        reply["token_type"] = .string("urn:ietf:params:oauth:token-type:\(kind)")
+        reply["id_token"] = .string(credential.token.value)
+        reply["expiration_time"] = credential.token.expiresAt.map { .integer($0) }
+        return JSONValue.object(reply).text + "\n"
     }
 
     func failure(_ error: AgentError) -> HelperReply {

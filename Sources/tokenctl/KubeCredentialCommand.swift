@@ -69,12 +69,11 @@ struct KubeCredential: HelperContract {
     var refusalSign: RefusalSign { .repetition(of: wantsIDToken ? "kube id" : "kube") }
 
     func answer(_ credential: HelperCredential) -> String {
+        var status = JSONObject()
+        status["token"] = .string(credential.token.value)
+        status["expirationTimestamp"] = credential.token.expiresAt.map { .string(DurationPhrase.rfc3339($0)) }
         let reply: JSONValue = [
-            "apiVersion": .string(version), "kind": "ExecCredential",
-            "status": [
-                "token": .string(credential.token.value),
-                "expirationTimestamp": .string(DurationPhrase.rfc3339(credential.token.expiresAt)),
-            ],
+            "apiVersion": .string(version), "kind": "ExecCredential", "status": .object(status),
         ]
         return reply.text + "\n"
     }

@@ -30,8 +30,10 @@ struct SessionStatus {
             ("issuer", text("issuer")), ("account", text("account")),
             ("expires", instant("expires_at", "expires_in")),
             ("next refresh", instant("next_refresh_at", "next_refresh_in")),
-            ("login ends", instant("refresh_expires_at", "refresh_expires_in")),
+            ("login ends", instant("login_ends_at", nil)),
+            ("refresh token ends", instant("refresh_expires_at", nil)),
             ("logged in", instant("logged_in_at", nil)), ("session age", seconds("session_age")),
+            ("age at most", seconds("max_session_age")),
             ("scopes", scopes), ("rotation", text("rotation")), ("storage", text("storage")),
             ("last refresh", lastRefresh), ("refreshes", number("refreshes")),
             ("waiters", number("waiters")), ("server clock", clockDifference),
@@ -53,7 +55,7 @@ struct SessionStatus {
     }
 
     private var loginEnd: String {
-        guard let end = object["refresh_expires_at"]?.integer else { return "" }
+        guard let end = object["login_ends_at"]?.integer else { return "" }
         return DurationPhrase.relative(end - WallClock.seconds)
     }
 

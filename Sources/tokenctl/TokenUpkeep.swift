@@ -74,13 +74,22 @@ struct TokenUpkeep: ~Copyable {
                     return true
                 }
                 let event = try? JSONValue(parsing: line).object
-                let name = event?["session"]?.string
-                isNews = isNews || name == nil || name == demand.session
+                isNews = isNews || TokenUpkeep.isNews(event, for: demand)
             } catch {
                 if error.code != .temporarilyUnavailable { events = nil }
                 return isNews
             }
         }
+    }
+
+    /// The refresh of another scope's token is none of ours: where a server keeps one good token for each login, two
+    /// that asked at each other's would never rest.
+    private static func isNews(_ event: JSONObject?, for demand: TokenDemand) -> Bool {
+        guard let event, let name = event["session"]?.string else { return true }
+        guard name == demand.session else { return false }
+        guard event["event"]?.string == "refreshed" else { return true }
+        let scopes = event["scope"]?.string?.split(separator: " ").map(String.init) ?? []
+        return Set(scopes) == Set(demand.scopes) && event["audience"]?.string == demand.audience
     }
 
     /// Asks without waiting, so that the program's end is never noticed late.
@@ -105,7 +114,7 @@ struct TokenUpkeep: ~Copyable {
     }
 
     private static func look(after token: TokenAnswer) -> Int64 {
-        now + max(1, min(token.expiresIn / 2, longestWait))
+        now + max(1, min(token.expiresIn.map { $0 / 2 } ?? longestWait, longestWait))
     }
 
     /// Seconds since boot.

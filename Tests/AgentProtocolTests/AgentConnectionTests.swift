@@ -111,12 +111,20 @@ import Testing
         #expect(error?.code == .internal)
     }
 
-    @Test(arguments: ["{}", "[]", "x", #"{"access_token":1,"expires_at":1}"#, #"{"access_token":"a"}"#])
+    @Test(arguments: ["{}", "[]", "x", #"{"access_token":1,"expires_at":1}"#, #"{"expires_at":1}"#])
     func `an answer without a token is not one`(body: String) throws {
         let agent = try ScriptedAgent(.read, .answer(body))
         var connection = try AgentConnection(socket: agent.socket)
         let error = failure { try connection.token(of: "work") }
         #expect(error?.code == .internal)
+    }
+
+    @Test func `a token without end has no expiry`() throws {
+        let agent = try ScriptedAgent(.read, .answer(#"{"access_token":"a","scope":""}"#))
+        var connection = try AgentConnection(socket: agent.socket)
+        let token = try connection.token(of: "work")
+        #expect(token.value == "a")
+        #expect(token.expiresAt == nil && token.expiresIn == nil)
     }
 
     @Test func `lines arrive one by one until the stream ends`() throws {

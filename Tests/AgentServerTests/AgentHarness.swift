@@ -120,7 +120,8 @@ final class AgentHarness: Sendable {
     func logIn(
         _ name: SessionName = work,
         token: String = "token-1",
-        lifetime: Duration = .seconds(3600),
+        lifetime: Duration? = .seconds(3600),
+        isRenewable: Bool = true,
         account: String? = nil,
         isBound: Bool = false
     ) async throws {
@@ -129,7 +130,8 @@ final class AgentHarness: Sendable {
         let call = await serving.nextLogIn()
         let grant = LoginGrant(
             tokens: try granted(token, lifetime: lifetime),
-            renewal: .refreshToken(try seal("refresh-\(token)", as: .refreshToken)),
+            renewal: isRenewable
+                ? .refreshToken(try seal("refresh-\(token)", as: .refreshToken)) : .impossible,
             tokenEndpoint: "https://id.example/token",
             account: account,
             proofKey: isBound ? try seal("key", as: .proofKey) : nil
@@ -141,13 +143,15 @@ final class AgentHarness: Sendable {
     }
 
     /// Tokens as a server would give them.
-    func granted(_ token: String, lifetime: Duration = .seconds(3600)) throws -> GrantedTokens {
-        GrantedTokens(
-            accessToken: try seal(token, as: .accessToken),
+    func granted(_ token: String, lifetime: Duration? = .seconds(3600)) throws -> GrantedTokens {
+        let secret = try seal(token, as: .accessToken)
+        return GrantedTokens(
+            accessToken: secret,
             refreshToken: nil,
             scope: ["read", "write"],
             lifetime: lifetime,
-            requestedAt: time.now
+            requestedAt: time.now,
+            fingerprint: vault.fingerprint(of: secret)
         )
     }
 

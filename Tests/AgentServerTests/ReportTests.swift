@@ -119,6 +119,138 @@ struct ReportTests {
         await agent.stop()
     }
 
+    @Test func `a resource server's word for a login's end means nothing where the kind has none`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        try peer.send(report("token-1", #","body":"{\"requiresReauth\":true}""#))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try json(await peer.answer())["access_token"] == "token-2")
+        await agent.stop()
+    }
+
+    @Test func `a refused token is not handed out again, also when the server is away`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        try peer.send(report("token-1"))
+        let failure = RefreshFailure(kind: .busy, message: "503")
+        await agent.serving.nextRefresh().answer(.failed(failure))
+        #expect(try await peer.answer().status == 503)
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 503)
+        let status = try json(await peer.exchange("GET", "/v1/sessions/work"))
+        #expect(status["expires_at"] == nil)
+        await agent.stop()
+    }
+
+    @Test func `a server that gives out the refused token again is named, and nobody gets the token`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        try peer.send(report("token-1"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-1")))
+        let answer = try json(await peer.answer())
+        #expect(answer["action"] == "none")
+        #expect(answer["message"] == "The authorization server gave out the refused token again.")
+        #expect(answer["retry_after"]?.integer == 10)
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token?timeout=0").status == 503)
+        await agent.stop()
+    }
+
+    @Test func `why nothing helps is said, and when something will`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        let expired = #","body":"{\"error\":\"access_token_expired\"}""#
+        try peer.send(report("token-1", expired))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try json(await peer.answer())["access_token"] == "token-2")
+        agent.time.advance(by: .seconds(4))
+        try peer.send(report("token-2", expired))
+        let answer = try json(await peer.answer())
+        #expect(answer["action"] == "none")
+        #expect(answer["message"] == "A server refused the token that had just replaced a refused one.")
+        #expect(answer["retry_after"]?.integer == 6)
+        await agent.advance(by: .seconds(6))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3")))
+        #expect(try json(await peer.exchange("GET", "/v1/sessions/work/token"))["access_token"] == "token-3")
+        await agent.stop()
+    }
+
+    /// What a report says beside a bare 401, how often it comes, and whether the login is over then.
+    @Test(arguments: [
+        ("", 3, false), (#","host":"api.example.com""#, 1, false), (#","host":"api.example.com""#, 2, true),
+        (#","host":"other.example""#, 3, false), (#","host":"api.example.com/x""#, 3, false),
+        (#","www_authenticate":"Bearer error=\"invalid_token\"""#, 1, true),
+        (#","www_authenticate":"Bearer error=\"insufficient_scope\"""#, 3, false),
+        (#","body":"{\"error\":\"access_token_expired\"}""#, 1, true),
+    ])
+    func `a login that can not be refreshed ends only with a refusal that is about its token`(
+        more: String,
+        times: Int,
+        ends: Bool
+    ) async throws {
+        let agent = try await AgentHarness.configured { configuration, _ in
+            configuration.sessions[AgentHarness.work]?.hosts = ["*.example.com"]
+        }
+        try await agent.logIn(isRenewable: false)
+        let peer = try agent.peer()
+        for time in 1...times {
+            try peer.send(report("token-1", more))
+            let answer = try await peer.answer()
+            #expect(answer.status == (ends && time == times ? 401 : 200))
+        }
+        let token = try await peer.exchange("GET", "/v1/sessions/work/token")
+        #expect(token.status == (ends ? 401 : 200))
+        let status = try json(await peer.exchange("GET", "/v1/sessions/work"))
+        #expect(status["reason"] == (ends ? "no_refresh_token" : nil))
+        #expect(agent.serving.refreshCount == 0)
+        await agent.stop()
+    }
+
+    @Test func `refusals more than a minute apart are not two in a row`() async throws {
+        let agent = try await AgentHarness.configured { configuration, _ in
+            configuration.sessions[AgentHarness.work]?.hosts = ["api.example.com"]
+        }
+        try await agent.logIn(isRenewable: false)
+        let peer = try agent.peer()
+        for _ in 1...3 {
+            try peer.send(report("token-1", #","host":"api.example.com""#))
+            #expect(try json(await peer.answer())["action"] == "none")
+            agent.time.advance(by: .seconds(61))
+        }
+        await agent.stop()
+    }
+
+    @Test(arguments: ["", #"{"rejected_token":"token-1"}"#])
+    func `without a refresh token a refresh says at once that a login is needed`(body: String) async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(isRenewable: false)
+        let peer = try agent.peer()
+        let answer = try await peer.exchange("POST", "/v1/sessions/work/refresh", body: body)
+        #expect(answer.status == 401 && answer.body.contains("The issuer gave no refresh token."))
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 200)
+        await agent.stop()
+    }
+
+    @Test func `a token without end is given out without one`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(lifetime: nil, isRenewable: false)
+        await agent.advance(by: .seconds(90 * 86_400))
+        let peer = try agent.peer()
+        let token = try json(await peer.exchange("GET", "/v1/sessions/work/token?min_valid=60"))
+        #expect(token["access_token"] == "token-1")
+        #expect(token["expires_at"] == nil && token["expires_in"] == nil)
+        let status = try json(await peer.exchange("GET", "/v1/sessions/work"))
+        #expect(status["state"] == "ready")
+        #expect(status["expires_at"] == nil && status["login_ends_at"] == nil)
+        await agent.stop()
+    }
+
     @Test(arguments: [("signInAgain", true), ("requiresReauth", false)])
     func `the member that demands a login has the name of the configuration`(
         member: String,

@@ -179,7 +179,7 @@ struct RoutesTests {
     }
 
     @Test(arguments: [
-        (401, "", "", ResourceRefusal.Verdict.tokenRefused),
+        (401, "", "", ResourceRefusal.Verdict.tokenRefused(isStated: false)),
         (403, "", "", .unrelated),
         (500, "", "", .unrelated),
         (500, "", #"{"code":"token_revoked"}"#, .unrelated),
@@ -188,17 +188,17 @@ struct RoutesTests {
         (200, "", #"{"error":"access_token_expired"}"#, .unrelated),
         (302, "", #"{"requiresReauth":true}"#, .unrelated),
         (499, "", #"{"code":"token_revoked"}"#, .sessionOver),
-        (401, #"Bearer error="invalid_token""#, "", .tokenRefused),
+        (401, #"Bearer error="invalid_token""#, "", .tokenRefused(isStated: true)),
         (401, #"Bearer realm="x", error="insufficient_scope""#, "", .unrelated),
         (401, #"DPoP error="use_dpop_nonce""#, "", .unrelated),
         (401, #"DPoP algs="ES256", error="invalid_dpop_proof""#, "", .unrelated),
-        (403, "", #"{"error":"access_token_expired"}"#, .tokenRefused),
+        (403, "", #"{"error":"access_token_expired"}"#, .tokenRefused(isStated: true)),
         (400, "", #"{"error":{"code":"token_revoked"}}"#, .sessionOver),
         (401, "", #"{"errorCode":"token_revoked"}"#, .sessionOver),
         (401, "", #"{"error":"Unauthorized","code":"token_revoked"}"#, .sessionOver),
-        (401, "", #"{"error":"token_revoked","code":"access_token_expired"}"#, .tokenRefused),
+        (401, "", #"{"error":"token_revoked","code":"access_token_expired"}"#, .tokenRefused(isStated: true)),
         (401, "", #"{"requiresReauth":true}"#, .sessionOver),
-        (401, "", "<html>", .tokenRefused),
+        (401, "", "<html>", .tokenRefused(isStated: false)),
     ])
     func `a refusal is judged by status and code`(
         status: Int64,
@@ -212,7 +212,8 @@ struct RoutesTests {
             issuer: "x",
             fingerprint: "",
             refreshCodes: ["access_token_expired"],
-            endCodes: ["token_revoked"]
+            endCodes: ["token_revoked"],
+            loginDemandMember: "requiresReauth"
         )
         let refusal = ResourceRefusal(status: status, challenge: challenge, body: body)
         #expect(refusal.verdict(for: settings) == verdict)

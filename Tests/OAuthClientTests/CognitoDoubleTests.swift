@@ -52,6 +52,7 @@ struct CognitoDoubleTests {
         #expect(!sent.contains { $0.contains("alice-password") })
         #expect(grant.subject == "sub-alice")
         #expect(grant.tokens.lifetime == .seconds(3600))
+        #expect(grant.tokens.refreshLifetime == RefreshLifetime(.seconds(30 * 86_400), source: .presumed))
         #expect(JWTParts(try scene.text(grant.tokens.idToken))?.claims["token_use"]?.string == "id")
         #expect(JWTParts(try scene.text(grant.tokens.accessToken))?.claims["token_use"]?.string == "access")
         await scene.servers.shutDown()

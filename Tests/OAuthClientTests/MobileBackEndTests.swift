@@ -28,7 +28,7 @@ struct MobileBackEndTests {
         let scene = try await scene(backEnd, pinned: true)
         let grant = try #require(try await scene.logIn().granted)
         #expect(grant.tokens.lifetime == .seconds(900))
-        #expect(grant.tokens.refreshLifetime == .seconds(30 * 86_400))
+        #expect(grant.tokens.refreshLifetime == RefreshLifetime(.seconds(30 * 86_400)))
         #expect(grant.tokens.keptMembers == ["userId": "user-alice", "deviceId": "device-1"])
         var renewal = grant.renewal
         var seen: Set<String> = [try scene.refreshToken(grant)]

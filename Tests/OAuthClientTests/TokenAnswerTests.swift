@@ -16,17 +16,15 @@ struct TokenAnswerTests {
     }
 
     @Test(arguments: [
-        ("3600", Duration.seconds(3_600)), ("\"3600\"", .seconds(3_600)), ("3599.0", .seconds(3_599)),
+        ("3600", Duration?.some(.seconds(3_600))), ("\"3600\"", .seconds(3_600)), ("3599.0", .seconds(3_599)),
         ("3599.9", .seconds(3_599)), ("3.6e3", .seconds(3_600)), ("0", .zero), ("-5", .zero),
         ("1", .seconds(1)),
         ("1e400", LifetimeMember.longest), ("9223372036854775808", LifetimeMember.longest), ("\"0\"", .zero),
-        // Unreadable counts as missing: one hour.
-        ("null", .seconds(3_600)), ("true", .seconds(3_600)), ("\"soon\"", .seconds(3_600)),
-        ("\"\"", .seconds(3_600)),
-        ("\" 60\"", .seconds(60)), ("[60]", .seconds(3_600)), ("\"nan\"", .seconds(3_600)),
-        ("\"0x10\"", .seconds(3_600)),
+        // Unreadable counts as missing.
+        ("null", nil), ("true", nil), ("\"soon\"", nil), ("\"\"", nil), ("\" 60\"", .seconds(60)),
+        ("[60]", nil), ("\"nan\"", nil), ("\"0x10\"", nil),
     ])
-    func `expires_in is taken as servers write it`(literal: String, lifetime: Duration) async throws {
+    func `expires_in is taken as servers write it`(literal: String, lifetime: Duration?) async throws {
         let (_, outcome) = try await refresh(
             #"{"access_token":"at","token_type":"bearer","expires_in":\#(literal)}"#
         )
@@ -35,27 +33,67 @@ struct TokenAnswerTests {
 
     /// Claims of an access token, and the lifetime they mean at 1,800,000,000.
     @Test(arguments: [
-        (#"{"exp":1800000600}"#, Duration.seconds(600)),
+        (#"{"exp":1800000600}"#, Duration?.some(.seconds(600))),
         (#"{"exp":1800000600,"iat":1800000000}"#, .seconds(600)),
         // Our clock is ten minutes fast, then two years slow: the whole life counts.
         (#"{"exp":1799999700,"iat":1799999400}"#, .seconds(300)),
         (#"{"exp":1863072300,"iat":1863072000}"#, .seconds(300)), (#"{"exp":1700000000}"#, .zero),
-        (#"{"exp":"never"}"#, .seconds(3_600)), (#"{"exp":1e300}"#, .seconds(3_600)),
-        (#"{}"#, .seconds(3_600)),
+        (#"{"exp":"never"}"#, nil), (#"{"exp":1e300}"#, nil),
+        (#"{}"#, nil),
     ])
-    func `without expires_in a JWT's exp counts`(claims: String, lifetime: Duration) async throws {
+    func `without expires_in a JWT's exp counts`(claims: String, lifetime: Duration?) async throws {
         let token =
             [#"{"alg":"none"}"#, claims].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".") + "."
         let (_, outcome) = try await refresh(#"{"access_token":"\#(token)","token_type":"bearer"}"#)
         #expect(outcome.granted?.lifetime == lifetime)
     }
 
-    @Test func `a JWT's exp does not count beside expires_in`() async throws {
-        let token =
-            [#"{"alg":"none"}"#, #"{"exp":1}"#].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".")
-            + "."
+    /// Claims of an access token that comes with an `expires_in` of 50, and the lifetime they mean together.
+    @Test(arguments: [
+        (#"{"exp":1800000030,"iat":1800000000}"#, 30), (#"{"exp":1800000090,"iat":1800000000}"#, 50),
+        // A clock that is off, theirs or ours, changes nothing.
+        (#"{"exp":1700000030,"iat":1700000000}"#, 30), (#"{"exp":1}"#, 50),
+        (#"{"exp":1800000000,"iat":1800000030}"#, 50), (#"{"exp":"soon","iat":1800000000}"#, 50),
+    ])
+    func `a token lives the shorter of expires_in and what its JWT says`(
+        claims: String,
+        seconds: Int
+    ) async throws {
+        let token = Self.jwt(claims)
         let (_, outcome) = try await refresh(#"{"access_token":"\#(token)","expires_in":50}"#)
-        #expect(outcome.granted?.lifetime == .seconds(50))
+        #expect(outcome.granted?.lifetime == .seconds(seconds))
+    }
+
+    /// Members of an answer, and how long its refresh token lives.
+    @Test(arguments: [
+        (#""refresh_expires_in":1800,"refresh_token":"rt-2""#, RefreshLifetime?.some(.init(.seconds(1_800)))),
+        (#""refresh_token_expires_in":1800,"refresh_token":"rt-2""#, .init(.seconds(1_800))),
+        (#""refresh_token":"rt-2""#, nil),
+        (
+            #""refresh_token":"\#(jwt(#"{"exp":1800000900,"iat":1800000000}"#))""#,
+            .init(.seconds(900), source: .presumed)
+        ),
+        (#""refresh_token":"\#(jwt(#"{"iat":1800000000}"#))""#, nil),
+    ])
+    func `the end of a refresh token is taken from wherever the answer tells it`(
+        members: String,
+        lifetime: RefreshLifetime?
+    ) async throws {
+        let (_, outcome) = try await refresh(#"{"access_token":"at",\#(members)}"#)
+        #expect(try #require(outcome.granted).refreshLifetime == lifetime)
+    }
+
+    @Test func `the same token is known again by its fingerprint`() async throws {
+        let (_, first) = try await refresh(#"{"access_token":"at-1"}"#)
+        let (_, same) = try await refresh(#"{"access_token":"at-1"}"#)
+        let (_, other) = try await refresh(#"{"access_token":"at-2"}"#)
+        let print = try #require(first.granted?.fingerprint)
+        #expect(same.granted?.fingerprint == print)
+        #expect(other.granted?.fingerprint != print)
+    }
+
+    private static func jwt(_ claims: String) -> String {
+        [#"{"alg":"none"}"#, claims].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".") + "."
     }
 
     @Test(arguments: [
@@ -142,7 +180,7 @@ struct TokenAnswerTests {
 
     @Test func `the refresh token's own lifetime is recorded`() async throws {
         let (_, outcome) = try await refresh(#"{"access_token":"at","refresh_expires_in":1800}"#)
-        #expect(outcome.granted?.refreshLifetime == .seconds(1_800))
+        #expect(outcome.granted?.refreshLifetime == RefreshLifetime(.seconds(1_800)))
         // Keycloak's way of saying that it never expires.
         let (_, never) = try await refresh(#"{"access_token":"at","refresh_expires_in":0}"#)
         #expect(try #require(never.granted).refreshLifetime == nil)

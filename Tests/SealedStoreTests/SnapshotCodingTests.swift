@@ -22,11 +22,52 @@ struct SnapshotCodingTests {
         return (try #require(loaded.sessions.first).snapshot, second)
     }
 
+    private static let end = LoginEnd(
+        at: .seconds(30_000),
+        since: .seconds(9_500),
+        lifetime: .seconds(20_500),
+        source: .presumed,
+        mobility: .moves
+    )
+
+    /// Each standing of a token, and what is left of it after a restart.
+    @Test(arguments: [
+        (AccessToken.Standing.good, AccessToken.Standing.good), (.doubtful, .doubtful),
+        (.onTrial(since: .seconds(9_000)), .doubtful), (.refused(isRepeat: false), .refused(isRepeat: false)),
+        (.refused(isRepeat: true), .refused(isRepeat: true)),
+    ])
+    func `a token that may not be served is not served after a restart`(
+        standing: AccessToken.Standing,
+        after: AccessToken.Standing
+    ) throws {
+        let mail = TokenVariant(scopes: ["mail"], audience: nil)
+        let (snapshot, _) = try restored { snapshot, open in
+            var token = try #require(snapshot.tokens[.primary])
+            token.secret = try open.secret("AT-mail", .accessToken)
+            token.standing = standing
+            snapshot.tokens[mail] = token
+        }
+        #expect(snapshot.tokens[.primary]?.standing == .good)
+        #expect(snapshot.tokens[mail]?.standing == after)
+    }
+
+    @Test func `a token without end has none after a restart`() throws {
+        let (snapshot, _) = try restored { snapshot, _ in snapshot.tokens[.primary]?.expiresAt = nil }
+        let token = try #require(snapshot.tokens[.primary])
+        #expect(token.expiresAt == nil)
+    }
+
     @Test func `every field survives`() throws {
         let until = WallTime(secondsSince1970: 1_900_000_000)
+        let print = try #require(TokenFingerprint(Array(0..<32)))
         let (snapshot, _) = try restored { snapshot, _ in
             snapshot.standing = .ended(.replyLost, quarantinedUntil: until)
             snapshot.refreshTokenSent = true
+            snapshot.loginBegan = .seconds(9_000)
+            snapshot.end = Self.end
+            snapshot.noticedEnd = .seconds(20_000)
+            snapshot.refused = RefusedTokens([print])
+            snapshot.coexistence = .disproven
             snapshot.rotation = .unknown(unchanged: 2)
             snapshot.refreshExpiresAt = until
             snapshot.subject = "søren"
@@ -35,6 +76,11 @@ struct SnapshotCodingTests {
         }
         #expect(snapshot.standing == .ended(.replyLost, quarantinedUntil: until))
         #expect(snapshot.refreshTokenSent)
+        #expect(snapshot.loginBegan == .seconds(9_000))
+        #expect(snapshot.end == Self.end)
+        #expect(snapshot.noticedEnd == .seconds(20_000))
+        #expect(snapshot.refused == RefusedTokens([print]))
+        #expect(snapshot.coexistence == .disproven)
         #expect(snapshot.rotation == .unknown(unchanged: 2))
         #expect(snapshot.refreshExpiresAt == until)
         #expect(snapshot.subject == "søren")

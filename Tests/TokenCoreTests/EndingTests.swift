@@ -7,7 +7,8 @@ import Testing
 @Suite struct EndingTests {
     @Test func `a refresh token known to be expired is never sent`() {
         var script = SessionScript.ready(lifetime: .seconds(600), refreshLifetime: .seconds(100))
-        let effects = script.sleepUntilWake()
+        script.advance(by: .seconds(100))
+        let effects = script.tick()
         #expect(!effects.sendsRequest)
         #expect(script.session.status.reason == .refreshTokenExpired)
         let (waiter, served) = script.get()
@@ -16,6 +17,8 @@ import Testing
 
     @Test func `the maximum age ends a session and its tokens`() {
         var script = SessionScript.ready(policy: SessionPolicy(maximumSessionAge: .seconds(100)))
+        #expect(script.sleepUntilWake().notified == [.expiring])
+        script.commitAll(script.tick())
         #expect(script.sleepUntilWake().notified == [.loginRequired])
         let (waiter, effects) = script.get()
         #expect(effects.reply(to: waiter)?.isLoginRequired == true)
@@ -33,6 +36,8 @@ import Testing
         var script = SessionScript.ready(renewal: .impossible)
         let (early, served) = script.get()
         #expect(served.reply(to: early)?.secret == SessionScript.accessToken)
+        #expect(script.sleepUntilWake().notified == [.expiring])
+        script.commitAll(script.tick())
         #expect(script.sleepUntilWake().notified == [.loginRequired])
         let (late, refused) = script.get()
         #expect(refused.reply(to: late)?.isLoginRequired == true)

@@ -30,6 +30,7 @@ private struct World {
     var silentLogins: [LoginNumber] = []
     var unanswered: Set<WaiterID> = []
     var erased: Set<SecretID> = []
+    var refused: Set<SecretID> = []
     var current: AttemptNumber?
     var nextID: UInt64 = 1
 
@@ -37,7 +38,8 @@ private struct World {
         generator = SeededGenerator(state: seed)
         let policy = SessionPolicy(
             maximumSessionAge: seed % 3 == 0 ? .seconds(20_000) : nil,
-            silentLogins: seed % 2 == 0 ? [.command] : []
+            silentLogins: seed % 2 == 0 ? [.command] : [],
+            tokensOutliveLogin: seed % 5 != 0
         )
         session = Session(name: .named("walk"), policy: policy)
     }
@@ -69,7 +71,10 @@ private struct World {
                 revoking += 1
             case .reply(let waiter, let reply):
                 #expect(unanswered.remove(waiter) != nil, "a waiter was answered twice")
-                if case .token(let token) = reply { check([token.secret]) }
+                if case .token(let token) = reply {
+                    check([token.secret])
+                    #expect(!refused.contains(token.secret), "a refused token was served")
+                }
             case .erase(let secret): erased.insert(secret)
             case .finishLogin(let number, _): if number == login { login = nil }
             case .reauthenticate(let number, _, _): silentLogins.append(number)
@@ -86,14 +91,21 @@ private struct World {
         GrantedTokens(
             accessToken: SecretID(rawValue: fresh()),
             refreshToken: rotating ? SecretID(rawValue: fresh()) : nil,
-            lifetime: .seconds([0, 5, 60, 900].randomElement(using: &generator) ?? 60),
-            refreshLifetime: Bool.random(using: &generator) ? .seconds(5000) : nil,
-            requestedAt: moment.now
+            lifetime: [nil, .seconds(0), .seconds(5), .seconds(60), .seconds(900)]
+                .randomElement(using: &generator) ?? nil,
+            refreshLifetime: Bool.random(using: &generator) ? RefreshLifetime(.seconds(5000)) : nil,
+            requestedAt: moment.now,
+            fingerprint: TokenFingerprint(
+                Array(
+                    repeating: UInt8.random(in: 0..<4, using: &generator),
+                    count: TokenFingerprint.byteCount
+                )
+            )
         )
     }
 
     mutating func step() {
-        switch Int.random(in: 0..<14, using: &generator) {
+        switch Int.random(in: 0..<15, using: &generator) {
         case 0...2: get()
         case 3: withdraw()
         case 4: elapse()
@@ -102,6 +114,7 @@ private struct World {
         case 9...10: finishCommit()
         case 11: logInOrFinish()
         case 12: rareEvent()
+        case 13: refuse()
         default: force()
         }
         checkInvariants()
@@ -126,6 +139,20 @@ private struct World {
         unanswered.insert(waiter)
         let deadline = moment.now + .seconds(30)
         run(session.refreshRequested(by: waiter, rejecting: nil, deadline: deadline, at: moment))
+    }
+
+    /// A server refuses a token that is served, or one of which nothing is known.
+    mutating func refuse() {
+        let waiter = WaiterID(rawValue: fresh())
+        unanswered.insert(waiter)
+        let held = session.heldTokens.values.map(\.secret).min { $0.rawValue < $1.rawValue }
+        let print = TokenFingerprint(
+            Array(repeating: UInt8.random(in: 0..<4, using: &generator), count: TokenFingerprint.byteCount)
+        )
+        let deadline = moment.now + .seconds(30)
+        let secret = held ?? SecretID(rawValue: 0)
+        run(session.tokenRefused(by: waiter, secret, print, deadline: deadline, at: moment))
+        if let held { refused.insert(held) }
     }
 
     mutating func withdraw() {

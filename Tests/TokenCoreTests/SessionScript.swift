@@ -15,7 +15,7 @@ struct SessionScript {
 
     /// A session that is logged in with an access token of this lifetime and a refresh token.
     static func ready(
-        lifetime: Duration = .seconds(600),
+        lifetime: Duration? = .seconds(600),
         policy: SessionPolicy = SessionPolicy(),
         renewal: Renewal = .refreshToken(refreshToken),
         refreshLifetime: Duration? = nil,
@@ -27,7 +27,7 @@ struct SessionScript {
             idToken: idToken,
             refreshToken: SessionScript.refreshToken,
             lifetime: lifetime,
-            refreshLifetime: refreshLifetime,
+            refreshLifetime: refreshLifetime.map { RefreshLifetime($0) },
             requestedAt: script.moment.now
         )
         let login = LoginNumber(rawValue: 1)
@@ -52,7 +52,8 @@ struct SessionScript {
         minimum: Duration? = nil,
         wait: Duration = .seconds(30),
         idToken: Bool = false,
-        isForeign: Bool = false
+        isForeign: Bool = false,
+        reportsRefusals: Bool = false
     ) -> (WaiterID, [Effect]) {
         nextWaiter += 1
         let waiter = WaiterID(rawValue: nextWaiter)
@@ -60,10 +61,33 @@ struct SessionScript {
             variant: variant,
             minimumValidity: minimum,
             wantsIDToken: idToken,
+            reportsRefusals: reportsRefusals,
             deadline: moment.now + wait,
             isForeign: isForeign
         )
         return (waiter, session.tokenRequested(by: waiter, need, at: moment))
+    }
+
+    /// A server refuses `secret`.
+    mutating func refuse(_ secret: SecretID, _ fingerprint: TokenFingerprint? = nil) -> (WaiterID, [Effect]) {
+        nextWaiter += 1
+        let waiter = WaiterID(rawValue: nextWaiter)
+        let deadline = moment.now + .seconds(30)
+        return (waiter, session.tokenRefused(by: waiter, secret, fingerprint, deadline: deadline, at: moment))
+    }
+
+    /// The session after a restart of the agent.
+    func restarted() -> SessionScript {
+        guard let snapshot = session.snapshot(at: moment) else { return self }
+        var copy = self
+        copy.session = Session(
+            restoring: snapshot,
+            name: session.name,
+            policy: session.policy,
+            interrupted: false,
+            at: moment
+        )
+        return copy
     }
 
     mutating func tick(jitter: Double = 0) -> [Effect] {
@@ -78,10 +102,12 @@ struct SessionScript {
     }
 
     func granted(
-        lifetime: Duration = .seconds(600),
+        lifetime: Duration? = .seconds(600),
         refreshToken: SecretID? = nil,
+        refreshLifetime: RefreshLifetime? = nil,
         secret: UInt64 = 500,
-        idToken: SecretID? = nil
+        idToken: SecretID? = nil,
+        fingerprint: TokenFingerprint? = nil
     ) -> RefreshOutcome {
         .granted(
             GrantedTokens(
@@ -89,7 +115,9 @@ struct SessionScript {
                 idToken: idToken,
                 refreshToken: refreshToken,
                 lifetime: lifetime,
-                requestedAt: moment.now
+                refreshLifetime: refreshLifetime,
+                requestedAt: moment.now,
+                fingerprint: fingerprint
             )
         )
     }
@@ -178,6 +206,12 @@ extension [Effect] {
 extension Reply {
     var isLoginRequired: Bool {
         guard case .failure(.loginRequired) = self else { return false }
+        return true
+    }
+
+    /// The token there is was refused, and the next one is not to be had yet.
+    var isHeldBack: Bool {
+        guard case .failure(.tokenRefused) = self else { return false }
         return true
     }
 

@@ -83,6 +83,6 @@ import Testing
         let telltale = try SubstituteCurl("echo ran")
         let result = try await agent.curl(["https://h/a", "https://h/b"], path: telltale.path)
         #expect(result.all == (0, "ran\n", ""))
-        #expect(agent.requests == ["GET /v1/sessions/work", "GET /v1/sessions/work/token"])
+        #expect(agent.requests == ["GET /v1/sessions/work", "GET /v1/sessions/work/token?reports=true"])
     }
 }

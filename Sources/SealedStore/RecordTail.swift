@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The fields of a record that came after its first form: a tag, a 4-byte length, the content.
+///
+/// A field is written only where there is something to say, and one with a tag nobody knows is skipped, so that a
+/// record can be read by the releases before and after. Times are nanoseconds of the boot-time clock of the record.
+enum RecordField: UInt8 {
+    /// When the login began.
+    case loginBegan = 1
+    /// ``LoginEnd``: at, since, lifetime in nanoseconds, source, mobility.
+    case end = 2
+    /// The end of which a person has been told.
+    case noticedEnd = 3
+    /// One byte of ``TokenMark``s for each access token, in the order in which they are written.
+    case tokenMarks = 4
+    /// The fingerprints of refused tokens, one after the other.
+    case refused = 5
+    /// ``TokenCoexistence``.
+    case coexistence = 6
+}
+
+/// What else there is to say about an access token.
+struct TokenMark: OptionSet {
+    let rawValue: UInt8
+
+    static let refused = TokenMark(rawValue: 1)
+    static let repeated = TokenMark(rawValue: 2)
+    static let doubtful = TokenMark(rawValue: 4)
+    static let endless = TokenMark(rawValue: 8)
+
+    init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    init(_ token: AccessToken) {
+        self = token.expiresAt == nil ? .endless : []
+        switch token.standing {
+        case .good: break
+        case .doubtful, .onTrial: insert(.doubtful)
+        case .refused(let isRepeat): formUnion(isRepeat ? [.refused, .repeated] : .refused)
+        }
+    }
+
+    func apply(to token: inout AccessToken) {
+        if contains(.endless) { token.expiresAt = nil }
+        if contains(.doubtful) { token.standing = .doubtful }
+        if contains(.refused) { token.standing = .refused(isRepeat: contains(.repeated)) }
+    }
+}
+
+/// Writes the tail.
+struct RecordTailWriter {
+    private(set) var bytes: [UInt8] = []
+
+    /// The tail of `snapshot`, whose tokens are written in the order of `tokens`.
+    init(_ snapshot: SessionSnapshot, tokens: some Sequence<AccessToken>) {
+        if let began = snapshot.loginBegan { add(.loginBegan) { $0.append(integer: began.nanoseconds) } }
+        if let end = snapshot.end {
+            add(.end) { bytes in
+                bytes.append(integer: end.at.nanoseconds)
+                bytes.append(integer: end.since.nanoseconds)
+                bytes.append(integer: end.lifetime.saturatedNanoseconds)
+                bytes.append(end.source.rawValue)
+                bytes.append(end.mobility.rawValue)
+            }
+        }
+        if let noticed = snapshot.noticedEnd { add(.noticedEnd) { $0.append(integer: noticed.nanoseconds) } }
+        let marks = tokens.map { TokenMark($0).rawValue }
+        if marks.contains(where: { $0 != 0 }) { add(.tokenMarks) { $0 += marks } }
+        if !snapshot.refused.fingerprints.isEmpty {
+            add(.refused) { bytes in
+                for fingerprint in snapshot.refused.fingerprints { bytes += fingerprint.bytes }
+            }
+        }
+        if snapshot.coexistence != .unknown { add(.coexistence) { $0.append(snapshot.coexistence.rawValue) } }
+    }
+
+    private mutating func add(_ field: RecordField, _ write: (inout [UInt8]) -> Void) {
+        var content: [UInt8] = []
+        write(&content)
+        bytes.append(field.rawValue)
+        bytes.append(integer: UInt32(clamping: content.count))
+        bytes += content
+    }
+}
+
+/// What a tail says; whatever is missing is as in the records of before.
+struct RecordTail {
+    var loginBegan: Instant?
+    var end: LoginEnd?
+    var noticedEnd: Instant?
+    var tokenMarks: [TokenMark] = []
+    var refused = RefusedTokens()
+    var coexistence = TokenCoexistence.unknown
+
+    init() {}
+
+    /// Reads to the end.
+    ///
+    /// - Parameters:
+    ///   - reader: stands at the first field.
+    ///   - translate: a stored instant on today's clock; `nil` when the clocks contradict each other.
+    /// - Throws: what is wrong with a field.
+    init(_ reader: inout ByteReader, translate: (Instant) -> Instant?) throws(FormatFault) {
+        while reader.remaining > 0 {
+            let tag = try reader.integer(UInt8.self)
+            let content = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
+            guard let field = RecordField(rawValue: tag) else { continue }
+            var inside = unsafe ByteReader(content)
+            try read(field, &inside, translate)
+            guard inside.remaining == 0 else { throw .invalid("a field is longer than it should be") }
+        }
+    }
+
+    private mutating func read(
+        _ field: RecordField,
+        _ reader: inout ByteReader,
+        _ translate: (Instant) -> Instant?
+    ) throws(FormatFault) {
+        switch field {
+        case .loginBegan: loginBegan = translate(Instant(nanoseconds: try reader.integer()))
+        case .end: end = try RecordTail.end(&reader, translate)
+        case .noticedEnd: noticedEnd = translate(Instant(nanoseconds: try reader.integer()))
+        case .tokenMarks: tokenMarks = try reader.bytes(reader.remaining).map { TokenMark(rawValue: $0) }
+        case .refused:
+            var fingerprints: [TokenFingerprint] = []
+            while reader.remaining > 0 {
+                guard let next = TokenFingerprint(try reader.bytes(TokenFingerprint.byteCount)) else { break }
+                fingerprints.append(next)
+            }
+            refused = RefusedTokens(fingerprints)
+        case .coexistence:
+            guard let known = TokenCoexistence(rawValue: try reader.integer()) else {
+                throw .invalid("it says something unknown about its tokens")
+            }
+            coexistence = known
+        }
+    }
+
+    private static func end(
+        _ reader: inout ByteReader,
+        _ translate: (Instant) -> Instant?
+    ) throws(FormatFault) -> LoginEnd? {
+        let at = translate(Instant(nanoseconds: try reader.integer()))
+        let since = translate(Instant(nanoseconds: try reader.integer()))
+        let lifetime = Duration.nanoseconds(try reader.integer(Int64.self))
+        let source = LoginEnd.Source(rawValue: try reader.integer())
+        let mobility = LoginEnd.Mobility(rawValue: try reader.integer())
+        guard let source, let mobility else { throw .invalid("it says something unknown about its end") }
+        guard let at, let since else { return nil }
+        return LoginEnd(at: at, since: since, lifetime: lifetime, source: source, mobility: mobility)
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+/// Tokens of several scopes at servers that keep one good token for each login, and at those that keep them all.
+@Suite struct CoexistenceTests {
+    private static let mail = TokenVariant(scopes: ["mail"], audience: nil)
+
+    /// Answers with new tokens, the refresh token replaced.
+    private func rotate(_ script: inout SessionScript, _ effects: [Effect], _ number: UInt64) -> [Effect] {
+        let next = SecretID(rawValue: 10_000 + number)
+        return script.answer(effects, script.granted(refreshToken: next, secret: number))
+    }
+
+    @Test func `two programs that take turns never get a token that the other one's has ended`() {
+        var script = SessionScript.ready()
+        for number in 600..<620 as Range<UInt64> {
+            script.advance(by: .seconds(20))
+            let (waiter, begin) = script.get(number.isMultiple(of: 2) ? Self.mail : .primary)
+            #expect(begin.sendsRequest)
+            // The one good token of this server is the newest.
+            #expect(rotate(&script, begin, number).reply(to: waiter)?.secret?.rawValue == number)
+        }
+    }
+
+    @Test func `a token in doubt is renewed when it is asked for, not by itself`() {
+        var script = SessionScript.ready(lifetime: .seconds(3600))
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        #expect((script.session.wakeTime ?? script.moment.now) - script.moment.now > .seconds(3000))
+        #expect(!script.tick().sendsRequest)
+    }
+
+    @Test func `a token in doubt is served when no other can be had`() {
+        var script = SessionScript.ready()
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        let (waiter, refresh) = script.get()
+        #expect(script.fail(refresh, .busy).reply(to: waiter)?.secret == SessionScript.accessToken)
+    }
+
+    @Test func `doubt survives a restart`() {
+        var script = SessionScript.ready()
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        script = script.restarted()
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter) == nil)
+        #expect(effects.sendsRequest)
+    }
+
+    @Test func `a server that keeps its refresh token raises no doubt`() {
+        var script = SessionScript.ready()
+        let (_, begin) = script.get(Self.mail)
+        _ = script.answer(begin, script.granted(secret: 600))
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.secret == SessionScript.accessToken)
+    }
+
+    @Test func `tokens that stay unrefused where that would be told are served side by side from then on`() {
+        var script = SessionScript.ready(lifetime: .seconds(3600))
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        let (curl, trial) = script.get(reportsRefusals: true)
+        #expect(trial.reply(to: curl)?.secret == SessionScript.accessToken)
+        // Whoever would not tell does not get it on trial.
+        let (quiet, asked) = script.get(wait: .zero)
+        #expect(asked.sendsRequest)
+        #expect(asked.reply(to: quiet) != nil)
+        _ = rotate(&script, asked, 601)
+        let (again, second) = script.get(Self.mail, reportsRefusals: true)
+        #expect(second.reply(to: again)?.secret?.rawValue == 600)
+        script.advance(by: .seconds(60))
+        for number in 602..<606 as Range<UInt64> {
+            let (first, served) = script.get(Self.mail)
+            #expect(served.reply(to: first)?.secret?.rawValue == 600)
+            let forced = script.session.refreshRequested(
+                by: WaiterID(rawValue: number),
+                rejecting: nil,
+                deadline: script.moment.now + .seconds(30),
+                at: script.moment
+            )
+            _ = rotate(&script, forced, number)
+        }
+    }
+
+    @Test func `a refusal on trial is learned from for good`() {
+        var script = SessionScript.ready()
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        _ = script.get(reportsRefusals: true)
+        let (teller, refresh) = script.refuse(SessionScript.accessToken)
+        #expect(rotate(&script, refresh, 601).reply(to: teller)?.secret?.rawValue == 601)
+        script = script.restarted()
+        script.advance(by: .seconds(120))
+        let (waiter, effects) = script.get(Self.mail, reportsRefusals: true)
+        #expect(effects.reply(to: waiter) == nil)
+        #expect(effects.sendsRequest)
+    }
+}
