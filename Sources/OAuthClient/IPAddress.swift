@@ -40,11 +40,22 @@ struct IPAddress: Equatable, Sendable {
         }
     }
 
+    /// Only 2000::/3 is given out for the public Internet, and parts of it lead elsewhere (RFC 6890, RFC 4291 §2.5).
+    ///
+    /// So site-local fec0::/10, IPv4-compatible ::/96 and what a translator makes of an address (64:ff9b::/96,
+    /// ::ffff:0:0:0/96) are inside without being named. An address that carries an IPv4 address of somebody's choice
+    /// is not looked into: it may come out anywhere.
     private var isInternalIPv6: Bool {
-        if bytes.dropLast().allSatisfy({ $0 == 0 }) { return bytes[15] <= 1 }
-        // fc00::/7 unique local, fe80::/10 link-local, ff00::/8 multicast, 64:ff9b::/96 may lead anywhere.
-        return bytes[0] & 0xFE == 0xFC || (bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80) || bytes[0] == 0xFF
-            || bytes.starts(with: [0, 0x64, 0xFF, 0x9B])
+        guard bytes[0] & 0xE0 == 0x20 else { return true }
+        switch (bytes[0], bytes[1]) {
+        // 2001::/23, Teredo among it; 2001:db8::/32 is for examples.
+        case (0x20, 0x01): return bytes[2] < 2 || bytes[2...3] == [0x0D, 0xB8]
+        // 6to4.
+        case (0x20, 0x02): return true
+        // 3fff::/20, for examples too.
+        case (0x3F, 0xFF): return bytes[2] & 0xF0 == 0
+        default: return false
+        }
     }
 
     private static func read(_ text: String, family: Int32, count: Int) -> [UInt8]? {

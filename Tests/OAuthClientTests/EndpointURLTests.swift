@@ -66,7 +66,12 @@ struct EndpointURLTests {
         ("1.1.1.1", false), ("::", true), ("::1", true), ("fe80::1", true), ("fd00::1", true),
         ("ff02::1", true),
         ("::ffff:10.0.0.1", true), ("::ffff:8.8.8.8", false), ("64:ff9b::a00:1", true),
-        ("2001:4860:4860::8888", false),
+        ("2001:4860:4860::8888", false), ("2606:4700::1111", false), ("2a00:1450:4001::200e", false),
+        // 6to4, Teredo, site-local, IPv4-compatible, and what a stateless translator makes of 10.0.0.1.
+        ("2002:a00:1::1", true), ("2002:808:808::1", true), ("2001:0:53aa:64c::1", true),
+        ("2001::1", true), ("fec0::1", true), ("feff::1", true), ("::10.0.0.1", true), ("::8.8.8.8", true),
+        ("::ffff:0:a00:1", true), ("64:ff9b:1::1", true), ("100::1", true), ("2001:db8::1", true),
+        ("2001:20::1", true), ("2001:200::1", false), ("3fff::1", true), ("3fff:1000::1", false),
     ])
     func `addresses inside private networks are known`(text: String, isInternal: Bool) throws {
         #expect(try #require(IPAddress(text)).isInternal == isInternal)
