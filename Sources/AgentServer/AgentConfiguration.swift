@@ -51,6 +51,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var reauthCommand: [String]
     /// Peers that may see the session; empty: all that may connect.
     package var rules: [AllowRule]
+    /// Asked for at a login, in this order.
+    package var scopes: [String]
 
     package init(
         policy: SessionPolicy,
@@ -63,7 +65,8 @@ package struct SessionSettings: Equatable, Sendable {
         loginDemandMember: String? = nil,
         endsWithSecondRefusal: Bool = false,
         reauthCommand: [String] = [],
-        rules: [AllowRule] = []
+        rules: [AllowRule] = [],
+        scopes: [String] = []
     ) {
         self.policy = policy
         self.kind = kind
@@ -76,5 +79,6 @@ package struct SessionSettings: Equatable, Sendable {
         self.endsWithSecondRefusal = endsWithSecondRefusal
         self.reauthCommand = reauthCommand
         self.rules = rules
+        self.scopes = scopes
     }
 }

@@ -9,8 +9,6 @@ struct KeptSession {
     var counts = SessionCounts()
     /// Who asked for the logout that is under way.
     var logouts: [Connection] = []
-    /// The last logout asked for was to tell the server nothing.
-    var isLogoutLocal = false
     /// Refusals that alone mean nothing.
     var bareRefusals = BareRefusals()
     /// The session's files are to be removed, which has failed so far.

@@ -38,10 +38,11 @@ extension LoginStep {
     func line(in login: LoginNumber) -> JSONObject {
         var line = JSONObject()
         switch self {
-        case .openURL(let url):
+        case .openURL(let url, let redirectURI):
             line["event"] = "open_url"
             line["login"] = .string(String(login.rawValue))
             line["url"] = .string(url)
+            line["redirect_uri"] = redirectURI.map { .string($0) }
         case .userCode(let code, let verificationURI, let complete, let expiresIn):
             line["event"] = "user_code"
             line["login"] = .string(String(login.rawValue))

@@ -28,12 +28,12 @@ extension RequestFailure {
                 session: session,
                 retryAfter: retryAfter
             )
-        case .misconfigured(let message):
+        case .misconfigured(let message, let remedy):
             self.init(
                 code: .misconfigured,
                 message: Self.sentence(message),
                 session: session,
-                remedy: "fix the configuration, then tokenctl refresh \(session)"
+                remedy: "\(remedy ?? "fix the configuration"), then tokenctl refresh \(session)"
             )
         case .validityUnattainable(let lifetime):
             self.init(
@@ -42,27 +42,44 @@ extension RequestFailure {
                 session: session
             )
         case .noIDToken:
-            self.init(
-                code: .misconfigured,
-                message: "The issuer gave no ID token.",
-                session: session,
-                remedy: "add openid to the session's scopes, then tokenctl login \(session)"
-            )
+            self.init(code: .misconfigured, message: "The issuer gave no ID token.", session: session)
+        }
+    }
+
+    /// The same, with what the settings of the session add: why there is no ID token, and what could change that.
+    init(_ failure: ServingFailure, of session: SessionName, _ settings: SessionSettings?) {
+        self.init(failure, of: session)
+        guard case .noIDToken = failure, let settings else { return }
+        switch settings.kind {
+        case "json": message = "Sessions of kind json have no ID token."
+        case "cognito": break
+        case _ where settings.scopes.contains("openid"):
+            message = "The issuer gave no ID token that could be taken over, although openid is asked for."
+            remedy = "tokenctl status \(session) says what was wrong with one that came"
+        default: remedy = "add openid to the session's scopes, then tokenctl login \(session)"
         }
     }
 
     /// Why an authorization server gave no tokens, as the person who logs in is told.
     init(_ failure: RefreshFailure, of session: SessionName) {
-        let code: FailureCode =
-            switch failure.kind {
-            case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage: .temporarilyUnavailable
-            case .grantDead, .sessionOver, .interactionRequired, .unexplained, .identityChanged: .denied
-            case .misconfigured, .variantRefused: .misconfigured
-            }
+        var remedy = failure.remedy
+        let code: FailureCode
+        switch failure.kind {
+        case .unreachable, .ambiguous, .misbehaved, .busy, .storage: code = .temporarilyUnavailable
+        // At a login somebody is there to look at it; a session that runs tries again by itself.
+        case .insecure, .misconfigured, .variantRefused: code = .misconfigured
+        // The person, or the server for the person, said no.
+        case .interactionRequired where failure.code == "access_denied": code = .denied
+        case .grantDead, .sessionOver, .interactionRequired, .unexplained, .identityChanged:
+            code = .loginRequired
+            let again = "tokenctl login \(session)"
+            remedy = remedy.map { "\($0), then \(again)" } ?? again
+        }
         self.init(
             code: code,
             message: Self.sentence(failure.message),
             session: session,
+            remedy: remedy,
             retryAfter: failure.retryAfter
         )
     }

@@ -136,6 +136,7 @@ extension SessionAgent {
                 .integer(ports.timekeeper.wallTime(at: end).secondsSince1970)
             }
             line["scope"] = .strings(token.scope)
+            if let kept = sessions[name] { line["notes"] = kept.session.status.notes(on: kept.settings).json }
         case .failed(let failure): line["error"] = RequestFailure(failure, of: name).json
         case .cancelled:
             line["error"] =

@@ -14,7 +14,6 @@ extension SessionAgent {
         guard sessions[name] != nil else { throw unknown(name) }
         connection.awaited = .logout(name)
         sessions[name]?.logouts.append(connection)
-        sessions[name]?.isLogoutLocal = local
         audit(.logout, .done, name, by: AuditRecord.Origin(connection))
         apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
@@ -26,15 +25,34 @@ extension SessionAgent {
         var answer: JSONObject = JSONObject()
         answer["session"] = .string(name.description)
         answer["state"] = "logged_out"
-        switch result {
-        case .done: answer["revoked"] = .bool(!kept.isLogoutLocal)
-        case .notYetRevoked(let message):
-            answer["revoked"] = false
-            answer["message"] = .string(message)
-        }
+        answer["revoked"] = .bool(result == .revoked)
+        answer["told"] = .string(result.word)
+        answer["message"] = result.message.map { .string($0) }
         for connection in kept.logouts {
             connection.awaited = nil
             connection.answer(.json(.object(answer)))
+        }
+    }
+}
+
+extension LogoutResult {
+    /// What the server was told, as a stable word.
+    var word: String {
+        switch self {
+        case .revoked: "revoked"
+        case .nothingToRevoke: "nothing"
+        case .local: "local"
+        case .unsupported: "unsupported"
+        case .refused: "refused"
+        case .notYetRevoked: "retrying"
+        }
+    }
+
+    /// Why the tokens may still work at the server.
+    fileprivate var message: String? {
+        switch self {
+        case .revoked, .nothingToRevoke, .local: nil
+        case .unsupported(let message), .refused(let message), .notYetRevoked(let message): message
         }
     }
 }

@@ -130,7 +130,8 @@ extension SessionAgent {
         case .token(let token): answer(token, to: call, at: moment)
         case .failure(.tokenRefused(let message, let retryAfter)) where call.format == .retry:
             answerNone(message, retryAfter: retryAfter, to: call)
-        case .failure(let failure): answer(RequestFailure(failure, of: call.session), to: call)
+        case .failure(let failure):
+            answer(RequestFailure(failure, of: call.session, sessions[call.session]?.settings), to: call)
         }
     }
 
@@ -149,7 +150,10 @@ extension SessionAgent {
             return answerKnownPeer(token, to: call)
         }
         guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
-            return answer(RequestFailure(.noIDToken, of: call.session), to: call)
+            return answer(
+                RequestFailure(.noIDToken, of: call.session, sessions[call.session]?.settings),
+                to: call
+            )
         }
         let proof: String?
         do throws(RequestFailure) {

@@ -21,11 +21,23 @@ extension SessionStatus {
         object["message"] = message.map { .string($0) }
         object["waiters"] = .integer(waiters)
         addHistory(to: &object)
+        object["notes"] = notes(on: settings).json
         object["remedy"] = remedy.map { .string($0) }
         object["kept"] = .object(
             JSONObject(keptMembers.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
         )
         return .object(object)
+    }
+
+    /// What to know about the tokens, the scopes first that the configuration asks for and the server did not grant.
+    func notes(on settings: SessionSettings) -> [GrantRemark] {
+        let missing = GrantRemark.scopes(
+            asked: settings.scopes,
+            granted: scope,
+            hasIDToken: hasIDToken,
+            hasRefreshToken: hasRefreshToken
+        )
+        return [missing].compactMap(\.self) + remarks
     }
 
     /// Seconds by which a server's clock may differ before it is worth a word.
@@ -64,6 +76,14 @@ extension SessionStatus {
         error["message"] = .string(failure.message)
         error["at"] = history.lastFailureAt.map { .integer($0.secondsSince1970) }
         object["last_error"] = .object(error)
+    }
+}
+
+extension [GrantRemark] {
+    /// A list of codes and messages; `nil`: there is nothing to say.
+    var json: JSONValue? {
+        guard !isEmpty else { return nil }
+        return .array(map { ["code": .string($0.kind.rawValue), "message": .string($0.message)] })
     }
 }
 

@@ -30,7 +30,9 @@ extension ConfiguredSession {
             audience: audience,
             resources: resources,
             trust: trust,
-            bindsTokens: bindsTokens
+            bindsTokens: bindsTokens,
+            endpoints: endpoints,
+            prompt: prompt
         )
     }
 

@@ -7,6 +7,8 @@ import TokenCore
 package struct ConfiguredSession: Equatable, Sendable {
     package var name: SessionName
     package var server: ServerProfile.Kind
+    /// What holds in place of the metadata of kind `oidc`.
+    package var endpoints: WrittenEndpoints
     /// As written; for `oauth2` it is only shown.
     package var issuer: String?
     package var clientID: String
@@ -20,6 +22,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var trust: ServerTrust
     /// `dpop`: tokens are bound to a key.
     package var bindsTokens: Bool
+    /// `prompt` of the authorization request; empty: none; `nil`: by the scopes.
+    package var prompt: String?
     package var policy: SessionPolicy
     /// The servers its tokens are for, for helpers of other programs.
     package var hosts: [String]

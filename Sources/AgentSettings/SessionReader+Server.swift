@@ -26,19 +26,33 @@ extension SessionReader {
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {
         let issuer = url("issuer")
-        let token = requiredURL("token_endpoint", "without discovery the endpoints are written by hand")
-        let authorization = url("authorization_endpoint")
-        let device = url("device_authorization_endpoint")
-        let revocation = url("revocation_endpoint")
-        return token.map {
+        if !table.has("token_endpoint") {
+            table.report("token_endpoint", "is missing: without discovery the endpoints are written by hand")
+        }
+        let written = writtenEndpoints()
+        return written.token.map {
             FixedEndpoints(
-                token: $0.description,
-                authorization: authorization?.description,
-                deviceAuthorization: device?.description,
-                revocation: revocation?.description,
+                token: $0,
+                authorization: written.authorization,
+                deviceAuthorization: written.deviceAuthorization,
+                revocation: written.revocation,
+                endSession: written.endSession,
+                keySet: written.keySet,
                 issuer: issuer?.description
             )
         }
+    }
+
+    /// Endpoints written by hand: all there are, or what holds in place of the issuer's metadata.
+    mutating func writtenEndpoints() -> WrittenEndpoints {
+        WrittenEndpoints(
+            token: url("token_endpoint")?.description,
+            authorization: url("authorization_endpoint")?.description,
+            deviceAuthorization: url("device_authorization_endpoint")?.description,
+            revocation: url("revocation_endpoint")?.description,
+            endSession: url("end_session_endpoint")?.description,
+            keySet: url("jwks_uri")?.description
+        )
     }
 
     private mutating func jsonServer() -> JSONBackEnd? {

@@ -17,6 +17,7 @@ struct SessionReader {
         guard let kind = table.has("kind") ? written : .oidc else { return nil }
         let isStandard = kind.isStandard
         let server = server(kind)
+        let endpoints = kind == .oidc ? writtenEndpoints() : WrittenEndpoints()
         let issuer = isStandard ? table.string("issuer") : nil
         let clientID = clientID(kind)
         let secret = clientSecret()
@@ -28,6 +29,7 @@ struct SessionReader {
         let resources = isStandard ? resources() : []
         let trust = trust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
+        let prompt = isStandard ? prompt() : nil
         let reauthentication = reauthentication()
         let policy = policy(defaults, reauthentication, kind)
         let command = reauthenticationCommand(reauthentication)
@@ -38,6 +40,7 @@ struct SessionReader {
         let session = ConfiguredSession(
             name: name,
             server: server,
+            endpoints: endpoints,
             issuer: issuer,
             clientID: clientID,
             clientSecret: secret,
@@ -49,6 +52,7 @@ struct SessionReader {
             resources: resources,
             trust: trust,
             bindsTokens: bindsTokens ?? false,
+            prompt: prompt,
             policy: policy,
             hosts: hosts,
             reauthentication: reauthentication,
@@ -124,6 +128,12 @@ struct SessionReader {
             if !isWord { table.report("scopes", "\"\(scope)\" is not a scope; write one word per element") }
         }
         return scopes
+    }
+
+    /// `prompt`; empty: none is sent.
+    private mutating func prompt() -> String? {
+        guard case .string("") = table.value("prompt")?.content else { return table.string("prompt") }
+        return ""
     }
 
     private mutating func resources() -> [String] {

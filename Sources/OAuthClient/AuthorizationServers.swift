@@ -93,8 +93,20 @@ package final class AuthorizationServers: AuthorizationServing {
 
     package func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome {
         guard let server = server(for: session) else { return .refused(.unknown(session)) }
-        return await server.revoke(tokens)
+        return await withTaskGroup(of: RevocationOutcome.self) { [sleep = tools.sleep] group in
+            group.addTask { await server.revoke(tokens) }
+            group.addTask {
+                try? await sleep(AuthorizationServers.revocationLimit)
+                return .failed(.revocationUnanswered)
+            }
+            let first = await group.next() ?? .failed(.revocationUnanswered)
+            group.cancelAll()
+            return first
+        }
     }
+
+    /// Longest a logout waits for the server, whatever is asked of it: discovery, renewal, revocation.
+    private static let revocationLimit: Duration = .seconds(10)
 
     package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
         let maker = ProofMaker(key: key, vault: tools.vault)
@@ -127,6 +139,11 @@ package final class AuthorizationServers: AuthorizationServing {
 }
 
 extension RefreshFailure {
+    fileprivate static let revocationUnanswered = RefreshFailure(
+        kind: .ambiguous,
+        message: "the server did not answer within 10 s"
+    )
+
     fileprivate static func unknown(_ session: SessionName) -> RefreshFailure {
         RefreshFailure(kind: .misconfigured, message: "the configuration has no session \(session)")
     }

@@ -51,6 +51,7 @@ final class AuthorizationTransaction: Sendable {
         ]
         if !profile.scopes.isEmpty { parameters.append(("scope", profile.scopes.joined(separator: " "))) }
         if profile.scopes.contains("openid") { parameters.append(("nonce", nonce)) }
+        if let prompt = profile.promptSent { parameters.append(("prompt", prompt)) }
         if let audience = profile.audience { parameters.append(("audience", audience)) }
         for resource in profile.resources { parameters.append(("resource", resource)) }
         if let keyThumbprint { parameters.append(("dpop_jkt", keyThumbprint)) }
@@ -117,6 +118,14 @@ final class AuthorizationTransaction: Sendable {
     private static func single(_ name: String, in parameters: [(name: String, value: String)]) -> String? {
         let values = parameters.filter { $0.name.bytewise == name.bytewise }
         return values.count == 1 ? values[0].value : nil
+    }
+}
+
+extension ServerProfile {
+    /// `offline_access` has to be consented to each time, or servers ignore or refuse it (OIDC Core §11).
+    fileprivate var promptSent: String? {
+        guard let prompt else { return scopes.contains("offline_access") ? "consent" : nil }
+        return prompt.isEmpty ? nil : prompt
     }
 }
 

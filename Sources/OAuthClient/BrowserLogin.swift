@@ -91,7 +91,7 @@ extension StandardLogin {
             let address = try await browserAddress(transaction, at: url)
             // Before anybody learns the address: a browser may be back at once.
             listener.expect(transaction)
-            await conversation.tell(.openURL(address))
+            await conversation.tell(.openURL(address, redirectURI: transaction.redirectURI))
         } catch {
             return .failure(error)
         }
@@ -109,10 +109,10 @@ extension StandardLogin {
                     return .failure(.cancelled)
                 }
             }
-            group.addTask { [sleep = tools.sleep] in
+            group.addTask { [sleep = tools.sleep, port = listener.port] in
                 do {
                     try await sleep(StandardLogin.patience)
-                    return .failure(.failed(.loginNotFinished))
+                    return .failure(.failed(.loginNotFinished(port: port)))
                 } catch {
                     return .failure(.cancelled)
                 }
@@ -130,7 +130,8 @@ extension StandardLogin {
         let anyPort = Int.random(in: 49_152...65_535)
         let port = profile.redirectPort == 0 ? anyPort : profile.redirectPort
         let transaction = transaction(port: port, keyThumbprint: try keyThumbprint())
-        await conversation.tell(.openURL(try await browserAddress(transaction, at: url)))
+        let address = try await browserAddress(transaction, at: url)
+        await conversation.tell(.openURL(address, redirectURI: transaction.redirectURI))
         for _ in 0..<StandardLogin.pastes {
             let prompt = "Address the browser ended at (\(transaction.redirectURI)?...)"
             let answer = try await ask(.redirectAddress, prompt, isSecret: false)
@@ -157,8 +158,12 @@ extension AuthorizationTransaction {
 }
 
 extension RefreshFailure {
-    fileprivate static let loginNotFinished = RefreshFailure(
-        kind: .interactionRequired,
-        message: "the login was not finished in the browser within 5 minutes"
-    )
+    fileprivate static func loginNotFinished(port: Int) -> RefreshFailure {
+        RefreshFailure(
+            kind: .interactionRequired,
+            message: "the login was not finished in the browser within 5 minutes",
+            remedy: "if the browser showed an error, register "
+                + "http://127.0.0.1:\(port)\(CallbackRequest.path) at the server (redirect_port fixes the port)"
+        )
+    }
 }

@@ -47,6 +47,23 @@ struct ClientAuthentication: Sendable {
         }
     }
 
+    /// What to look at when a server does not take the credentials; `nil`: nothing but what is written down.
+    ///
+    /// RFC 6749 §2.3.1 has both halves of Basic credentials encoded, which some servers do not undo. A body is decoded
+    /// by all.
+    func hint(_ vault: Vault) -> String? {
+        guard usesBasic, let secret else { return nil }
+        let isChanged = try? unsafe vault.open(secret) { bytes in
+            unsafe bytes.contains { !FormEncoding.keeps($0) }
+        }
+        guard isChanged == true || clientID.utf8.contains(where: { !FormEncoding.keeps($0) }) else {
+            return nil
+        }
+        return
+            "check client_id and client secret; if they are right, set client_authentication = \"post\": the secret "
+            + "has characters such as / + = % that not every server decodes"
+    }
+
     /// Both halves are form-encoded before they are joined, so that `:` and UTF-8 survive.
     private func basic(_ secret: UnsafeRawBufferPointer) -> String {
         var pair = Array(FormEncoding.encoded(clientID).utf8)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import StrictJSON
 import TokenCore
 
 /// What an ID token of a pool must say.
@@ -13,15 +14,17 @@ struct CognitoIDToken {
     /// - Throws: `misbehaved` for a token that is none of ours, `identityChanged` for somebody else's.
     func check(_ token: String, against original: String?) throws(RefreshFailure) {
         guard let parts = JWTParts(token) else { throw problem("is malformed") }
+        if let original = original.flatMap({ JWTParts($0) }) {
+            do throws(IDTokenRules.Problem) {
+                try IDTokenRules.checkIdentity(parts, as: original)
+            } catch {
+                throw RefreshFailure(kind: .identityChanged, message: error.message)
+            }
+        }
         let claims = parts.claims
         guard claims["token_use"] == "id" else { throw problem("is no ID token") }
         guard claims.audiences == [clientID.bytewise] else { throw problem("is for another client") }
         if let issuer, claims["iss"] != .string(issuer) { throw problem("is of another pool") }
-        guard let original = original.flatMap({ JWTParts($0) }) else { return }
-        for claim in ["sub", "iss"] where claims[claim] != original.claims[claim] {
-            let message = "the ID token of the refresh has another \(claim) than the login's"
-            throw RefreshFailure(kind: .identityChanged, message: message)
-        }
     }
 
     private func problem(_ text: String) -> RefreshFailure {

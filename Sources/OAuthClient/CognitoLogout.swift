@@ -9,6 +9,7 @@ struct CognitoLogout {
     var tokens: RevocationRequest
 
     func run() async -> RevocationOutcome {
+        guard tokens.refreshToken != nil || tokens.accessToken != nil else { return .nothing }
         do throws(RefreshFailure) {
             try server.checkPin(tokens.tokenEndpoint)
             let endpoint = try server.endpoint()
@@ -35,14 +36,18 @@ struct CognitoLogout {
     }
 
     private func signOut(at endpoint: CognitoEndpoint) async -> RevocationOutcome {
-        guard let accessToken = tokens.accessToken else { return .unsupported }
+        guard let accessToken = tokens.accessToken else { return .unsupported(CognitoLogout.missing) }
         do throws(CognitoRefusal) {
             _ = try await endpoint.call(.globalSignOut) { members throws(RefreshFailure) in
                 try members.add("AccessToken", accessToken, from: server.tools.vault)
             }
             return .revoked
         } catch {
-            return error.meansNoSuchOperation ? .unsupported : RevocationOutcome(error.failure)
+            return error.meansNoSuchOperation
+                ? .unsupported(CognitoLogout.missing) : RevocationOutcome(error.failure)
         }
     }
+
+    private static let missing =
+        "the pool knows neither RevokeToken nor GlobalSignOut: its tokens are good until they expire"
 }

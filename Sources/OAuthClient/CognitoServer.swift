@@ -105,23 +105,30 @@ struct CognitoServer: AuthorizationServer {
         sent: SecretID? = nil,
         original: SecretID? = nil
     ) throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
-        let answer: TokenAnswer
+        var answer: TokenAnswer
         do throws(TokenAnswer.Problem) {
             answer = try TokenAnswer(cognito: result)
         } catch {
             throw RefreshFailure(kind: .misbehaved, message: ServerText.cleaned("Cognito: \(error.message)"))
         }
-        if let idToken = answer.idToken {
-            try CognitoIDToken(issuer: pool.endpoint == nil ? pool.issuer : nil, clientID: profile.clientID)
-                .check(
-                    idToken,
-                    against: try original.map { id throws(RefreshFailure) in
-                        try tools.vault.text(of: id)
-                    }
-                )
-        }
         let identity = CognitoIdentity(accessToken: answer.accessToken, idToken: answer.idToken)
-        return (try tools.seal(answer, requestedAt: requestedAt, sent: sent), identity)
+        var remarks: [GrantRemark] = []
+        do throws(RefreshFailure) {
+            try check(answer.idToken, against: original)
+        } catch {
+            // At a refresh it costs itself alone, unless it is somebody else's: the tokens beside it are good.
+            guard sent != nil, error.kind != .identityChanged else { throw error }
+            answer.idToken = nil
+            remarks = [.idTokenDropped(error.message)]
+        }
+        return (try tools.seal(answer, requestedAt: requestedAt, sent: sent, remarks: remarks), identity)
+    }
+
+    private func check(_ idToken: String?, against original: SecretID?) throws(RefreshFailure) {
+        guard let idToken else { return }
+        let issuer = pool.endpoint == nil ? pool.issuer : nil
+        let before = try original.map { id throws(RefreshFailure) in try tools.vault.text(of: id) }
+        try CognitoIDToken(issuer: issuer, clientID: profile.clientID).check(idToken, against: before)
     }
 
     /// The tokens of one pool are not shown to another that has taken its place in the configuration.

@@ -30,6 +30,17 @@ actor Discovery {
         }
     }
 
+    /// ``metadata()`` for who holds tokens of the server already: a document that is broken today says nothing about
+    /// them, so it is a matter of trying again.
+    func metadataForKnownLogin() async throws(RefreshFailure) -> ServerMetadata {
+        do throws(RefreshFailure) {
+            return try await metadata()
+        } catch {
+            guard error.kind == .misconfigured, case .oidc = profile.kind else { throw error }
+            throw RefreshFailure(kind: .busy, message: error.message, retryAfter: error.retryAfter)
+        }
+    }
+
     /// The metadata as the server publishes it now; a bad document changes nothing that is known.
     func refetched() async throws(RefreshFailure) -> ServerMetadata {
         if let inFlight { return try await inFlight.value.get() }
@@ -52,7 +63,13 @@ actor Discovery {
             Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
                 .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
         case .oidc(let issuer):
-            await MetadataFetch(issuer: issuer, trust: profile.trust, tools: tools).run()
+            await MetadataFetch(
+                issuer: issuer,
+                written: profile.endpoints,
+                trust: profile.trust,
+                tools: tools
+            )
+            .run()
         case .json, .cognito:
             .failure(RefreshFailure(kind: .misconfigured, message: "this kind of server has no metadata"))
         }
@@ -62,6 +79,7 @@ actor Discovery {
 /// One look at both documents of an issuer.
 private struct MetadataFetch {
     var issuer: String
+    var written: WrittenEndpoints
     var trust: ServerTrust
     var tools: ServerTools
 
@@ -100,7 +118,12 @@ private struct MetadataFetch {
     private func fetch(_ address: String) async throws(RefreshFailure) -> ServerMetadata {
         let (object, reply, url) = try await JSONFetch.get(address, trust: trust, tools: tools)
         do throws(ServerMetadata.Problem) {
-            return try ServerMetadata(object, issuer: issuer, isInternal: reply.isInternal)
+            return try ServerMetadata(
+                object,
+                issuer: issuer,
+                isInternal: reply.isInternal,
+                written: written
+            )
         } catch {
             let message = ServerText.cleaned("\(url.description): \(error.message)")
             throw RefreshFailure(kind: .misconfigured, message: message)

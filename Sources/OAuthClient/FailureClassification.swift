@@ -14,6 +14,13 @@ struct RefusedAnswer: Equatable, Sendable {
     var retryAfter: Duration?
     /// The request proved possession of a key (RFC 9449).
     var hadProof = false
+    /// The request showed a person's password: refused without a word, that is what was wrong.
+    var hadPassword = false
+}
+
+extension RefusedAnswer {
+    /// The token endpoint itself refuses a request that showed a password, and says no more.
+    fileprivate var blamesPassword: Bool { hadPassword && !isHTML && !wantsBasic }
 }
 
 /// Decides what a failed token request means for the session.
@@ -61,9 +68,8 @@ enum FailureClassification {
         if ["temporarily_unavailable", "server_error", "slow_down", "internal_failure"].contains(error.code) {
             return .busy
         }
-        guard (200..<300).contains(status) || (400..<500).contains(status),
-            ![407, 408, 425, 429].contains(status)
-        else { return nil }
+        // Nowhere else does a token endpoint answer with an error of its own (RFC 6749 §5.2).
+        guard (200..<300).contains(status) || [400, 401, 403].contains(status) else { return nil }
         switch error.code {
         case "invalid_grant", "invalid_token":
             // `invalid_token` with 401 is INDIGO IAM's word for a dead refresh token.
@@ -106,6 +112,9 @@ enum FailureClassification {
     /// Class, explanation, and the least pause for a status without usable OAuth JSON.
     private static func reading(of answer: RefusedAnswer) -> (FailureClass, String, Duration?) {
         switch answer.status {
+        case 400 where answer.blamesPassword, 401 where answer.blamesPassword,
+            403 where answer.blamesPassword:
+            (.interactionRequired, "user name or password refused, no reason given", nil)
         case 200..<300: (.misbehaved, "not a token answer", nil)
         case 300..<400: (.misbehaved, "redirects are not followed", nil)
         case 401 where answer.wantsBasic: (.misconfigured, "it wants other client credentials", nil)

@@ -38,11 +38,16 @@ final class FormBody: Sendable {
 
 /// The encoding of HTML forms, as OAuth uses it in bodies and in Basic credentials (RFC 6749 appendix B).
 enum FormEncoding {
+    /// Whether `byte` stands for itself.
+    static func keeps(_ byte: UInt8) -> Bool {
+        byte.isASCIIDigit || byte.isASCIILetter || "-._*".utf8.contains(byte)
+    }
+
     /// Hands the one or three bytes that stand for `byte` to `output`.
     static func encode(_ byte: UInt8, _ output: (UInt8) -> Void) {
         switch byte {
         case UInt8(ascii: " "): output(UInt8(ascii: "+"))
-        case _ where byte.isASCIIDigit || byte.isASCIILetter || "-._*".utf8.contains(byte): output(byte)
+        case _ where keeps(byte): output(byte)
         default:
             output(UInt8(ascii: "%"))
             output(hexDigit(byte >> 4))

@@ -22,6 +22,8 @@ struct HTTPRequest: Sendable {
     /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
     /// configuration, named the host.
     var publicAddressOnly = false
+    /// From the call to the last byte of the answer, where that is to be shorter than ``HTTPLimits/total``.
+    var limit: Duration?
 }
 
 /// One complete answer.
@@ -82,6 +84,8 @@ enum TransportFailure: Error, Equatable, Sendable {
     case unreachable(String)
     /// Nothing was sent: the server is not the one we trust.
     case insecure(String)
+    /// Nothing was sent: no authority that we know vouches for the server's certificate.
+    case untrusted(String)
     /// The request was sent, wholly or in part; the answer did not arrive or not to its end.
     case ambiguous(String)
     /// The answer arrived and is larger than any we accept.
@@ -89,16 +93,24 @@ enum TransportFailure: Error, Equatable, Sendable {
     /// Nothing was sent: our own settings do not work.
     case misconfigured(String)
 
+    private var isUntrusted: Bool {
+        if case .untrusted = self { true } else { false }
+    }
+
     /// What the failure means for a session.
     func refreshFailure(at url: EndpointURL) -> RefreshFailure {
         let (kind, message): (FailureClass, String) =
             switch self {
             case .unreachable(let message): (.unreachable, message)
-            case .insecure(let message): (.insecure, message)
+            case .insecure(let message), .untrusted(let message): (.insecure, message)
             case .ambiguous(let message): (.ambiguous, message)
             case .oversized(let message): (.misbehaved, message)
             case .misconfigured(let message): (.misconfigured, message)
             }
-        return RefreshFailure(kind: kind, message: ServerText.cleaned("\(url.hostAndPort): \(message)"))
+        return RefreshFailure(
+            kind: kind,
+            message: ServerText.cleaned("\(url.hostAndPort): \(message)"),
+            remedy: isUntrusted ? "if its authority is a private one, name its certificate in ca_file" : nil
+        )
     }
 }

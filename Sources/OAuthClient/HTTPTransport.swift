@@ -44,7 +44,7 @@ final class HTTPTransport: HTTPExchanging {
 
     func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
         let credentials = try TLSCredentials(request.trust)
-        let end = ContinuousClock.now + totalLimit
+        let end = ContinuousClock.now + min(totalLimit, request.limit ?? totalLimit)
         while true {
             let stage = ConnectionStage()
             let result =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import StrictJSON
 import TokenCore
 
 /// Decides whether the ID token of an answer is believed.
@@ -13,7 +14,7 @@ struct IDTokenVerifier: Sendable {
 
     init(
         profile: ServerProfile,
-        issuer: String,
+        issuer: String?,
         metadata: ServerMetadata,
         keys: KeySetCache,
         clientSecret: SecretID?,
@@ -33,9 +34,12 @@ struct IDTokenVerifier: Sendable {
     }
 
     /// What the metadata lists, RS256 when it lists nothing (OIDC Registration §2); MACs only with a secret.
+    ///
+    /// Where there is no document that could list them, every one we know.
     private static func algorithms(_ metadata: ServerMetadata, hasSecret: Bool) -> Set<SignatureAlgorithm> {
         let listed = metadata.signingAlgorithms.map { Set($0.compactMap(SignatureAlgorithm.init(named:))) }
-        return (listed ?? [.rs256]).filter { hasSecret || !$0.isSymmetric }
+        let unlisted = metadata.isFixed ? Set(SignatureAlgorithm.allCases) : [.rs256]
+        return (listed ?? unlisted).filter { hasSecret || !$0.isSymmetric }
     }
 
     /// Checks the ID token of a login completely.
@@ -54,34 +58,32 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// Checks the ID token of a refresh against the one of the login.
+    /// Whether `token` names the nonce of another authorization request.
+    func hasForeignNonce(_ token: String) -> Bool {
+        guard let asked = rules.nonce, let given = JWTParts(token)?.claims["nonce"]?.string else {
+            return false
+        }
+        return given.bytewise != asked.bytewise
+    }
+
+    /// Looks for a reason not to take over the ID token of a refresh, which says the same person as `original`.
     ///
-    /// - Returns: whether to keep it. A token that only our clock contradicts is not kept, and harms nobody; nor
-    ///   is one of another `auth_time`, or one whose signature can not be checked now, because its key is not
-    ///   there: TLS to the issuer vouches for it (OIDC Core §3.1.3.7 (6)).
-    /// - Throws: `identityChanged`.
-    func verifyRefresh(
-        _ token: String,
-        accessToken: String,
-        original: String?
-    ) async throws(RefreshFailure) -> Bool {
-        let original = original.flatMap { JWTParts($0) }
+    /// None of them says anything about the session: keys change, clocks differ, and a server that repeats a lost
+    /// answer may bring the ID token of another access token.
+    func objection(to token: String, accessToken: String, original: String?) async -> String? {
         do throws(Refusal) {
             let parts = try parse(token)
             try rule { () throws(IDTokenRules.Problem) in
                 try rules.checkBinding(parts, accessToken: accessToken)
-                if let original { try IDTokenRules.checkSame(parts, as: original) }
+                if let original = original.flatMap({ JWTParts($0) }) {
+                    try IDTokenRules.checkContinuity(parts, with: original)
+                }
+                try rules.checkTimes(parts, at: tools.timekeeper.wallTime)
             }
             try await verifySignature(parts)
-            do throws(IDTokenRules.Problem) {
-                try rules.checkTimes(parts, at: tools.timekeeper.wallTime)
-                return IDTokenRules.isSameAuthentication(parts, as: original)
-            } catch {
-                return false
-            }
+            return nil
         } catch {
-            guard case .broken = error else { return false }
-            throw error.failure(kind: .identityChanged)
+            return error.failure(kind: .misbehaved).message
         }
     }
 
@@ -116,27 +118,34 @@ struct IDTokenVerifier: Sendable {
         let algorithm = try rule { () throws(IDTokenRules.Problem) in try rules.algorithm(of: token) }
         guard !algorithm.isSymmetric else { return try await verifyMAC(token, algorithm) }
         guard let url = metadata.keySet else {
+            // No keys, but TLS to the very server that made it (OIDC Core §3.1.3.7 (6)).
+            guard !metadata.isFixed else { return }
             throw .undecided(
-                RefreshFailure(kind: .misconfigured, message: "the issuer publishes no jwks_uri")
+                RefreshFailure(
+                    kind: .misconfigured,
+                    message: "the issuer publishes no jwks_uri",
+                    remedy: "write its jwks_uri into the session, if it has one"
+                )
             )
         }
-        let candidates: [KeySet.Key]
+        let verdict: KeySetCache.Verdict
         do throws(RefreshFailure) {
-            candidates = try await keys.candidates(
+            verdict = try await keys.verdict(
+                on: token,
+                algorithm,
                 at: url,
-                publicAddressOnly: metadata.publicAddressOnly(url),
-                identifier: token.header["kid"]?.string,
-                algorithm: algorithm
+                publicAddressOnly: metadata.publicAddressOnly(url)
             )
         } catch {
             throw .undecided(error)
         }
-        guard !candidates.isEmpty else {
+        switch verdict {
+        case .verified: return
+        case .refused: throw .broken(.signature)
+        case .noKey:
             let message = "the issuer publishes no key that may have signed the ID token"
             throw .undecided(RefreshFailure(kind: .misbehaved, message: message))
         }
-        for candidate in candidates where await algorithm.verify(token, with: candidate.material) { return }
-        throw .broken(.signature)
     }
 
     private func verifyMAC(_ token: JWTParts, _ algorithm: SignatureAlgorithm) async throws(Refusal) {

@@ -3,8 +3,6 @@
 import TokenCore
 
 /// Tells a back end of kind `json` that its session is over.
-///
-/// Nothing local waits for it: whatever the server says or does not say, a logout is final here.
 struct JSONLogout {
     var server: JSONServer
     var tokens: RevocationRequest
@@ -13,34 +11,44 @@ struct JSONLogout {
     private var rules: JSONRules { server.backEnd.rules }
 
     func run() async -> RevocationOutcome {
-        guard let address = server.backEnd.logoutURL, let accessToken = tokens.accessToken else {
-            return .unsupported
+        guard tokens.accessToken != nil || tokens.refreshToken != nil else { return .nothing }
+        guard let address = server.backEnd.logoutURL else {
+            return .unsupported("the session has no logout_url: its tokens are good until they expire")
         }
         do throws(RefreshFailure) {
             try server.checkPin(tokens.tokenEndpoint)
-            return try await logOut(at: address, with: accessToken, tokens.refreshToken)
+            return try await logOut(at: address)
         } catch {
-            return .refused(error)
+            // A session the server knows nothing of any more is as good as logged out.
+            return error.kind == .sessionOver ? .revoked : RevocationOutcome(error)
         }
     }
 
-    /// An access token that is too old to log out with is renewed for it, once.
-    private func logOut(
-        at address: String,
-        with accessToken: SecretID,
-        _ refreshToken: SecretID?
-    ) async throws(RefreshFailure) -> RevocationOutcome {
-        let (reply, url) = try await post(accessToken, refreshToken, to: address)
-        if isDone(reply) { return .revoked }
-        guard let refreshToken, reply.status == 401, asksForRefresh(reply) else {
+    /// With no access token to show, or one that is too old to log out with, another is fetched first.
+    private func logOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
+        guard let accessToken = tokens.accessToken else { return try await renewAndLogOut(at: address) }
+        let (reply, url) = try await post(accessToken, tokens.refreshToken, to: address)
+        if (200..<300).contains(reply.status) { return .revoked }
+        guard tokens.refreshToken != nil, reply.status == 401, asksForRefresh(reply) else {
             throw rules.classify(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
         }
+        return try await renewAndLogOut(at: address)
+    }
+
+    /// From here on the refresh token of before is spent: what fails now can not be tried again with it.
+    private func renewAndLogOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
+        guard let refreshToken = tokens.refreshToken else { return .nothing }
         let renewed = try await server.tokens(refreshing: refreshToken)
         defer { forget(renewed) }
-        let newest = renewed.refreshToken ?? refreshToken
-        let (again, _) = try await post(renewed.accessToken, newest, to: address)
-        guard !isDone(again) else { return .revoked }
-        throw rules.classify(again, from: url.hostAndPort, at: tools.timekeeper.wallTime)
+        do throws(RefreshFailure) {
+            let newest = renewed.refreshToken ?? refreshToken
+            let (reply, url) = try await post(renewed.accessToken, newest, to: address)
+            if (200..<300).contains(reply.status) { return .revoked }
+            throw rules.classify(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
+        } catch {
+            guard error.kind != .sessionOver else { throw error }
+            return renewed.refreshToken == nil ? RevocationOutcome(error) : .refused(error)
+        }
     }
 
     private func post(
@@ -56,13 +64,6 @@ struct JSONLogout {
             to: address,
             bearer: accessToken
         )
-    }
-
-    /// A session the server knows nothing of any more is as good as logged out.
-    private func isDone(_ reply: HTTPReply) -> Bool {
-        if (200..<300).contains(reply.status) { return true }
-        let failure = rules.classify(reply, from: "", at: tools.timekeeper.wallTime)
-        return failure.kind == .sessionOver
     }
 
     private func asksForRefresh(_ reply: HTTPReply) -> Bool {

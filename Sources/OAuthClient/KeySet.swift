@@ -87,11 +87,11 @@ struct KeySet: Equatable, Sendable {
 
     /// Keys that may have made a signature with this `kid` and `alg`.
     ///
-    /// Without `kid` every fitting key is a candidate; duplicate identifiers are all tried.
+    /// Without `kid`, in the token or at a key, every fitting key is a candidate; duplicate identifiers are all tried.
     func candidates(identifier: String?, algorithm: SignatureAlgorithm) -> [Key] {
         let identifier = identifier?.bytewise
         return keys.filter { key in
-            (identifier == nil || key.identifier == identifier)
+            (identifier == nil || key.identifier == nil || key.identifier == identifier)
                 && (key.algorithm == nil || key.algorithm == algorithm.rawValue.bytewise)
                 && algorithm.fits(key.material)
         }

@@ -2,9 +2,9 @@
 
 import TokenCore
 
-/// The key set of one issuer, fetched when needed; an unknown key asks for at most one fetch a minute.
+/// The key set of one issuer, fetched when needed; a signature by no known key asks for at most one fetch a minute.
 actor KeySetCache {
-    /// Between fetches in vain for keys we do not know: tokens with invented `kid`s must not make us hammer the issuer.
+    /// Between fetches in vain: tokens with invented keys must not make us hammer the issuer.
     static let pause: Duration = .seconds(60)
     /// A withdrawn key is forgotten after this long.
     static let lifetime: Duration = .seconds(3_600)
@@ -12,7 +12,7 @@ actor KeySetCache {
     private let trust: ServerTrust
     private let tools: ServerTools
     private var known: (keys: KeySet, url: EndpointURL, at: Instant)?
-    /// When a fresh key set last held no fitting key.
+    /// When a fresh key set last held no key that had signed.
     private var missedAt: Instant?
 
     init(trust: ServerTrust, tools: ServerTools) {
@@ -20,23 +20,45 @@ actor KeySetCache {
         self.tools = tools
     }
 
-    /// Keys that may have signed with `identifier`; empty when the issuer has no such key.
+    /// What the issuer's keys say about a signature.
+    enum Verdict: Equatable, Sendable {
+        case verified
+        /// There are keys that may have made it, and none of them has.
+        case refused
+        case noKey
+    }
+
+    /// Asks the keys that are known, and where none of them made the signature the keys of today: an issuer may have
+    /// put another one in place, under the same name or under none (OIDC Core §10.1.1).
+    ///
+    /// - Parameters:
+    ///   - token: its signature alone is looked at.
+    ///   - algorithm: as its header says, accepted already.
+    ///   - url: of the key set.
+    ///   - publicAddressOnly: see ``HTTPRequest/publicAddressOnly``.
+    /// - Returns: what the keys say.
     /// - Throws: why the key set can not be had.
-    func candidates(
+    func verdict(
+        on token: JWTParts,
+        _ algorithm: SignatureAlgorithm,
         at url: EndpointURL,
-        publicAddressOnly: Bool,
-        identifier: String?,
-        algorithm: SignatureAlgorithm
-    ) async throws(RefreshFailure) -> [KeySet.Key] {
+        publicAddressOnly: Bool
+    ) async throws(RefreshFailure) -> Verdict {
+        let identifier = token.header["kid"]?.string
+        var tried: [KeySet.Key] = []
         if let known, known.url == url, tools.timekeeper.now - known.at < KeySetCache.lifetime {
-            let found = known.keys.candidates(identifier: identifier, algorithm: algorithm)
-            guard found.isEmpty, mayLookAgain else { return found }
+            tried = known.keys.candidates(identifier: identifier, algorithm: algorithm)
+            for key in tried where await algorithm.verify(token, with: key.material) { return .verified }
+            guard mayLookAgain else { return tried.isEmpty ? .noKey : .refused }
         }
         let keys = try await fetch(url, publicAddressOnly: publicAddressOnly)
         known = (keys, url, tools.timekeeper.now)
         let found = keys.candidates(identifier: identifier, algorithm: algorithm)
-        if found.isEmpty { missedAt = tools.timekeeper.now }
-        return found
+        for key in found where !tried.contains(key) {
+            if await algorithm.verify(token, with: key.material) { return .verified }
+        }
+        missedAt = tools.timekeeper.now
+        return found.isEmpty ? .noKey : .refused
     }
 
     /// A key that is new since the last fetch is found at once; what was in vain is not repeated soon.

@@ -30,6 +30,8 @@ extension ServerProfile {
         guard (0...65_535).contains(redirectPort) else {
             throw ProfileProblem(key: "redirect_port", message: "must be 0 to 65535")
         }
+        try endpoints.validate()
+        try checkPrompt()
         try checkScopes()
         try checkResources()
         try checkSecret()
@@ -54,6 +56,18 @@ extension ServerProfile {
                     message: "must be words of printable ASCII without quotes"
                 )
             }
+        }
+    }
+
+    /// OIDC Core §3.1.2.1: words, of which `none` goes with no other.
+    private func checkPrompt() throws(ProfileProblem) {
+        guard let prompt else { return }
+        guard prompt.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            throw ProfileProblem(key: "prompt", message: "must be words such as \"consent\" or \"login\"")
+        }
+        let words = prompt.split(separator: " ")
+        if words.contains("none"), words.count > 1 {
+            throw ProfileProblem(key: "prompt", message: "must not name another word beside \"none\"")
         }
     }
 
@@ -86,12 +100,15 @@ extension ServerProfile.Kind {
 extension FixedEndpoints {
     fileprivate func validate() throws(ProfileProblem) {
         if let issuer { _ = try ProfileProblem.url(issuer, key: "issuer") }
-        _ = try ProfileProblem.url(token, key: "token_endpoint")
-        if let authorization { _ = try ProfileProblem.url(authorization, key: "authorization_endpoint") }
-        if let deviceAuthorization {
-            _ = try ProfileProblem.url(deviceAuthorization, key: "device_authorization_endpoint")
-        }
-        if let revocation { _ = try ProfileProblem.url(revocation, key: "revocation_endpoint") }
+        let others = WrittenEndpoints(
+            token: token,
+            authorization: authorization,
+            deviceAuthorization: deviceAuthorization,
+            revocation: revocation,
+            endSession: endSession,
+            keySet: keySet
+        )
+        try others.validate()
     }
 }
 

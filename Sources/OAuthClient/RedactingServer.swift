@@ -26,6 +26,9 @@ struct RedactingServer: AuthorizationServer {
         switch outcome {
         case .granted(let tokens): return .granted(redacted(tokens, secrets))
         case .failed(let failure): return .failed(failure.redacted(secrets))
+        case .unusable(let failure, let saved):
+            secrets.note(saved.refreshToken, in: vault)
+            return .unusable(failure.redacted(secrets), saved)
         }
     }
 
@@ -56,7 +59,8 @@ struct RedactingServer: AuthorizationServer {
         switch outcome {
         case .refused(let failure): return .refused(failure.redacted(secrets))
         case .failed(let failure): return .failed(failure.redacted(secrets))
-        case .revoked, .unsupported: return outcome
+        case .unsupported(let message): return .unsupported(secrets.redacted(message))
+        case .revoked, .nothing: return outcome
         }
     }
 
@@ -74,6 +78,7 @@ struct RedactingServer: AuthorizationServer {
         tokens.tokenType = secrets.redacted(tokens.tokenType)
         tokens.scope = tokens.scope?.map(secrets.redacted)
         tokens.keptMembers = tokens.keptMembers.mapValues(secrets.redacted)
+        tokens.remarks = tokens.remarks.map { GrantRemark($0.kind, secrets.redacted($0.message)) }
         return tokens
     }
 }
@@ -86,8 +91,8 @@ private struct DiscreetConversation: LoginConversing {
 
     func tell(_ step: LoginStep) async {
         switch step {
-        case .openURL(let address):
-            await conversation.tell(.openURL(secrets.redacted(address)))
+        case .openURL(let address, let redirectURI):
+            await conversation.tell(.openURL(secrets.redacted(address), redirectURI: redirectURI))
         case .userCode(let code, let verificationURI, let complete, let expiresIn):
             await conversation.tell(
                 .userCode(

@@ -26,8 +26,10 @@ struct ServerMetadata: Equatable, Sendable {
     var wantsPushedRequests = false
     /// The document came from an address inside a private network, so its endpoints may be there too.
     var isInternal = false
-    /// The configuration, not the server, named the endpoints.
+    /// There is no document: the configuration names all endpoints.
     var isFixed = false
+    /// Those the configuration names, with or without a document.
+    private var written: [EndpointURL] = []
 
     /// Endpoints written down by hand; validated with the profile.
     init(_ endpoints: FixedEndpoints) throws(EndpointProblem) {
@@ -39,6 +41,8 @@ struct ServerMetadata: Equatable, Sendable {
         deviceAuthorization = try endpoints.deviceAuthorization
             .map { text throws(EndpointProblem) in try EndpointURL(text) }
         revocation = try endpoints.revocation.map { text throws(EndpointProblem) in try EndpointURL(text) }
+        endSession = try endpoints.endSession.map { text throws(EndpointProblem) in try EndpointURL(text) }
+        keySet = try endpoints.keySet.map { text throws(EndpointProblem) in try EndpointURL(text) }
         isFixed = true
     }
 
@@ -48,7 +52,19 @@ struct ServerMetadata: Equatable, Sendable {
     }
 
     /// Reads a document that must be the one of `issuer`; one bad endpoint spoils all of it.
-    init(_ document: JSONObject, issuer: String, isInternal: Bool) throws(Problem) {
+    ///
+    /// - Parameters:
+    ///   - document: as published.
+    ///   - issuer: whose it has to be.
+    ///   - isInternal: it came from an address inside a private network.
+    ///   - endpoints: what the configuration says instead; the document's word for it is not looked at.
+    /// - Throws: why nothing of it is used.
+    init(
+        _ document: JSONObject,
+        issuer: String,
+        isInternal: Bool,
+        written endpoints: WrittenEndpoints = WrittenEndpoints()
+    ) throws(Problem) {
         // Simple string comparison, no normalisation (RFC 8414 §3.3), so not with `String`'s `==`.
         guard let named = document["issuer"]?.string else {
             throw Problem(message: "the document names no issuer")
@@ -58,7 +74,7 @@ struct ServerMetadata: Equatable, Sendable {
                 message: "the document is of issuer \(ServerText.cleaned(named, limit: 200)), not \(issuer)"
             )
         }
-        let reader = Reader(document: document, issuerIsLocal: isInternal)
+        let reader = Reader(document: document, issuerIsLocal: isInternal, written: endpoints.byName)
         guard let token = try reader.endpoint("token_endpoint") else {
             throw Problem(message: "the document has no token_endpoint")
         }
@@ -78,6 +94,7 @@ struct ServerMetadata: Equatable, Sendable {
         proofAlgorithms = reader.strings("dpop_signing_alg_values_supported")
         namesIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
         wantsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
+        written = endpoints.byName.values.compactMap { try? EndpointURL($0) }
     }
 
     /// Takes from `other`, another document of the same issuer, what this one lacks.
@@ -99,9 +116,9 @@ struct ServerMetadata: Equatable, Sendable {
 
     /// Whether a request to `url` must not end inside a private network.
     ///
-    /// The issuer's own host was named by the configuration and may be anywhere.
+    /// The issuer's own host, or all of the address, was named by the configuration and may be anywhere.
     func publicAddressOnly(_ url: EndpointURL) -> Bool {
-        guard !isFixed, !isInternal, let issuer else { return false }
+        guard !isFixed, !isInternal, !written.contains(url), let issuer else { return false }
         return (try? EndpointURL(issuer))?.host != url.host
     }
 }
@@ -109,8 +126,10 @@ struct ServerMetadata: Equatable, Sendable {
 private struct Reader {
     var document: JSONObject
     var issuerIsLocal: Bool
+    var written: [String: String]
 
     func endpoint(_ name: String) throws(ServerMetadata.Problem) -> EndpointURL? {
+        if let text = written[name] { return try? EndpointURL(text) }
         guard let value = document[name], value != .null else { return nil }
         guard let text = value.string else {
             throw ServerMetadata.Problem(message: "\(name) is not a string")

@@ -33,6 +33,10 @@ package struct ServerProfile: Equatable, Sendable {
     package var trust: ServerTrust
     /// Tokens are bound to a key whose possession each request proves (RFC 9449).
     package var bindsTokens: Bool
+    /// What holds in place of the metadata of an `oidc` server.
+    package var endpoints: WrittenEndpoints
+    /// `prompt` of the authorization request (OIDC Core §3.1.2.1); empty: none is sent; `nil`: as the scopes want it.
+    package var prompt: String?
 
     package init(
         kind: Kind,
@@ -45,7 +49,9 @@ package struct ServerProfile: Equatable, Sendable {
         audience: String? = nil,
         resources: [String] = [],
         trust: ServerTrust = ServerTrust(),
-        bindsTokens: Bool = false
+        bindsTokens: Bool = false,
+        endpoints: WrittenEndpoints = WrittenEndpoints(),
+        prompt: String? = nil
     ) {
         self.kind = kind
         self.clientID = clientID
@@ -58,6 +64,57 @@ package struct ServerProfile: Equatable, Sendable {
         self.resources = resources
         self.trust = trust
         self.bindsTokens = bindsTokens
+        self.endpoints = endpoints
+        self.prompt = prompt
+    }
+
+    /// The token endpoint, where the configuration names it.
+    var writtenTokenEndpoint: String? {
+        switch kind {
+        case .oidc: endpoints.token
+        case .oauth2(let endpoints): endpoints.token
+        case .json, .cognito: nil
+        }
+    }
+}
+
+/// Endpoints the configuration names beside an issuer's metadata: for servers that leave one out or have it elsewhere.
+package struct WrittenEndpoints: Equatable, Sendable {
+    package var token: String?
+    package var authorization: String?
+    package var deviceAuthorization: String?
+    package var revocation: String?
+    package var endSession: String?
+    package var keySet: String?
+
+    package init(
+        token: String? = nil,
+        authorization: String? = nil,
+        deviceAuthorization: String? = nil,
+        revocation: String? = nil,
+        endSession: String? = nil,
+        keySet: String? = nil
+    ) {
+        self.token = token
+        self.authorization = authorization
+        self.deviceAuthorization = deviceAuthorization
+        self.revocation = revocation
+        self.endSession = endSession
+        self.keySet = keySet
+    }
+
+    /// The same by the names they have in metadata and configuration.
+    var byName: [String: String] {
+        let all = [
+            "token_endpoint": token, "authorization_endpoint": authorization,
+            "device_authorization_endpoint": deviceAuthorization, "revocation_endpoint": revocation,
+            "end_session_endpoint": endSession, "jwks_uri": keySet,
+        ]
+        return all.compactMapValues(\.self)
+    }
+
+    func validate() throws(ProfileProblem) {
+        for (key, text) in byName { _ = try ProfileProblem.url(text, key: key) }
     }
 }
 
@@ -69,18 +126,25 @@ package struct FixedEndpoints: Equatable, Sendable {
     package var authorization: String?
     package var deviceAuthorization: String?
     package var revocation: String?
+    package var endSession: String?
+    /// With it the signatures of ID tokens are checked; without it TLS vouches for them (OIDC Core §3.1.3.7 (6)).
+    package var keySet: String?
 
     package init(
         token: String,
         authorization: String? = nil,
         deviceAuthorization: String? = nil,
         revocation: String? = nil,
+        endSession: String? = nil,
+        keySet: String? = nil,
         issuer: String? = nil
     ) {
         self.token = token
         self.authorization = authorization
         self.deviceAuthorization = deviceAuthorization
         self.revocation = revocation
+        self.endSession = endSession
+        self.keySet = keySet
         self.issuer = issuer
     }
 }

@@ -55,13 +55,17 @@ struct StandardLogin {
     ///   - form: the grant; credentials are added.
     ///   - nonce: of the authorization request; with one, an ID token must come back.
     ///   - fallback: how to renew when the answer has no refresh token.
+    ///   - showsPassword: the form holds a person's password.
     /// - Returns: the finished login.
     /// - Throws: why there is none; the form is not sent again.
     func exchange(
         _ form: FormBody,
         nonce: String? = nil,
-        fallback: Renewal = .impossible
+        fallback: Renewal = .impossible,
+        showsPassword: Bool = false
     ) async throws(LoginStop) -> LoginGrant {
+        var endpoint = endpoint
+        endpoint.showsPassword = showsPassword
         do throws(RefreshFailure) {
             let (answer, requestedAt) = try await endpoint.send(form)
             return try await grant(answer, requestedAt, nonce: nonce, fallback: fallback)
@@ -77,26 +81,9 @@ struct StandardLogin {
         nonce: String?,
         fallback: Renewal
     ) async throws(RefreshFailure) -> LoginGrant {
-        var answer = answer
-        var subject: String?
-        if let idToken = answer.idToken, let issuer = server.issuer {
-            let verifier = IDTokenVerifier(
-                profile: profile,
-                issuer: issuer,
-                metadata: metadata,
-                keys: server.keys,
-                clientSecret: authentication.secret,
-                nonce: nonce,
-                tools: tools
-            )
-            subject = try await verifier.verifyLogin(idToken, accessToken: answer.accessToken)
-        } else {
-            guard nonce == nil || answer.scope?.contains("openid") == false || server.issuer == nil else {
-                throw RefreshFailure(kind: .misbehaved, message: "the server sent no ID token")
-            }
-            answer.idToken = nil
-        }
-        var tokens = try endpoint.seal(answer, requestedAt: requestedAt)
+        var (answer, subject, remarks) = try await judged(answer, nonce: nonce)
+        if let remark = profile.audienceRemark(on: answer, asked: nil) { remarks.append(remark) }
+        var tokens = try tools.seal(answer, requestedAt: requestedAt, remarks: remarks)
         let renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? fallback
         if case .refreshToken = renewal {} else { tokens.refreshToken = nil }
         return LoginGrant(
@@ -106,6 +93,42 @@ struct StandardLogin {
             subject: subject.map { ServerText.cleaned($0, limit: 255) },
             proofKey: proofKey
         )
+    }
+
+    /// `answer` with an ID token only if it is believed, whose subject is the person.
+    ///
+    /// - Throws: why the whole answer is not believed.
+    private func judged(
+        _ answer: TokenAnswer,
+        nonce: String?
+    ) async throws(RefreshFailure) -> (TokenAnswer, subject: String?, [GrantRemark]) {
+        var answer = answer
+        guard let idToken = answer.idToken else {
+            let isMissed = nonce != nil && answer.scope?.contains("openid") != false
+            guard !isMissed || !server.promisesIDTokens else {
+                let message = answer.idTokenProblem ?? "the server sent no ID token"
+                throw RefreshFailure(kind: .misbehaved, message: message)
+            }
+            return (answer, nil, answer.idTokenProblem.map { [.idTokenDropped($0)] } ?? [])
+        }
+        let verifier = IDTokenVerifier(
+            profile: profile,
+            issuer: server.issuer,
+            metadata: metadata,
+            keys: server.keys,
+            clientSecret: authentication.secret,
+            nonce: nonce,
+            tools: tools
+        )
+        do throws(RefreshFailure) {
+            let subject = try await verifier.verifyLogin(idToken, accessToken: answer.accessToken)
+            return (answer, subject, [])
+        } catch {
+            // The nonce of another login means that somebody else's answer was slipped in (RFC 9700 §4.5.3.2).
+            guard !server.promisesIDTokens, !verifier.hasForeignNonce(idToken) else { throw error }
+            answer.idToken = nil
+            return (answer, nil, [.idTokenDropped(error.message)])
+        }
     }
 
     /// Sends `form`, to which the client's credentials are added, to an endpoint that gives no tokens.
@@ -120,7 +143,9 @@ struct StandardLogin {
                 return object
             }
             let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
-            throw FailureClassification.classify(answer, from: url.hostAndPort)
+            var failure = FailureClassification.classify(answer, from: url.hostAndPort)
+            if failure.code == "invalid_client" { failure.remedy = authentication.hint(tools.vault) }
+            throw failure
         } catch {
             throw .failed(error)
         }

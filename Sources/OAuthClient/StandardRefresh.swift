@@ -8,19 +8,23 @@ struct StandardRefresh {
     var server: StandardServer
     var request: RefreshRequest
 
-    func run() async throws(RefreshFailure) -> GrantedTokens {
-        let metadata = try await metadata()
-        let url: EndpointURL
-        if let pinned = try pinnedURL() { url = pinned } else { url = try known(metadata).token }
+    func run() async throws(TokenEndpoint.Refusal) -> GrantedTokens {
+        let (url, metadata) = try await place()
         do throws(TokenEndpoint.Refusal) {
             return try await renew(at: url, metadata)
         } catch {
-            guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error.failure }
-            do throws(TokenEndpoint.Refusal) {
-                return try await renew(at: moved, metadata)
-            } catch {
-                throw error.failure
-            }
+            guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error }
+            return try await renew(at: moved, metadata)
+        }
+    }
+
+    private func place() async throws(TokenEndpoint.Refusal) -> (EndpointURL, ServerMetadata?) {
+        do throws(RefreshFailure) {
+            let metadata = try await metadata()
+            if let pinned = try pinnedURL() { return (pinned, metadata) }
+            return (try known(metadata).token, metadata)
+        } catch {
+            throw TokenEndpoint.Refusal(failure: error)
         }
     }
 
@@ -31,13 +35,7 @@ struct StandardRefresh {
         {
             return nil
         }
-        do throws(RefreshFailure) {
-            return try await server.discovery.metadata()
-        } catch {
-            // A document that is broken today says nothing about the refresh token.
-            guard error.kind == .misconfigured, server.issuer != nil else { throw error }
-            throw RefreshFailure(kind: .busy, message: error.message, retryAfter: error.retryAfter)
-        }
+        return try await server.discovery.metadataForKnownLogin()
     }
 
     private func known(_ metadata: ServerMetadata?) throws(RefreshFailure) -> ServerMetadata {
@@ -52,7 +50,7 @@ struct StandardRefresh {
     /// - Throws: `misconfigured` when somebody has since written down another server.
     private func pinnedURL() throws(RefreshFailure) -> EndpointURL? {
         guard let pinned = request.tokenEndpoint, let url = try? EndpointURL(pinned) else { return nil }
-        if case .oauth2(let endpoints) = server.profile.kind, endpoints.token != pinned {
+        if let written = server.profile.writtenTokenEndpoint, written != pinned {
             let message = "token_endpoint is not the one this session logged in at (\(pinned)): log in again"
             throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
         }
@@ -88,8 +86,16 @@ struct StandardRefresh {
         }
         let (answer, requestedAt) = try await exchange(at: endpoint)
         do throws(RefreshFailure) {
-            let believed = try await validated(answer)
-            return try endpoint.seal(believed, requestedAt: requestedAt, sent: refreshToken)
+            var (believed, remarks) = try await validated(answer)
+            if let remark = server.profile.audienceRemark(on: answer, asked: request.variant.audience) {
+                remarks.append(remark)
+            }
+            return try server.tools.seal(
+                believed,
+                requestedAt: requestedAt,
+                sent: refreshToken,
+                remarks: remarks
+            )
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
         }
@@ -100,19 +106,30 @@ struct StandardRefresh {
     ) async throws(TokenEndpoint.Refusal) -> (TokenAnswer, Instant) {
         let scope = requestedScope
         do throws(TokenEndpoint.Refusal) {
-            return try await endpoint.attempt(try form(scope: scope))
+            return try await endpoint.attempt(try form(scope: scope), refreshing: refreshToken)
         } catch {
             // Some servers refuse a scope they granted themselves; without one they give what they granted.
             guard request.variant == .primary, !scope.isEmpty, error.failure.code == "invalid_scope" else {
                 throw error
             }
-            return try await endpoint.attempt(try form(scope: []))
+            return try await endpoint.attempt(try form(scope: []), refreshing: refreshToken)
         }
     }
 
     /// Nothing for the login's own token at a refresh: the server then gives what was granted.
+    ///
+    /// A narrower scope keeps `offline_access` where it was granted: without it some servers spend the refresh token
+    /// and give none in its place (OIDC Core §11).
     private var requestedScope: [String] {
-        guard request.variant.scopes.isEmpty else { return request.variant.scopes }
+        let narrowed = request.variant.scopes
+        guard narrowed.isEmpty else {
+            let offline = "offline_access"
+            guard refreshToken != nil, !narrowed.contains(offline), request.grantedScope.contains(offline)
+            else {
+                return narrowed
+            }
+            return narrowed + [offline]
+        }
         return request.renewal == .clientCredentials ? server.profile.scopes : []
     }
 
@@ -146,53 +163,62 @@ struct StandardRefresh {
         return form
     }
 
-    /// `answer` with an ID token only if it is believed.
-    private func validated(_ answer: TokenAnswer) async throws(RefreshFailure) -> TokenAnswer {
+    /// `answer` with an ID token only if it is believed, and what to say if it is not.
+    ///
+    /// - Throws: `identityChanged` when it is somebody else's; nothing else about it ends a session.
+    private func validated(
+        _ answer: TokenAnswer
+    ) async throws(RefreshFailure) -> (TokenAnswer, [GrantRemark]) {
         var answer = answer
-        guard let idToken = answer.idToken else { return answer }
-        answer.idToken = nil
-        guard let issuer = server.issuer, refreshToken != nil else { return answer }
-        var original: String?
-        if let secret = request.idToken { original = try server.tools.vault.text(of: secret) }
-        // Without the metadata only the signature stays unchecked; who it is about is compared all the same.
-        let metadata: ServerMetadata?
-        do throws(RefreshFailure) {
-            metadata = try await server.discovery.metadata()
-        } catch {
-            metadata = nil
+        guard refreshToken != nil, let idToken = answer.idToken else {
+            answer.idToken = nil
+            return (answer, answer.idTokenProblem.map { [.idTokenDropped($0)] } ?? [])
         }
-        guard let metadata else {
-            guard let original else { return answer }
-            try IDTokenRules.compare(idToken, with: original)
-            return answer
+        let original = try request.idToken.map { secret throws(RefreshFailure) in
+            try server.tools.vault.text(of: secret)
         }
-        let verifier = IDTokenVerifier(
-            profile: server.profile,
-            issuer: issuer,
-            metadata: metadata,
-            keys: server.keys,
-            clientSecret: try await server.secrets.read(),
-            tools: server.tools
-        )
-        let isKept = try await verifier.verifyRefresh(
-            idToken,
-            accessToken: answer.accessToken,
-            original: original
-        )
-        if isKept { answer.idToken = idToken }
-        return answer
+        try checkIdentity(idToken, original)
+        if let objection = await objection(to: idToken, of: answer, original) {
+            answer.idToken = nil
+            return (answer, [.idTokenDropped(objection)])
+        }
+        return (answer, [])
     }
-}
 
-extension IDTokenRules {
-    /// The comparison alone (OIDC Core §12.2).
-    fileprivate static func compare(_ token: String, with original: String) throws(RefreshFailure) {
-        guard let token = JWTParts(token), let original = JWTParts(original) else { return }
-        do throws(Problem) {
-            try checkSame(token, as: original)
+    private func checkIdentity(_ idToken: String, _ original: String?) throws(RefreshFailure) {
+        guard let token = JWTParts(idToken), let original = original.flatMap({ JWTParts($0) }) else { return }
+        do throws(IDTokenRules.Problem) {
+            try IDTokenRules.checkIdentity(token, as: original)
         } catch {
             throw RefreshFailure(kind: .identityChanged, message: error.message)
         }
+    }
+
+    private func objection(to idToken: String, of answer: TokenAnswer, _ original: String?) async -> String? {
+        do throws(RefreshFailure) {
+            let verifier = IDTokenVerifier(
+                profile: server.profile,
+                issuer: server.issuer,
+                metadata: try await server.discovery.metadata(),
+                keys: server.keys,
+                clientSecret: try await server.secrets.read(),
+                tools: server.tools
+            )
+            return await verifier.objection(
+                to: idToken,
+                accessToken: answer.accessToken,
+                original: original
+            )
+        } catch {
+            return error.message
+        }
+    }
+}
+
+extension GrantRemark {
+    /// The ID token of an answer is left out.
+    static func idTokenDropped(_ why: String) -> GrantRemark {
+        GrantRemark(.idTokenDropped, "the ID token of the latest answer was left out: \(why)")
     }
 }
 

@@ -10,17 +10,39 @@ struct StandardRevocation {
 
     private var tools: ServerTools { server.tools }
 
+    /// For the request that decides; a person waits for it.
+    private static let patience: Duration = .seconds(6)
+    /// For those that change nothing about the outcome.
+    private static let shortPatience: Duration = .seconds(2)
+
     func run() async -> RevocationOutcome {
+        guard tokens.refreshToken != nil || tokens.accessToken != nil else { return .nothing }
         do throws(RefreshFailure) {
-            let metadata = try await server.discovery.metadata()
+            let metadata = try await server.discovery.metadataForKnownLogin()
             try checkPin(metadata)
             let authentication = try await server.authentication(listed: metadata.authenticationMethods)
-            let outcome = await revokeTokens(metadata, authentication)
-            await endSession(metadata)
-            return outcome
+            return await tell(metadata, authentication)
         } catch {
             return RevocationOutcome(error)
         }
+    }
+
+    /// A server that does not answer the first request is not asked the others now.
+    private func tell(
+        _ metadata: ServerMetadata,
+        _ authentication: ClientAuthentication
+    ) async -> RevocationOutcome {
+        guard let url = metadata.revocation else {
+            let wasEnded = await endSession(metadata)
+            let asked = wasEnded ? ", though it has ended the person's session there" : ""
+            return .unsupported(
+                "\(metadata.token.hostAndPort) names no revocation_endpoint\(asked): its tokens are good until they expire"
+            )
+        }
+        let outcome = await revokeTokens(at: url, metadata, authentication)
+        if case .failed = outcome { return outcome }
+        _ = await endSession(metadata)
+        return outcome
     }
 
     /// Tokens of one issuer are not shown to another one that has taken its place in the configuration.
@@ -34,23 +56,22 @@ struct StandardRevocation {
 
     /// Refresh token first: a server then kills the access tokens of the grant as well (RFC 7009 §2.1).
     private func revokeTokens(
+        at url: EndpointURL,
         _ metadata: ServerMetadata,
         _ authentication: ClientAuthentication
     ) async -> RevocationOutcome {
-        guard let url = metadata.revocation else { return .unsupported }
-        var outcome = RevocationOutcome.revoked
         let list = [("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken)]
+        var limit = StandardRevocation.patience
         for case (let hint, let token?) in list {
             do throws(RefreshFailure) {
-                try await revoke(token, hint, at: url, metadata, authentication)
+                try await revoke(token, hint, at: url, metadata, authentication, within: limit)
             } catch {
                 // The access token is short-lived: only the refresh token decides what the outcome is.
-                if hint == "refresh_token" || tokens.refreshToken == nil {
-                    outcome = RevocationOutcome(error)
-                }
+                if hint == "refresh_token" || tokens.refreshToken == nil { return RevocationOutcome(error) }
             }
+            limit = StandardRevocation.shortPatience
         }
-        return outcome
+        return .revoked
     }
 
     private func revoke(
@@ -58,14 +79,16 @@ struct StandardRevocation {
         _ hint: String,
         at url: EndpointURL,
         _ metadata: ServerMetadata,
-        _ authentication: ClientAuthentication
+        _ authentication: ClientAuthentication,
+        within limit: Duration
     ) async throws(RefreshFailure) {
-        let reply = try await post(token, hint, to: url, metadata, authentication, bearer: nil)
+        let reply = try await post(token, hint, to: url, metadata, authentication, bearer: nil, limit)
         guard reply.status == 401, authentication.secret == nil, let bearer = tokens.accessToken else {
             return try judge(reply, url)
         }
         // Some servers let a public client revoke only with an access token of the same person.
-        try judge(try await post(token, hint, to: url, metadata, authentication, bearer: bearer), url)
+        let again = try await post(token, hint, to: url, metadata, authentication, bearer: bearer, limit)
+        try judge(again, url)
     }
 
     private func post(
@@ -74,7 +97,8 @@ struct StandardRevocation {
         to url: EndpointURL,
         _ metadata: ServerMetadata,
         _ authentication: ClientAuthentication,
-        bearer: SecretID?
+        bearer: SecretID?,
+        _ limit: Duration
     ) async throws(RefreshFailure) -> HTTPReply {
         let form = FormBody()
         do {
@@ -85,6 +109,7 @@ struct StandardRevocation {
         form.add("token_type_hint", hint)
         var request = HTTPRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
+        request.limit = limit
         try authentication.authenticate(form, &request.headers, vault: tools.vault)
         if let bearer {
             request.headers.append(("authorization", "Bearer " + (try tools.vault.text(of: bearer))))
@@ -96,24 +121,30 @@ struct StandardRevocation {
     private func judge(_ reply: HTTPReply, _ url: EndpointURL) throws(RefreshFailure) {
         guard !(200..<300).contains(reply.status) else { return }
         let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
-        if let code = answer.error?.code, ["invalid_token", "unsupported_token_type"].contains(code) {
+        if let code = answer.error?.code,
+            ["invalid_token", "invalid_grant", "unsupported_token_type"].contains(code)
+        {
             return
         }
         throw FailureClassification.classify(answer, from: url.hostAndPort)
     }
 
     /// OIDC RP-Initiated Logout §2, by POST so that the ID token is in no address; best effort.
-    private func endSession(_ metadata: ServerMetadata) async {
-        guard let url = metadata.endSession, let idToken = tokens.idToken else { return }
+    ///
+    /// - Returns: whether the server says that it has done so.
+    private func endSession(_ metadata: ServerMetadata) async -> Bool {
+        guard let url = metadata.endSession, let idToken = tokens.idToken else { return false }
         let form = FormBody([("client_id", server.profile.clientID)])
         do {
             try unsafe tools.vault.open(idToken) { unsafe form.add("id_token_hint", secret: $0) }
         } catch {
-            return
+            return false
         }
         var request = HTTPRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
-        _ = try? await tools.send(request)
+        request.limit = StandardRevocation.shortPatience
+        guard let reply = try? await tools.send(request) else { return false }
+        return (200..<300).contains(reply.status)
     }
 }
 

@@ -28,18 +28,28 @@ struct StandardServer: AuthorizationServer {
         get async { await secrets.held.map { [$0] } ?? [] }
     }
 
-    /// `nil` where the issuer is not known and ID tokens therefore can not be validated.
+    /// Who makes its ID tokens; `nil`: the configuration does not say, so they may name anyone.
     var issuer: String? {
-        guard case .oidc(let issuer) = profile.kind else { return nil }
-        return issuer
+        switch profile.kind {
+        case .oidc(let issuer): issuer
+        case .oauth2(let endpoints): endpoints.issuer
+        case .json, .cognito: nil
+        }
+    }
+
+    /// OpenID Connect: an ID token that is asked for has to come and to be right.
+    ///
+    /// By OAuth 2.0 alone none is promised, so one that is not believed is left out.
+    var promisesIDTokens: Bool {
+        if case .oidc = profile.kind { true } else { false }
     }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        do throws(RefreshFailure) {
+        do throws(TokenEndpoint.Refusal) {
             return .granted(try await StandardRefresh(server: self, request: request).run())
         } catch {
-            if error.code == "invalid_client" { await secrets.forget() }
-            return .failed(error)
+            if error.failure.code == "invalid_client" { await secrets.forget() }
+            return error.saved.map { .unusable(error.failure, $0) } ?? .failed(error.failure)
         }
     }
 

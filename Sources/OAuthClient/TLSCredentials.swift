@@ -54,8 +54,8 @@ extension TransportFailure {
         case .handshakeFailed(.sslError(let stack)), .handshakeFailed(.unknownError(let stack)):
             let text = String(describing: stack)
             if text.contains("CERTIFICATE_VERIFY_FAILED") {
-                self = .insecure(
-                    "the server's certificate is not trusted, not valid now, or not for this host"
+                self = .untrusted(
+                    "the server's certificate is not signed by an authority known here, or not valid now"
                 )
             } else if text.contains("VERSION") || text.contains("PROTOCOL") {
                 self = .insecure("the server does not speak TLS 1.2 or newer")
@@ -66,7 +66,7 @@ extension TransportFailure {
                 self = .insecure("the TLS handshake was refused")
             }
         case .unableToValidateCertificate, .noCertificateToValidate:
-            self = .insecure("the server's certificate can not be checked")
+            self = .untrusted("the server's certificate can not be checked")
         default:
             self = .unreachable("the server closed the connection during the TLS handshake")
         }

@@ -10,6 +10,8 @@ struct TokenAnswer: Equatable, Sendable {
     var tokenType: String
     var refreshToken: String?
     var idToken: String?
+    /// Why the answer's ID token is none; `nil`: it is one, or there is none.
+    var idTokenProblem: String?
     var scope: [String]?
     /// `nil`: the answer does not say.
     var expiresIn: Duration?
@@ -20,6 +22,9 @@ struct TokenAnswer: Equatable, Sendable {
     /// Why a body is no token answer; never quotes the body.
     struct Problem: Error, Equatable {
         var message: String
+        /// `misbehaved`, or `misconfigured` where the server gives another kind of token than the session wants.
+        var kind = FailureClass.misbehaved
+        var remedy: String?
     }
 
     /// Reads the members we know; unknown ones are ignored, duplicate ones refused.
@@ -35,18 +40,40 @@ struct TokenAnswer: Equatable, Sendable {
         }
         self.accessToken = accessToken
         refreshToken = try TokenAnswer.token("refresh_token", in: object)
-        idToken = try TokenAnswer.token("id_token", in: object)
-        tokenType = object["token_type"]?.string ?? "Bearer"
-        guard tokenType.bytewise.lowercased == (isBound ? "dpop" : "bearer") else {
-            let type = ServerText.cleaned(tokenType, limit: 40)
-            throw Problem(message: "the answer's token_type is \(type)\(isBound ? ", not DPoP" : "")")
+        do throws(Problem) {
+            idToken = try TokenAnswer.token("id_token", in: object)
+        } catch {
+            // It can be done without; the refresh token beside it can not.
+            idTokenProblem = error.message
         }
+        tokenType = object["token_type"]?.string ?? "Bearer"
+        try TokenAnswer.checkType(tokenType, isBound: isBound)
         scope = try TokenAnswer.scope(object["scope"])
         expiresIn = LifetimeMember.read(object["expires_in"])
-        refreshExpiresIn = LifetimeMember.read(
-            object["refresh_expires_in"] ?? object["refresh_token_expires_in"]
+        refreshExpiresIn = TokenAnswer.refreshLifetime(in: object)
+    }
+
+    /// How long the answer's refresh token lives, as vendors write it.
+    static func refreshLifetime(in object: JSONObject) -> Duration? {
+        LifetimeMember.read(object["refresh_expires_in"] ?? object["refresh_token_expires_in"])
+            .flatMap { $0 > .zero ? $0 : nil }
+    }
+
+    private static func checkType(_ type: String, isBound: Bool) throws(Problem) {
+        let given = type.bytewise.lowercased
+        guard given != (isBound ? "dpop" : "bearer") else { return }
+        let shown = ServerText.cleaned(type, limit: 40)
+        guard isBound else {
+            let remedy = given == "dpop" ? "set dpop = true" : nil
+            let message = "the answer's token_type is \(shown), which this session can not use"
+            throw Problem(message: message, kind: .misconfigured, remedy: remedy)
+        }
+        throw Problem(
+            message:
+                "the answer's token_type is \(shown), not DPoP: the server does not bind this token to the key",
+            kind: .misconfigured,
+            remedy: "have DPoP enabled for this client at the server, or remove dpop and log in again"
         )
-        .flatMap { $0 > .zero ? $0 : nil }
     }
 
     /// A missing, `null` or empty token is none; one that could not travel in a header is refused.

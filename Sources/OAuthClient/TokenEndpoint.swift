@@ -13,6 +13,8 @@ struct TokenEndpoint: Sendable {
     var tools: ServerTools
     /// Proves possession of the key that the tokens are bound to; `nil`: they are bound to none.
     var prover: ProofMaker?
+    /// Its requests show a person's password.
+    var showsPassword = false
 
     /// Sends `form`, to which the client's credentials are added.
     ///
@@ -31,10 +33,21 @@ struct TokenEndpoint: Sendable {
         var endpointIsMissing = false
         /// What the server's clock says, where another proof may be taken (RFC 9449 §8).
         var proofTime: WallTime?
+        /// What the answer brought all the same.
+        var saved: SavedRenewal?
     }
 
     /// ``send(_:)`` for callers that can look for the endpoint elsewhere.
-    func attempt(_ form: FormBody) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
+    ///
+    /// - Parameters:
+    ///   - form: the grant; credentials are added.
+    ///   - sent: the refresh token of the form; another one in an answer that can not be used is saved.
+    /// - Returns: as ``send(_:)``.
+    /// - Throws: ``Refusal``.
+    func attempt(
+        _ form: FormBody,
+        refreshing sent: SecretID? = nil
+    ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
         var request = HTTPRequest(url: url, form: form, trust: trust, publicAddressOnly: publicAddressOnly)
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
@@ -42,13 +55,13 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw Refusal(failure: error)
         }
-        guard let prover else { return try await send(request) }
+        guard let prover else { return try await send(request, refreshing: sent) }
         do throws(Refusal) {
-            return try await send(request, prover, at: tools.timekeeper.wallTime)
+            return try await send(request, prover, at: tools.timekeeper.wallTime, refreshing: sent)
         } catch {
             // Once: a server that is never satisfied must not keep us busy.
             guard let time = error.proofTime else { throw error }
-            return try await send(request, prover, at: time)
+            return try await send(request, prover, at: time, refreshing: sent)
         }
     }
 
@@ -56,7 +69,8 @@ struct TokenEndpoint: Sendable {
     private func send(
         _ request: HTTPRequest,
         _ prover: ProofMaker,
-        at time: WallTime
+        at time: WallTime,
+        refreshing sent: SecretID?
     ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
         let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
         var request = request
@@ -65,11 +79,12 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw Refusal(failure: error)
         }
-        return try await send(request)
+        return try await send(request, refreshing: sent)
     }
 
     private func send(
-        _ request: HTTPRequest
+        _ request: HTTPRequest,
+        refreshing sent: SecretID?
     ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
         let requestedAt = tools.timekeeper.now
         let reply: HTTPReply
@@ -88,7 +103,10 @@ struct TokenEndpoint: Sendable {
             throw Refusal(
                 failure: error,
                 endpointIsMissing: isMissing,
-                proofTime: mayProveAgain ? reply.serverTime ?? tools.timekeeper.wallTime : nil
+                proofTime: mayProveAgain ? reply.serverTime ?? tools.timekeeper.wallTime : nil,
+                saved: sent.flatMap {
+                    tools.savedRenewal(from: reply, refreshing: $0, requestedAt: requestedAt)
+                }
             )
         }
     }
@@ -103,28 +121,37 @@ struct TokenEndpoint: Sendable {
                 return answer
             } catch {
                 let message = ServerText.cleaned("\(url.hostAndPort): \(error.message)")
-                throw RefreshFailure(kind: .misbehaved, message: message)
+                throw RefreshFailure(kind: error.kind, message: message, remedy: error.remedy)
             }
         }
         var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
         answer.hadProof = prover != nil
-        throw FailureClassification.classify(answer, from: url.hostAndPort)
+        answer.hadPassword = showsPassword
+        var failure = FailureClassification.classify(answer, from: url.hostAndPort)
+        if failure.kind == .misconfigured, failure.code == "invalid_client" || answer.wantsBasic {
+            failure.remedy = authentication.hint(tools.vault)
+        }
+        throw failure
     }
+}
 
-    /// Seals the tokens of a believed answer.
-    ///
-    /// - Parameters:
-    ///   - answer: its ID token has been validated, or removed.
-    ///   - requestedAt: as ``send(_:)`` returned it.
-    ///   - sent: the refresh token of the request.
-    /// - Returns: the same, by name.
-    /// - Throws: `busy` while the vault is locked.
-    func seal(
-        _ answer: TokenAnswer,
-        requestedAt: Instant,
-        sent: SecretID? = nil
-    ) throws(RefreshFailure) -> GrantedTokens {
-        try tools.seal(answer, requestedAt: requestedAt, sent: sent)
+extension ServerTools {
+    /// The refresh token of a successful answer that can not be used otherwise, if it is another than the one sent.
+    func savedRenewal(
+        from reply: HTTPReply,
+        refreshing sent: SecretID,
+        requestedAt: Instant
+    ) -> SavedRenewal? {
+        guard (200..<300).contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil,
+            let token = try? TokenAnswer.token("refresh_token", in: object)
+        else { return nil }
+        let isOld = (try? isSame(token, as: sent)) ?? false
+        guard !isOld, let sealed = try? vault.sealing(token, as: .refreshToken) else { return nil }
+        return SavedRenewal(
+            refreshToken: sealed,
+            refreshLifetime: TokenAnswer.refreshLifetime(in: object),
+            requestedAt: requestedAt
+        )
     }
 }
 

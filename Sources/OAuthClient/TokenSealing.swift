@@ -11,13 +11,15 @@ extension ServerTools {
     ///   - requestedAt: read before the request was sent.
     ///   - sent: the refresh token of the request.
     ///   - kept: members of the answer that are no secrets.
+    ///   - remarks: what the person should know about the answer.
     /// - Returns: the same, by name.
     /// - Throws: `busy` while the vault is locked.
     func seal(
         _ answer: TokenAnswer,
         requestedAt: Instant,
         sent: SecretID? = nil,
-        kept: [String: String] = [:]
+        kept: [String: String] = [:],
+        remarks: [GrantRemark] = []
     ) throws(RefreshFailure) -> GrantedTokens {
         let isUnchanged = try isSame(answer.refreshToken, as: sent)
         var granted = GrantedTokens(
@@ -30,7 +32,8 @@ extension ServerTools {
                 ? answer.refreshExpiresIn.map { RefreshLifetime($0) } : TokenLifetime.ofRefreshToken(answer),
             requestedAt: requestedAt,
             serverClockAhead: answer.serverTime.map { $0 - timekeeper.wallTime },
-            keptMembers: kept
+            keptMembers: kept,
+            remarks: remarks
         )
         granted.fingerprint = vault.fingerprint(of: granted.accessToken)
         if let idToken = answer.idToken { granted.idToken = try vault.sealing(idToken, as: .idToken) }
@@ -40,7 +43,7 @@ extension ServerTools {
         return granted
     }
 
-    private func isSame(_ token: String?, as sent: SecretID?) throws(RefreshFailure) -> Bool {
+    func isSame(_ token: String?, as sent: SecretID?) throws(RefreshFailure) -> Bool {
         guard var token, let sent else { return false }
         do {
             return try token.withUTF8 { bytes in

@@ -25,12 +25,22 @@ struct Attempt: Equatable, Sendable {
     var isReplay: Bool
     /// Whether the refresh token had never been sent when this attempt began.
     var isFirstUse: Bool
+    /// Why the answer that is being made durable brings nothing to serve, only a refresh token.
+    var refusal: Refusal?
+    /// What had to be fixed by hand before this attempt, which has not been fixed until it works.
+    var suspension: Suspension?
 
     /// Changes the login of an answer that is being stored.
     mutating func changeAnswer(_ change: (inout Login) -> Void) {
         guard case .committing(let number, var renewed, let obsolete) = phase else { return }
         change(&renewed)
         phase = .committing(number, renewed, obsolete: obsolete)
+    }
+
+    struct Refusal: Equatable, Sendable {
+        var failure: RefreshFailure
+        /// In `0..<1`, drawn when the answer came.
+        var jitter: Double
     }
 }
 

@@ -40,6 +40,8 @@ package struct RefreshRequest: Equatable, Sendable {
     package var tokenEndpoint: String?
     /// The key that the login's tokens are bound to.
     package var proofKey: SecretID?
+    /// What the login was granted; a narrower scope keeps its `offline_access`.
+    package var grantedScope: [String]
 
     package init(
         attempt: AttemptNumber,
@@ -48,7 +50,8 @@ package struct RefreshRequest: Equatable, Sendable {
         idToken: SecretID? = nil,
         accessToken: SecretID? = nil,
         tokenEndpoint: String? = nil,
-        proofKey: SecretID? = nil
+        proofKey: SecretID? = nil,
+        grantedScope: [String] = []
     ) {
         self.attempt = attempt
         self.renewal = renewal
@@ -57,6 +60,7 @@ package struct RefreshRequest: Equatable, Sendable {
         self.accessToken = accessToken
         self.tokenEndpoint = tokenEndpoint
         self.proofKey = proofKey
+        self.grantedScope = grantedScope
     }
 }
 
@@ -73,6 +77,8 @@ package enum Renewal: Equatable, Sendable {
 package enum RefreshOutcome: Equatable, Sendable {
     case granted(GrantedTokens)
     case failed(RefreshFailure)
+    /// The answer's access token can not be accepted, for the reason given; its refresh token counts.
+    case unusable(RefreshFailure, SavedRenewal)
 }
 
 /// How a person wants to log in.
@@ -121,8 +127,8 @@ package protocol LoginConversing: Sendable {
 
 /// What a login tells the person, already stripped of control characters.
 package enum LoginStep: Equatable, Sendable {
-    /// Open this address in a browser.
-    case openURL(String)
+    /// Open this address in a browser; it ends at `redirectURI`, which has to be registered for the client.
+    case openURL(String, redirectURI: String? = nil)
     /// Enter `code` at `verificationURI` (RFC 8628 §3.3); `complete` carries the code already.
     case userCode(code: String, verificationURI: String, complete: String?, expiresIn: Duration)
 }
@@ -212,8 +218,10 @@ package struct RevocationRequest: Equatable, Sendable {
 
 package enum RevocationOutcome: Equatable, Sendable {
     case revoked
-    /// The server has no way to revoke, so nothing was sent.
-    case unsupported
+    /// There was no token that a server could revoke.
+    case nothing
+    /// The server has no way to revoke, so nothing was sent; says what is missing.
+    case unsupported(String)
     /// The server refused for good.
     case refused(RefreshFailure)
     /// Worth another try later.

@@ -46,7 +46,7 @@ package enum ServingFailure: Error, Equatable, Sendable {
     /// The token there is was refused, and another one can not be had before `retryAfter`.
     case tokenRefused(message: String, retryAfter: Duration)
     /// Something has to be fixed by hand; the login is kept.
-    case misconfigured(message: String)
+    case misconfigured(message: String, remedy: String? = nil)
     /// The issuer's tokens live `lifetime` in all, less than asked for.
     case validityUnattainable(lifetime: Duration)
     /// The server gave no ID token with this session's access token.
@@ -63,10 +63,26 @@ package enum LoginResult: Equatable, Sendable {
 }
 
 package enum LogoutResult: Equatable, Sendable {
-    /// Gone here, and at the server unless it was not to be asked or can not revoke.
-    case done
+    /// Gone here and at the server.
+    case revoked
+    /// Gone here; there was no token that a server could revoke.
+    case nothingToRevoke
+    /// Gone here; the server was not to be told.
+    case local
+    /// Gone here; the server has no way to revoke, so its tokens are good until they expire.
+    case unsupported(message: String)
+    /// Gone here; the server refused, or has not answered for a day, and is not asked again.
+    case refused(message: String)
     /// Gone here; the server did not answer and is asked again for up to a day.
     case notYetRevoked(message: String)
+
+    /// Why tokens of the session may still work although nothing more will be done about it.
+    var leftover: String? {
+        switch self {
+        case .revoked, .nothingToRevoke, .local, .notYetRevoked: nil
+        case .unsupported(let message), .refused(let message): message
+        }
+    }
 }
 
 /// Something subscribers and hooks want to know, without any secret.
@@ -81,7 +97,8 @@ package struct SessionEvent: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// A stable word: an ``EndReason``, a ``FailureClass``, of a refresh that worked its ``RefreshReason``.
+    /// A stable word: an ``EndReason``, a ``FailureClass``, of a refresh that worked its ``RefreshReason``; with
+    /// `loggedOut` what became of the tokens later on: `revoked`, `not_revoked`.
     package var reason: String?
     package var message: String?
     /// When the new access token, or the session, ends.

@@ -23,6 +23,8 @@ package struct GrantedTokens: Equatable, Sendable {
     package var keptMembers: [String: String]
     /// By which the access token is known again once it was refused.
     package var fingerprint: TokenFingerprint?
+    /// What the person should know about the answer.
+    package var remarks: [GrantRemark]
 
     package init(
         accessToken: SecretID,
@@ -36,7 +38,8 @@ package struct GrantedTokens: Equatable, Sendable {
         requestedAt: Instant,
         serverClockAhead: Duration? = nil,
         keptMembers: [String: String] = [:],
-        fingerprint: TokenFingerprint? = nil
+        fingerprint: TokenFingerprint? = nil,
+        remarks: [GrantRemark] = []
     ) {
         self.accessToken = accessToken
         self.idToken = idToken
@@ -50,5 +53,22 @@ package struct GrantedTokens: Equatable, Sendable {
         self.serverClockAhead = serverClockAhead
         self.keptMembers = keptMembers
         self.fingerprint = fingerprint
+        self.remarks = remarks
+    }
+}
+
+/// What is left of an answer whose access token can not be accepted: how the session is renewed from now on.
+///
+/// The server has spent the old refresh token for it, so the new one must not be lost (RFC 6749 §6).
+package struct SavedRenewal: Equatable, Sendable {
+    package var refreshToken: SecretID
+    package var refreshLifetime: Duration?
+    /// Read before the request was sent.
+    package var requestedAt: Instant
+
+    package init(refreshToken: SecretID, refreshLifetime: Duration?, requestedAt: Instant) {
+        self.refreshToken = refreshToken
+        self.refreshLifetime = refreshLifetime
+        self.requestedAt = requestedAt
     }
 }

@@ -41,6 +41,8 @@ struct Login: Equatable, Sendable {
     var proofKey: SecretID?
     /// Starts of the agent in a row that found a refresh without its end; over as soon as one has ended.
     var interruptions = 0
+    /// What its person should know about the latest answer that brought each of its tokens.
+    var remarks: [TokenVariant: [GrantRemark]] = [:]
 
     var primary: AccessToken? { tokens[.primary] }
 
@@ -93,6 +95,7 @@ struct Login: Equatable, Sendable {
         account = grant.account
         keptMembers = tokens.keptMembers
         proofKey = grant.proofKey
+        remarks = [.primary: tokens.remarks]
     }
 
     /// A login as it was stored.
@@ -140,15 +143,44 @@ struct Login: Equatable, Sendable {
             next.renewal = .refreshToken(replacement)
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
         }
-        next.end = end(after: granted, isChanged: isRotated)
+        next.end = end(told: granted.refreshLifetime, at: granted.requestedAt, isChanged: isRotated)
         next.keptMembers.merge(granted.keptMembers) { _, new in new }
+        next.remarks = remarks.filter { next.tokens[$0.key] != nil }
+        next.remarks[variant] = granted.remarks
         return (next, secrets.subtracting(next.secrets))
     }
 
-    private func end(after granted: GrantedTokens, isChanged: Bool) -> LoginEnd? {
-        let (told, now) = (granted.refreshLifetime, granted.requestedAt)
+    /// When the login ends by an answer that has told this life of its refresh token, or none.
+    private func end(told: Duration?, at now: Instant, isChanged: Bool) -> LoginEnd? {
         guard let end else { return told.map { LoginEnd($0, at: now) } }
         return end.refreshed(told, at: now, isChanged: isChanged)
+    }
+
+    /// The login with the refresh token of an answer that brought nothing else, and the secrets it no longer needs.
+    func renewed(by saved: SavedRenewal) -> (Login, Set<SecretID>) {
+        var next = self
+        next.renewal = .refreshToken(saved.refreshToken)
+        next.use = .unsent
+        next.rotation = rotation.observing(changed: true)
+        next.end = end(told: saved.refreshLifetime, at: saved.requestedAt, isChanged: true)
+        return (next, secrets.subtracting(next.secrets))
+    }
+
+    var hasRefreshToken: Bool {
+        if case .refreshToken = renewal { true } else { false }
+    }
+
+    /// What is to be said about all of its tokens, that of the login itself first.
+    var allRemarks: [GrantRemark] {
+        let others = remarks.filter { $0.key != .primary }.values.flatMap(\.self)
+        return (remarks[.primary] ?? [])
+            + others.sorted { $0.message.utf8.lexicographicallyPrecedes($1.message.utf8) }
+    }
+
+    /// Everything to be said about the token of `variant`, in one sentence; `nil`: nothing.
+    func remarks(on variant: TokenVariant) -> String? {
+        let all = remarks[variant] ?? []
+        return all.isEmpty ? nil : all.map(\.message).joined(separator: "; ")
     }
 
     func snapshot(standing: SessionSnapshot.Standing, at moment: Moment) -> SessionSnapshot {

@@ -12,19 +12,23 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     /// Our own least pause before the next automatic try, where an early one has no prospect; a person who asks
     /// for a refresh need not wait for it.
     package var leastPause: Duration?
+    /// What to change or do, where that is known: completes "to do: …".
+    package var remedy: String?
 
     package init(
         kind: FailureClass,
         code: String? = nil,
         message: String,
         retryAfter: Duration? = nil,
-        leastPause: Duration? = nil
+        leastPause: Duration? = nil,
+        remedy: String? = nil
     ) {
         self.kind = kind
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
         self.leastPause = leastPause
+        self.remedy = remedy
     }
 }
 

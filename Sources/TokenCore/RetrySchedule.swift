@@ -59,6 +59,9 @@ package enum RetrySchedule {
     /// Suspended sessions are tried again by themselves this often.
     package static let suspendedRetry = Duration.seconds(6 * 3600)
 
+    /// A suspended session whose retry failed for another, passing reason is tried again after this long at least.
+    package static let unconfirmedFixRetry = Duration.seconds(60)
+
     /// A dead grant is confirmed once after 30–60 s: one lagging replica must not end a session.
     package static func confirmationDelay(jitter: Double) -> Duration {
         .seconds(30) + .seconds(30) * jitter

@@ -156,6 +156,8 @@ extension Session {
     package mutating func retryAllowed(at moment: Moment) -> [Effect] {
         guard case .suspended(var login, _) = state else { return [] }
         login.refusals = [:]
+        // The old reason may be gone with the old configuration.
+        state = .ready(login)
         return start(.primary, login, setback: nil, reason: .person, at: moment)
     }
 }

@@ -12,7 +12,7 @@ extension Session {
         case .refreshing(var login, let attempt):
             login.use = use(after: failure.kind, of: attempt)
             login.interruptions = 0
-            return attempt.isReplay && failure.kind == .grantDead
+            return attempt.isReplay && failure.kind == .grantDead && attempt.refusal == nil
                 ? end(.replyLost, Session.replyLostMessage, login, probeAt: nil, at: moment)
                 : refreshFailed(failure, attempt, login, jitter: jitter, at: moment)
         case .probing(let ended, var login, let attempt):
@@ -55,6 +55,8 @@ extension Session {
 
     /// What is known about the refresh token after this failure.
     private func use(after kind: FailureClass, of attempt: Attempt) -> Login.RefreshTokenUse {
+        // The answer brought another one.
+        if attempt.refusal != nil { return .unsent }
         if attempt.isReplay { return .unanswered }
         switch kind {
         case .ambiguous, .misbehaved: return .unanswered
@@ -115,10 +117,22 @@ extension Session {
             let probeAt = moment.now + RetrySchedule.unexplainedRetry
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
         }
-        state = .retrying(login, setback)
-        return release(attempt, login, after: failure.kind, at: moment)
+        let told =
+            release(attempt, login, after: failure.kind, at: moment)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
-            + settleAfterSetback(setback, at: moment.now)
+        // What had to be fixed is still what has to be fixed: this failure says nothing about it.
+        if let suspension = attempt.suspension {
+            let retryAt = max(setback.nextTry, moment.now + RetrySchedule.unconfirmedFixRetry)
+            state = .suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt))
+            let wait = retryAt - moment.now
+            return told
+                + settleAll(
+                    .temporarilyUnavailable(message: failure.message, retryAfter: wait),
+                    at: moment.now
+                )
+        }
+        state = .retrying(login, setback)
+        return told + settleAfterSetback(setback, at: moment.now)
     }
 
     /// Answers those for whom waiting makes no sense: something is left to serve, or the next try is too late.
@@ -147,7 +161,7 @@ extension Session {
         state = .suspended(login, Suspension(failure: failure, retryAt: retryAt))
         return release(attempt, login, after: failure.kind, at: moment)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
-            + settleAll(.misconfigured(message: failure.message), at: moment.now)
+            + settleAll(.misconfigured(message: failure.message, remedy: failure.remedy), at: moment.now)
     }
 
     /// Only this variant can not be had; the login itself is fine.

@@ -13,7 +13,10 @@ extension Session {
         storage = StorageHealth()
         let told = interrupted + settleAll(loginRequired, at: moment.now)
         guard let leaving, !local else {
-            return told + [.forget] + erase(held) + [.notify(SessionEvent(.loggedOut)), .finishLogout(.done)]
+            let result = local ? LogoutResult.local : .nothingToRevoke
+            return told + [.forget] + erase(held) + [
+                .notify(SessionEvent(.loggedOut)), .finishLogout(result),
+            ]
         }
         return told + beginRevoking(leaving, message, at: moment) + erase(held.subtracting(leaving.secrets))
             + [.notify(SessionEvent(.loggedOut))]
@@ -56,9 +59,12 @@ extension Session {
             case .revoking(let login, let request, _, let failures, let givenUpAt) = ended.afterlife
         else { return [] }
         guard case .failed(let failure) = outcome, moment.now < givenUpAt else {
+            let result = result(of: outcome)
             ended.afterlife = .none
+            if let leftover = result.leftover { ended.message += "; \(leftover)" }
             state = .loggedOut(ended)
-            return [.forget] + erase(login.secrets) + [.finishLogout(result(of: outcome))]
+            return [.forget] + erase(login.secrets) + notice(of: result, afterTries: failures)
+                + [.finishLogout(result)]
         }
         let delay = RetrySchedule.backoff(failures: failures + 1, cap: .seconds(3600), jitter: jitter)
         ended.afterlife = .revoking(
@@ -94,11 +100,24 @@ extension Session {
         )
     }
 
+    /// What a final outcome means for those who asked; `.failed` is final when the time is over.
     private func result(of outcome: RevocationOutcome) -> LogoutResult {
         switch outcome {
-        case .revoked, .unsupported: .done
-        case .refused(let failure), .failed(let failure): .notYetRevoked(message: failure.message)
+        case .revoked: .revoked
+        case .nothing: .nothingToRevoke
+        case .unsupported(let message): .unsupported(message: message)
+        case .refused(let failure): .refused(message: failure.message)
+        case .failed(let failure): .refused(message: "given up after a day: \(failure.message)")
         }
+    }
+
+    /// Tokens that go on working, and those revoked after nobody waited any more, are worth a word.
+    private func notice(of result: LogoutResult, afterTries failures: Int) -> [Effect] {
+        if let leftover = result.leftover {
+            return [.notify(SessionEvent(.loggedOut, reason: "not_revoked", message: leftover))]
+        }
+        guard failures > 0, result == .revoked else { return [] }
+        return [.notify(SessionEvent(.loggedOut, reason: "revoked"))]
     }
 
     func erase(_ secrets: Set<SecretID>) -> [Effect] {

@@ -76,6 +76,8 @@ extension Session {
             let commit = nextCommit()
             currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)
             return [.commit(commit, renewed.snapshot(standing: .loggedIn, at: moment))]
+        case .unusable(let failure, let saved):
+            return keep(saved, of: login, after: failure, jitter: jitter, at: moment)
         case .failed(let failure):
             return attemptFailed(failure, jitter: jitter, at: moment)
         }
@@ -96,7 +98,26 @@ extension Session {
         else {
             return []
         }
-        return publish(renewed, attempt, obsolete: obsolete, at: moment)
+        guard let refusal = attempt.refusal else {
+            return publish(renewed, attempt, obsolete: obsolete, at: moment)
+        }
+        renewing = renewed
+        return attemptFailed(refusal.failure, jitter: refusal.jitter, at: moment) + erase(obsolete)
+    }
+
+    /// The refresh token of an answer that brings nothing to serve is made durable before anything else.
+    private mutating func keep(
+        _ saved: SavedRenewal,
+        of login: Login,
+        after failure: RefreshFailure,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        let (renewed, obsolete) = login.renewed(by: saved)
+        let commit = nextCommit()
+        currentAttempt?.refusal = Attempt.Refusal(failure: failure, jitter: jitter)
+        currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)
+        return [.commit(commit, renewed.snapshot(standing: .loggedIn, at: moment))]
     }
 
     /// Makes the answer of `attempt` the session's tokens: callers first, then the old secrets go.
@@ -122,7 +143,13 @@ extension Session {
     ) -> SessionEvent {
         let token = renewed.tokens[attempt.variant]
         guard let token, token.isRefused else {
-            return SessionEvent(refreshedFor: attempt.reason, attempt.variant, expiresAt: token?.expiresAt)
+            var event = SessionEvent(
+                refreshedFor: attempt.reason,
+                attempt.variant,
+                expiresAt: token?.expiresAt
+            )
+            event.message = renewed.remarks(on: attempt.variant)
+            return event
         }
         let failure = RefreshFailure(
             kind: .misbehaved,
@@ -179,7 +206,8 @@ extension Session {
             )
         }
         guard login.renewal != .impossible else { return [] }
-        let attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
+        var attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
+        if case .suspended(_, let suspension) = state { attempt.suspension = suspension }
         state = .refreshing(login, attempt)
         return begin(attempt, login, at: moment)
     }
@@ -223,7 +251,8 @@ extension Session {
                     idToken: login.primary?.idToken,
                     accessToken: login.primary?.secret,
                     tokenEndpoint: login.tokenEndpoint,
-                    proofKey: login.proofKey
+                    proofKey: login.proofKey,
+                    grantedScope: login.primary?.scope ?? []
                 )
             )
         ]
@@ -237,16 +266,18 @@ extension Session {
 
     /// Tokens nobody waits for any more are revoked, never dropped in silence.
     private func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
-        guard case .granted(let granted) = outcome else { return [] }
-        let refreshToken = granted.refreshTokenUnchanged ? nil : granted.refreshToken
-        return [
-            .discard(
-                RevocationRequest(
-                    refreshToken: refreshToken,
-                    accessToken: granted.accessToken,
-                    tokenEndpoint: login?.tokenEndpoint
-                )
-            )
-        ]
+        var late = RevocationRequest(
+            refreshToken: nil,
+            accessToken: nil,
+            tokenEndpoint: login?.tokenEndpoint
+        )
+        switch outcome {
+        case .granted(let granted):
+            late.refreshToken = granted.refreshTokenUnchanged ? nil : granted.refreshToken
+            late.accessToken = granted.accessToken
+        case .unusable(_, let saved): late.refreshToken = saved.refreshToken
+        case .failed: return []
+        }
+        return [.discard(late)]
     }
 }

@@ -173,7 +173,8 @@ extension Session {
             return .misconfigured(message: refusal.message)
         }
         if case .suspended(_, let suspension) = state {
-            return .misconfigured(message: suspension.failure.message)
+            let failure = suspension.failure
+            return .misconfigured(message: failure.message, remedy: failure.remedy)
         }
         if login.renewal == .impossible { return lacking(need, login) }
         if let failure = heldBack(need.variant, at: now),

@@ -37,6 +37,11 @@ package struct SessionStatus: Equatable, Sendable {
     package var history: RefreshHistory
     /// The command that helps, when there is one.
     package var remedy: String?
+    /// Whether the login's own token came with an ID token, and can be renewed with a refresh token.
+    package var hasIDToken: Bool
+    package var hasRefreshToken: Bool
+    /// What to know about the tokens that are served.
+    package var remarks: [GrantRemark]
 }
 
 extension Session {
@@ -47,7 +52,7 @@ extension Session {
             name: name,
             state: shownState,
             reason: ended?.reason,
-            message: ended?.message ?? history.lastFailure?.message,
+            message: ended?.message ?? suspension?.failure.message ?? history.lastFailure?.message,
             tokenExpiresAt: login?.primary.flatMap { $0.isRefused ? nil : $0.expiresAt },
             scope: shown?.primary?.scope ?? [],
             nextRefreshAt: nextRefreshAt,
@@ -63,7 +68,10 @@ extension Session {
             storage: storage.outcome,
             waiters: waiters.byID.count,
             history: history,
-            remedy: remedy
+            remedy: remedy,
+            hasIDToken: shown?.primary?.idToken != nil,
+            hasRefreshToken: shown?.hasRefreshToken ?? false,
+            remarks: shown?.allRemarks ?? []
         )
     }
 
@@ -72,6 +80,11 @@ extension Session {
         case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _): ended
         case .ready, .refreshing, .retrying, .suspended: nil
         }
+    }
+
+    private var suspension: Suspension? {
+        guard case .suspended(_, let suspension) = state else { return nil }
+        return suspension
     }
 
     private var shownState: SessionStatus.State {
@@ -98,8 +111,10 @@ extension Session {
     private var remedy: String? {
         switch state {
         case .loggedOut, .probing: "tokenctl login \(name)"
-        case .suspended: "fix the configuration, then tokenctl refresh \(name)"
-        case .ready, .refreshing, .retrying, .reauthenticating: nil
+        case .suspended(_, let suspension):
+            "\(suspension.failure.remedy ?? "fix the configuration"), then tokenctl refresh \(name)"
+        case .retrying(_, let setback): setback.latest.remedy
+        case .ready, .refreshing, .reauthenticating: nil
         }
     }
 }

@@ -237,7 +237,8 @@ extension SessionSettings {
             loginDemandMember: session.loginDemandMember,
             endsWithSecondRefusal: session.endsWithSecondRefusal,
             reauthCommand: session.reauthenticationCommand,
-            rules: session.rules.map(\.resolved)
+            rules: session.rules.map(\.resolved),
+            scopes: session.scopes
         )
     }
 }

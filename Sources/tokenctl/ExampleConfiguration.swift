@@ -38,6 +38,7 @@ enum ExampleConfiguration {
         #scopes          = ["openid", "offline_access"]
         #flow            = "browser"           # browser, device, password, client_credentials, import
         #redirect_port   = 0                   # 0: any free port
+        #prompt          = "consent"           # the default with offline_access; "" asks for nothing
         #ca_file         = "/etc/ssl/private-ca.pem"
         #hosts           = ["git.example.com"]   # for git, docker and others, and tokenctl curl: no other server
         #max_session_age = "30d"               # force a new login after this

@@ -26,7 +26,8 @@ struct LoginConversation {
             }
             if isJSON { try StandardOutput.json(.object(event)) }
             switch name {
-            case "open_url": try present(address: event["url"]?.string ?? "")
+            case "open_url":
+                try present(address: event["url"]?.string ?? "", redirect: event["redirect_uri"]?.string)
             case "user_code": try present(userCode: event)
             case "need": try answer(event)
             case "notice": try say(event["message"]?.string ?? "")
@@ -40,9 +41,15 @@ struct LoginConversation {
         throw AgentError(.noAgent, "the agent ended before the login was complete")
     }
 
-    private func present(address: String) throws(AgentError) {
-        if opensBrowser, Browser.open(address) { return try say("Continue in the browser: \(address)") }
-        try say("Open this address in a browser: \(address)")
+    private func present(address: String, redirect: String?) throws(AgentError) {
+        let isOpen = opensBrowser && Browser.open(address)
+        try say("\(isOpen ? "Continue in the browser" : "Open this address in a browser"): \(address)")
+        // A server that does not know the redirect address shows an error there, and tells nobody here.
+        guard let redirect else { return }
+        try say(
+            "If it shows an error, end this with Ctrl-C: the client has to be registered at the server "
+                + "with the redirect address \(redirect) (redirect_port fixes its port)."
+        )
     }
 
     private func present(userCode event: JSONObject) throws(AgentError) {
@@ -82,6 +89,10 @@ struct LoginConversation {
             "Logged in to \(session)."
                 + (life > 0 ? " The token is good for \(DurationPhrase.short(life))." : "")
         )
+        for note in done["notes"]?.array ?? [] {
+            guard let message = note.object?["message"]?.string else { continue }
+            try say("Note: \(message).")
+        }
     }
 
     /// A line for the person, unless a program is reading.

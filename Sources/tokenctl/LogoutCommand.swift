@@ -47,7 +47,7 @@ struct LogoutCommand: ParsableCommand {
     /// Answers what went wrong, which is part of the JSON if that is wanted.
     private func logOut(of session: String) -> AgentError? {
         var (answer, failure) = outcome(for: session)
-        guard agent.wantsJSON else { return failure }
+        guard agent.wantsJSON else { return failure ?? sayUnsupported(session, answer) }
         answer["error"] = failure.map(FailureReport.json)
         do {
             try StandardOutput.json(.object(answer))
@@ -57,13 +57,22 @@ struct LogoutCommand: ParsableCommand {
         return failure
     }
 
+    private func sayUnsupported(_ session: String, _ answer: JSONObject) -> AgentError? {
+        guard answer["told"]?.string == "unsupported", let why = answer["message"]?.string else { return nil }
+        do {
+            try StandardOutput.line("\(session): logged out here only: \(TerminalText.escaped(why))")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     private func outcome(for session: String) -> (answer: JSONObject, failure: AgentError?) {
         let body = (["local": .bool(isLocal)] as JSONValue).serialized
         let request = AgentRequest(.post, "sessions", session, "logout", body: body)
         do {
             let answer = try agent.endpoint.object(request, timeout: .seconds(120))
-            guard !isLocal, answer["revoked"]?.bool == false else { return (answer, nil) }
-            return (answer, LogoutCommand.notYetRevoked(session, answer))
+            return (answer, LogoutCommand.leftover(session, answer))
         } catch {
             var answer = JSONObject()
             answer["session"] = .string(session)
@@ -72,13 +81,26 @@ struct LogoutCommand: ParsableCommand {
     }
 
     /// The tokens still work for whoever has a copy, so a script must not take this for done.
-    private static func notYetRevoked(_ session: String, _ answer: JSONObject) -> AgentError {
+    ///
+    /// Where the server has no way to revoke nothing went wrong, and nobody can do more.
+    private static func leftover(_ session: String, _ answer: JSONObject) -> AgentError? {
         let reason = answer["message"]?.string.map { ": \(TerminalText.escaped($0))" } ?? ""
-        return AgentError(
-            .temporarilyUnavailable,
-            "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
-            session: session,
-            remedy: "nothing to do, it is asked again by itself"
-        )
+        switch answer["told"]?.string {
+        case "retrying":
+            return AgentError(
+                .temporarilyUnavailable,
+                "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
+                session: session,
+                remedy: "nothing to do, it is asked again by itself"
+            )
+        case "refused":
+            return AgentError(
+                .misconfigured,
+                "\(session): logged out here; the server refused to revoke the tokens\(reason)",
+                session: session,
+                remedy: "end the session in your account at the server, which is not asked again"
+            )
+        default: return nil
+        }
     }
 }

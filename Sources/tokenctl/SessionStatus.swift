@@ -41,7 +41,8 @@ struct SessionStatus {
         ]
         let kept =
             object["kept"]?.object?.members.map { ("kept \($0.name)", Optional($0.value.plainText)) } ?? []
-        return (lines + kept).compactMap { name, value in
+        let notes = (object["notes"]?.array ?? []).map { ("note", $0.object?["message"]?.string) }
+        return (lines + notes + kept).compactMap { name, value in
             guard let value, value.isEmpty == false else { return nil }
             return (TerminalText.escaped(name), TerminalText.escaped(value))
         }

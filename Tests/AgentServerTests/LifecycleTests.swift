@@ -136,6 +136,7 @@ struct LifecycleTests {
         await agent.serving.nextRevocation().answer(.failed(RefreshFailure(kind: .busy, message: "503")))
         let answer = try json(await peer.answer())
         #expect(answer["revoked"]?.bool == false && answer["message"]?.string == "503")
+        #expect(answer["told"] == "retrying")
         await agent.stop()
     }
 
@@ -149,6 +150,7 @@ struct LifecycleTests {
         )
         #expect(answer.status == 200)
         #expect(try json(answer)["revoked"]?.bool == false)
+        #expect(try json(answer)["told"] == "local")
         #expect(agent.serving.revocationCount == 0)
         await agent.stop()
     }

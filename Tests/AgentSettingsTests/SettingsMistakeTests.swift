@@ -130,7 +130,9 @@ struct SettingsMistakeTests {
             "hosts: \"https://git.example.com\" is no server; write \"git.example.com\", \"*.example.com\" or "
                 + "\"user@git.example.com:8443\""
         ),
-        ("token_endpoint = \"https://x\"", "token_endpoint: unknown key"),
+        ("prompt = \"none login\"", "prompt: must not name another word beside \"none\""),
+        ("prompt = 3", "prompt: must be a string, not an integer"),
+        ("login_url = \"https://x\"", "login_url: unknown key"),
         ("region = \"x\"", "region: unknown key"),
     ])
     func `a bad key of a session is explained`(keys: String, message: String) throws {

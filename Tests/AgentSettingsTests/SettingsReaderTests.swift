@@ -88,6 +88,28 @@ struct SettingsReaderTests {
         #expect(session.profile { _ in SecretID(rawValue: 0) }.bindsTokens == binds)
     }
 
+    @Test(arguments: [("", nil), ("prompt = \"\"", ""), ("prompt = \"login consent\"", "login consent")])
+    func `what the server is asked to do is as the session says`(line: String, prompt: String?) throws {
+        let read = try #require(try read(session(line)).sessions.first)
+        #expect(read.prompt == prompt)
+        #expect(read.profile { _ in SecretID(rawValue: 1) }.prompt == prompt)
+    }
+
+    @Test func `endpoints may stand beside an issuer`() throws {
+        let keys = """
+            device_authorization_endpoint = "https://id.example/device"
+            jwks_uri = "https://keys.example/jwks"
+            """
+        let read = try #require(try read(session(keys)).sessions.first)
+        let written = WrittenEndpoints(
+            deviceAuthorization: "https://id.example/device",
+            keySet: "https://keys.example/jwks"
+        )
+        #expect(read.server == .oidc(issuer: "https://id.example"))
+        #expect(read.endpoints == written)
+        #expect(read.profile { _ in SecretID(rawValue: 1) }.endpoints == written)
+    }
+
     @Test func `an empty file is a configuration without sessions`() throws {
         #expect(try read("") == Settings())
     }

@@ -107,7 +107,7 @@ extension EndToEnd {
                 "--password-stdin",
                 input: "not-the-password\n"
             )
-            #expect(wrong.status == 8, "\(wrong)")
+            #expect(wrong.status == 4, "\(wrong)")
             let text = try #require(File.text(scene.agent.configurationPath))
             let client = scene.pool.client("public")["client_id"]?.string ?? ""
             try scene.agent.configure(text.replacing(client, with: "no-such-client"))

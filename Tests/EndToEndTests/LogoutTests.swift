@@ -20,6 +20,26 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
         }
 
+        @Test func `a server that can not revoke is no server that has`() async throws {
+            let scene = try await Scene.loggedIn { $0.metadata["revocation_endpoint"] = .null }
+            let result = try await scene.agent.tokenctl("logout", "work")
+            #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
+            #expect(result.standardOutput.contains("names no revocation_endpoint"), "\(result)")
+            #expect(try await scene.agent.tokenctl("get", "work").status == 4)
+        }
+
+        @Test func `a revocation endpoint that never answers keeps nobody waiting`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.queue(Disturbance(isHeld: true))
+            let begin = ContinuousClock.now
+            let result = try await scene.agent.tokenctl("logout", "work", "--json")
+            Attachment.record("\(ContinuousClock.now - begin)", named: "figure")
+            scene.issuer.release()
+            #expect(result.status == 5, "\(result)")
+            #expect(result.standardOutput.contains(#""told":"retrying""#), "\(result)")
+            #expect(try await scene.agent.tokenctl("get", "work").status == 4)
+        }
+
         @Test func `a local logout tells the server nothing`() async throws {
             let scene = try await Scene.loggedIn()
             #expect(try await scene.agent.tokenctl("logout", "work", "--local").status == 0)

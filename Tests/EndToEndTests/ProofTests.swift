@@ -86,6 +86,23 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
         }
 
+        @Test func `a refresh that binds nothing costs neither the login nor the reason`() async throws {
+            let scene = try await Self.bound()
+            scene.issuer.settings.rotation = .strict
+            scene.issuer.settings.dpop = .allowed
+            scene.issuer.settings.ignoresProofs = true
+            for _ in 0..<2 {
+                let result = try await scene.agent.tokenctl("refresh", "work")
+                #expect(result.status == 2, "\(result)")
+                #expect(result.standardError.contains("remove dpop"), "\(result.standardError)")
+            }
+            let status = try await scene.agent.status("work")
+            #expect(status["state"] == "suspended")
+            #expect(status["message"]?.string?.contains("token_type is Bearer, not DPoP") == true)
+            scene.issuer.settings.ignoresProofs = false
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+        }
+
         @Test func `a server that demands a key is refused until the session has one`() async throws {
             let scene = try await Scene({ $0.dpop = .required })
             try await scene.agent.start()

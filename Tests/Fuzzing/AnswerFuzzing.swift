@@ -80,7 +80,8 @@ func fuzzIDToken(_ bytes: [UInt8]) {
     ProcessorTime.limited("the claims") {
         try? rules.checkBinding(token, accessToken: "access")
         try? rules.checkTimes(token, at: WallTime(secondsSince1970: 1_800_000_000))
-        try? IDTokenRules.checkSame(token, as: token)
+        try? IDTokenRules.checkIdentity(token, as: token)
+        try? IDTokenRules.checkContinuity(token, with: token)
     }
     guard parts.count == 2, let algorithm = try? rules.algorithm(of: token),
         let document = ProcessorTime.limited(

@@ -163,7 +163,7 @@ struct EchoedSecretTests {
             func value(_ name: String) -> String { parameters.first { $0.name == name }?.value ?? "" }
             return "\(value("redirect_uri"))?code=the-code-of-this-login&state=\(value("state"))"
         } whenTold: { step in
-            guard case .openURL(let opened) = step else { return }
+            guard case .openURL(let opened, _) = step else { return }
             address.withLock { $0 = opened }
         }
         let failure = try #require(

@@ -68,7 +68,9 @@ struct FailureClassificationTests {
         .error(500, "invalid_grant", .busy), .error(503, "invalid_grant", .busy),
         .error(429, "invalid_grant", .busy),
         .error(408, "invalid_grant", .busy), .error(407, "invalid_grant", .busy),
-        .error(502, "invalid_grant", .ambiguous),
+        .error(502, "invalid_grant", .ambiguous), .error(422, "invalid_grant", .busy),
+        Row(status: 404, body: #"{"error":"invalid_grant"}"#, kind: .busy, leastPause: .seconds(300)),
+        Row(status: 410, body: #"{"error":"access_denied"}"#, kind: .busy, leastPause: .seconds(300)),
         // 2xx without a token
         Row(status: 200, kind: .misbehaved), Row(status: 200, body: "<html>Welcome", kind: .misbehaved),
         Row(status: 200, body: #"{"token_type":"bearer"}"#, kind: .misbehaved),

@@ -210,7 +210,8 @@ struct Bench {
         _ refreshToken: String = "rt-1",
         variant: TokenVariant = .primary,
         idToken: String? = nil,
-        tokenEndpoint: String? = nil
+        tokenEndpoint: String? = nil,
+        grantedScope: [String] = []
     ) async throws -> RefreshOutcome {
         await server.refresh(
             RefreshRequest(
@@ -218,7 +219,8 @@ struct Bench {
                 renewal: .refreshToken(try secret(refreshToken)),
                 variant: variant,
                 idToken: try idToken.map { try secret($0, .idToken) },
-                tokenEndpoint: tokenEndpoint
+                tokenEndpoint: tokenEndpoint,
+                grantedScope: grantedScope
             )
         )
     }
@@ -231,8 +233,15 @@ extension RefreshOutcome {
     }
 
     var failure: RefreshFailure? {
-        guard case .failed(let failure) = self else { return nil }
-        return failure
+        switch self {
+        case .granted: nil
+        case .failed(let failure), .unusable(let failure, _): failure
+        }
+    }
+
+    var saved: SavedRenewal? {
+        guard case .unusable(_, let saved) = self else { return nil }
+        return saved
     }
 }
 

@@ -204,6 +204,61 @@ struct IDTokenTests {
         }
     }
 
+    /// The key set of before, and the header of a token signed with the key of today.
+    @Test(
+        arguments: [
+            // Another key under the same name.
+            (["kid": "rsa", "n": .string(IDTokenTests.otherModulus)], [:]),
+            // Tokens that name no key, or keys without a name.
+            (["kid": "old", "n": .string(IDTokenTests.otherModulus)], ["kid": .null]),
+            (["kid": .null, "n": .string(IDTokenTests.otherModulus)], [:]),
+        ] as [([String: JSONValue], [String: JSONValue])]
+    )
+    func `a key that took another one's place is found at once`(
+        before: [String: JSONValue],
+        header: [String: JSONValue]
+    ) async throws {
+        let issuer = try await TestIssuer()
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        let old = TestIssuer.keySet([TestIssuer.rsaKey(before)])
+        bench.exchange.always(TestIssuer.keySetURL, .json(old))
+        let token = try issuer.idToken(header: header)
+        bench.exchange.always(
+            TestIssuer.tokenEndpoint,
+            .json(#"{"access_token":"at","id_token":"\#(token)"}"#)
+        )
+        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        // The key set is known, and another key has signed.
+        _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
+        bench.clock.advance(by: .seconds(61))
+        bench.exchange.always(TestIssuer.keySetURL, .json(issuer.keySet))
+        let outcome = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
+        #expect(outcome.granted?.subject == "alice", "\(outcome)")
+    }
+
+    @Test func `signatures by no known key ask for the keys once a minute at most`() async throws {
+        let issuer = try await TestIssuer()
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        let other = TestIssuer.rsaKey(["n": .string(IDTokenTests.otherModulus)])
+        bench.exchange.always(TestIssuer.keySetURL, .json(TestIssuer.keySet([other])))
+        bench.exchange.always(
+            TestIssuer.tokenEndpoint,
+            .json(#"{"access_token":"at","id_token":"\#(try issuer.idToken())"}"#)
+        )
+        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        func fetches() -> Int { bench.exchange.sent.count { $0.url == TestIssuer.keySetURL } }
+        for _ in 0..<20 { _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person) }
+        #expect(fetches() == 1)
+        bench.clock.advance(by: .seconds(61))
+        for _ in 0..<20 { _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person) }
+        #expect(fetches() == 2)
+    }
+
+    /// Of a key that nobody here can sign with.
+    static let otherModulus = Base64.urlEncoded([UInt8](repeating: 0xFF, count: 256))
+
     private func logIn(keySet: String) async throws -> LoginOutcome {
         let issuer = try await TestIssuer()
         let bench = try Bench(TestIssuer.profile())

@@ -199,13 +199,34 @@ struct JSONServerTests {
         ScriptedExchange.Answer.failure(.unreachable("no route")), .json("", status: 503),
         .json("<html>", status: 502),
     ])
-    func `a logout nobody hears is final here all the same`(answer: ScriptedExchange.Answer) async throws {
+    func `a logout nobody hears is worth another try`(answer: ScriptedExchange.Answer) async throws {
         let bench = try bench()
         bench.exchange.expect(JSONServerTests.logout, answer)
-        guard case .refused = try await bench.revoke() else {
-            Issue.record("the logout would be repeated")
+        guard case .failed = try await bench.revoke() else {
+            Issue.record("the logout would not be repeated")
             return
         }
+    }
+
+    @Test func `a logout for which the refresh token was spent is not tried again with it`() async throws {
+        let bench = try bench()
+        bench.exchange.expect(JSONServerTests.logout, status: 401, #"{"error":"access_token_expired"}"#)
+        bench.exchange.expect(JSONServerTests.refresh, #"{"accessToken":"at-2","refreshToken":"rt-2"}"#)
+        bench.exchange.expect(JSONServerTests.logout, status: 503, "")
+        guard case .refused = try await bench.revoke() else {
+            Issue.record("a spent refresh token would be shown")
+            return
+        }
+    }
+
+    @Test func `without logout_url the server is told nothing`() async throws {
+        let backEnd = JSONBackEnd(loginURL: nil, refreshURL: JSONServerTests.refresh, logoutURL: nil)
+        let bench = try KindBench(ServerProfile(kind: .json(backEnd), clientID: "", flow: .import))
+        guard case .unsupported(let message) = try await bench.revoke() else {
+            Issue.record("something was revoked")
+            return
+        }
+        #expect(message.contains("no logout_url"))
     }
 
     @Test func `a session the server has forgotten is logged out`() async throws {

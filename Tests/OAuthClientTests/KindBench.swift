@@ -163,7 +163,7 @@ struct KindScene {
     }
 
     func revoke(_ grant: LoginGrant) async -> RevocationOutcome {
-        guard let request = grant.revocationRequest else { return .unsupported }
+        guard let request = grant.revocationRequest else { return .nothing }
         return await servers.revoke(name, request)
     }
 

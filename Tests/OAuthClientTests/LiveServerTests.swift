@@ -193,7 +193,7 @@ struct LiveServer {
         program.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let state = ["python3", browser, "--state", directory + "/glewlwyd/state.json"]
         switch step {
-        case .openURL(let address): program.arguments = state + ["--url", address]
+        case .openURL(let address, _): program.arguments = state + ["--url", address]
         case .userCode(let code, let address, _, _):
             program.arguments = state + ["--device", address, "--code", code]
         }

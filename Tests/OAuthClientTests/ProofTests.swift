@@ -150,7 +150,8 @@ struct ProofTests {
         let bench = try Bench(profile())
         bench.exchange.expect(token, #"{"access_token":"at","token_type":"Bearer"}"#)
         let failure = try #require(try await logIn(bench).failure)
-        #expect(failure.kind == .misbehaved)
+        #expect(failure.kind == .misconfigured)
+        #expect(failure.remedy?.contains("remove dpop") == true)
         #expect(failure.message.contains("token_type is Bearer, not DPoP"))
         // Nor is the key of the login that came to nothing kept.
         #expect(keys(in: bench) == 0)
@@ -161,13 +162,36 @@ struct ProofTests {
         bench.exchange.expect(token, bound)
         let grant = try #require(try await logIn(bench).granted)
         bench.exchange.expect(token, #"{"access_token":"at-2","token_type":"bearer"}"#)
-        #expect(await refresh(bench, grant).failure?.kind == .misbehaved)
+        #expect(await refresh(bench, grant).failure?.kind == .misconfigured)
+    }
+
+    /// The rest of an answer of type Bearer, and the refresh token that is kept of it.
+    @Test(
+        arguments: [
+            (#""refresh_token":"rt-2","refresh_expires_in":600"#, "rt-2"), (#""refresh_token":"rt""#, nil),
+            (#""refresh_token":null"#, nil),
+        ] as [(String, String?)]
+    )
+    func `the refresh token of an answer that can not be used is kept`(
+        rest: String,
+        kept: String?
+    ) async throws {
+        let bench = try Bench(profile())
+        bench.exchange.expect(token, bound)
+        let grant = try #require(try await logIn(bench).granted)
+        bench.exchange.expect(token, #"{"access_token":"at-2","token_type":"Bearer",\#(rest)}"#)
+        let outcome = await refresh(bench, grant)
+        #expect(try bench.text(outcome.saved?.refreshToken) == kept)
+        #expect(outcome.saved?.refreshLifetime == (kept == nil ? nil : .seconds(600)))
+        #expect(outcome.failure?.message.contains("not DPoP") == true)
     }
 
     @Test func `a bound token where none was asked for is not used`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, bound)
-        #expect(try await logIn(bench).failure?.kind == .misbehaved)
+        let failure = try #require(try await logIn(bench).failure)
+        #expect(failure.kind == .misconfigured)
+        #expect(failure.remedy == "set dpop = true")
         #expect(bench.exchange.sent.first?.headers["dpop"] == nil)
     }
 

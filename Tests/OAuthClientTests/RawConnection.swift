@@ -60,7 +60,7 @@ struct OpenedAddress: Sendable {
     let names: [String]
 
     init?(_ step: LoginStep) {
-        guard case .openURL(let address) = step, let mark = address.firstIndex(of: "?"),
+        guard case .openURL(let address, _) = step, let mark = address.firstIndex(of: "?"),
             let pairs = FormEncoding.decode(address[address.index(after: mark)...])
         else { return nil }
         endpoint = String(address[..<mark])

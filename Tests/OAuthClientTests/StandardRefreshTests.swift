@@ -102,6 +102,44 @@ struct StandardRefreshTests {
         #expect(sent.form == base.merging(members) { $1 })
     }
 
+    /// The scope asked for, what the login was granted, and what the request names.
+    @Test(
+        arguments: [
+            (["api"], ["openid", "offline_access", "api"], "api offline_access"),
+            (["api", "offline_access"], ["offline_access", "api"], "api offline_access"),
+            (["api"], ["openid", "api"], "api"), (["api"], [], "api"), ([], ["offline_access"], nil),
+        ] as [([String], [String], String?)]
+    )
+    func `a narrower scope keeps offline_access where it was granted`(
+        asked: [String],
+        granted: [String],
+        sent: String?
+    ) async throws {
+        let bench = try Bench(.fixed())
+        bench.exchange.expect(endpoint, answer)
+        _ = try await bench.refresh(
+            variant: TokenVariant(scopes: asked, audience: nil),
+            grantedScope: granted
+        )
+        #expect(bench.exchange.sent.first?.form["scope"] == sent)
+    }
+
+    @Test(arguments: [("s3cret/+=%", true), ("s3cret", false)])
+    func `a refused secret that not every server decodes is pointed at`(
+        secret: String,
+        isPointedAt: Bool
+    ) async throws {
+        let bench = try Bench(
+            .fixed(secret: .command(["secret"])),
+            commands: ScriptedCommands(prints: secret)
+        )
+        bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#)
+        let failure = try #require(try await bench.refresh().failure)
+        #expect(failure.kind == .misconfigured)
+        #expect((failure.remedy?.contains("client_authentication = \"post\"") ?? false) == isPointedAt)
+        #expect(failure.remedy?.contains(secret) != true)
+    }
+
     @Test func `configured resources are each sent`() async throws {
         var profile = ServerProfile.fixed()
         profile.resources = ["https://a.example/", "https://b.example/"]

@@ -79,7 +79,7 @@ struct StandardRevocationTests {
         switch try await revoke(bench, accessToken: nil) {
         case .failed: #expect(isWorthRetry)
         case .refused: #expect(!isWorthRetry)
-        case .revoked, .unsupported: Issue.record("not a failure")
+        case .revoked, .nothing, .unsupported: Issue.record("not a failure")
         }
     }
 
@@ -103,8 +103,43 @@ struct StandardRevocationTests {
             clientID: "cli"
         )
         let bench = try Bench(profile)
-        #expect(try await revoke(bench) == .unsupported)
+        guard case .unsupported(let message) = try await revoke(bench) else {
+            Issue.record("something was revoked")
+            return
+        }
+        #expect(
+            message.contains("tokens.example:443 names no revocation_endpoint")
+                || message.contains("tokens.example names no")
+        )
         #expect(bench.exchange.sent.isEmpty)
+    }
+
+    @Test func `without a token there is nothing to revoke`() async throws {
+        let bench = try Bench(.fixed())
+        #expect(try await revoke(bench, refreshToken: nil, accessToken: nil) == .nothing)
+        #expect(bench.exchange.sent.isEmpty)
+    }
+
+    @Test func `a server that does not answer is asked no more for now`() async throws {
+        let bench = try Bench(TestIssuer.profile())
+        let document = TestIssuer.metadata(["end_session_endpoint": "https://id.example/tenant/logout"])
+        bench.exchange.expect(TestIssuer.discoveryURL, document)
+        bench.exchange.expect("https://id.example/tenant/revoke", .failure(.ambiguous("no answer in time")))
+        guard case .failed = try await revoke(bench, idToken: "a.b.c") else {
+            Issue.record("not to be repeated")
+            return
+        }
+        #expect(bench.exchange.isExhausted)
+    }
+
+    @Test func `metadata that is broken today is asked for again`() async throws {
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.always(TestIssuer.discoveryURL, .json("", status: 404))
+        bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
+        guard case .failed = try await revoke(bench) else {
+            Issue.record("not to be repeated")
+            return
+        }
     }
 
     @Test func `the person's session at the issuer ends too`() async throws {

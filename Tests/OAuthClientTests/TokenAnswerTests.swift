@@ -124,8 +124,7 @@ struct TokenAnswerTests {
     }
 
     @Test(arguments: [
-        #"{"access_token":"at","token_type":"mac"}"#, #"{"access_token":"at","token_type":"DPoP"}"#,
-        #"{"access_token":"at","token_type":"N_A"}"#, #"{"access_token":""}"#, #"{"access_token":null}"#,
+        #"{"access_token":""}"#, #"{"access_token":null}"#,
         #"{"access_token":7}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\u0000b"}"#,
         #"{"access_token":"ä"}"#,
         #"{"access_token":"at","refresh_token":7}"#, #"{"access_token":"at","refresh_token":"r\n"}"#,
@@ -138,6 +137,14 @@ struct TokenAnswerTests {
     func `what is no token answer is refused`(body: String) async throws {
         let (_, outcome) = try await refresh(body)
         #expect(outcome.failure?.kind == .misbehaved)
+    }
+
+    @Test(arguments: ["mac", "DPoP", "N_A"])
+    func `a token of another type than the session can use waits for somebody to act`(
+        type: String
+    ) async throws {
+        let (_, outcome) = try await refresh(#"{"access_token":"at","token_type":"\#(type)"}"#)
+        #expect(outcome.failure?.kind == .misconfigured)
     }
 
     @Test func `nesting of a hundred thousand levels is refused`() async throws {

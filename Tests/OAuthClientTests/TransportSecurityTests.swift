@@ -70,10 +70,13 @@ struct TransportSecurityTests {
         }
         let trust = ServerTrust(caFile: bad == .unknownAuthority ? nil : file.path)
         let result = try await Wire.post(server, scheme: "https", trust: trust)
-        guard case .failure(.insecure) = result else {
+        guard case .failure(let failure) = result else {
             Issue.record("\(result)")
             return
         }
+        let told = failure.refreshFailure(at: try EndpointURL("https://id.example/token"))
+        #expect(told.kind == .insecure)
+        if bad == .unknownAuthority { #expect(told.remedy?.contains("ca_file") == true) }
         #expect(server.bytesReceived == 0)
     }
 

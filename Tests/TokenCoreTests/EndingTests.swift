@@ -81,8 +81,58 @@ import Testing
         #expect(refused.reply(to: waiter)?.isLoginRequired == true)
         let done = script.session.revocationFinished(.revoked, jitter: 0, at: script.moment)
         #expect(done.contains(.forget))
-        #expect(done.last == .finishLogout(.done))
+        #expect(done.last == .finishLogout(.revoked))
         #expect(done.contains(.erase(SessionScript.refreshToken)))
+    }
+
+    /// What the server said, what those who asked hear, and whether tokens may be left over.
+    @Test(arguments: [
+        (RevocationOutcome.revoked, LogoutResult.revoked, false), (.nothing, .nothingToRevoke, false),
+        (.unsupported("no endpoint"), .unsupported(message: "no endpoint"), true),
+        (
+            .refused(RefreshFailure(kind: .misconfigured, code: "invalid_client", message: "401")),
+            .refused(message: "401"), true
+        ),
+    ])
+    func `a final answer to a logout is final and told as it is`(
+        outcome: RevocationOutcome,
+        result: LogoutResult,
+        hasLeftover: Bool
+    ) {
+        var script = SessionScript.ready()
+        _ = script.session.logoutRequested(local: false, at: script.moment)
+        let effects = script.session.revocationFinished(outcome, jitter: 0, at: script.moment)
+        #expect(effects.last == .finishLogout(result))
+        #expect(effects.contains(.forget))
+        #expect(script.session.wakeTime == nil)
+        let notices = effects.compactMap { effect -> SessionEvent? in
+            guard case .notify(let event) = effect else { return nil }
+            return event
+        }
+        #expect(notices.map(\.reason) == (hasLeftover ? ["not_revoked"] : []))
+        #expect((script.session.status.message ?? "").contains(result.leftover ?? "by request"))
+    }
+
+    @Test func `a logout of nothing, and one that tells nobody, say so`() {
+        var never = SessionScript()
+        #expect(
+            never.session.logoutRequested(local: false, at: never.moment).last
+                == .finishLogout(.nothingToRevoke)
+        )
+        var local = SessionScript.ready()
+        #expect(
+            local.session.logoutRequested(local: true, at: local.moment).last == .finishLogout(.local)
+        )
+    }
+
+    @Test func `a revocation that works when nobody waits any more is told`() {
+        var script = SessionScript.ready()
+        _ = script.session.logoutRequested(local: false, at: script.moment)
+        let failure = RefreshFailure(kind: .busy, message: "503")
+        _ = script.session.revocationFinished(.failed(failure), jitter: 0, at: script.moment)
+        _ = script.sleepUntilWake()
+        let effects = script.session.revocationFinished(.revoked, jitter: 0, at: script.moment)
+        #expect(effects.contains(.notify(SessionEvent(.loggedOut, reason: "revoked"))))
     }
 
     @Test func `a revocation that fails is repeated for a day`() {

@@ -30,3 +30,40 @@ struct ServerTextTests {
         #expect(ServerText.cleaned("abc", limit: 2) == "ab")
     }
 }
+
+struct GrantRemarkTests {
+    /// Scopes asked for and granted, and the ones named as missing.
+    @Test(
+        arguments: [
+            (["api", "admin"], ["api"], "admin"), (["api"], ["api", "more"], nil),
+            (["openid", "offline_access", "api"], ["api"], nil), (["api"], [], nil), ([], ["api"], nil),
+            (["a", "b"], ["c"], "a, b"),
+        ] as [([String], [String], String?)]
+    )
+    func `a scope that was asked for and not granted is named`(
+        asked: [String],
+        granted: [String],
+        missing: String?
+    ) {
+        let remark = GrantRemark.scopes(
+            asked: asked,
+            granted: granted,
+            hasIDToken: true,
+            hasRefreshToken: true
+        )
+        #expect(
+            remark?.message
+                == missing.map { "the server did not grant \($0), which the configuration asks for" }
+        )
+    }
+
+    @Test func `openid and offline_access count by what they bring`() {
+        let remark = GrantRemark.scopes(
+            asked: ["openid", "offline_access", "api"],
+            granted: ["api"],
+            hasIDToken: false,
+            hasRefreshToken: false
+        )
+        #expect(remark?.message.contains("openid, offline_access") == true)
+    }
+}

@@ -7,7 +7,7 @@ import Testing
 @Suite struct `tokenctl logout` {
     private static let done = #"{"session":"a","state":"logged_out","revoked":true}"#
     private static let unfinished =
-        #"{"session":"work","state":"logged_out","revoked":false,"message":"No answer."}"#
+        #"{"session":"work","state":"logged_out","revoked":false,"told":"retrying","message":"No answer."}"#
 
     private func documents(_ result: ProgramResult) throws -> [JSONObject] {
         try result.standardOutput.split(separator: "\n").map { line in
@@ -44,6 +44,38 @@ import Testing
         #expect(document["session"] == "work" && document["revoked"] == false)
         #expect(document["error"]?.object?["code"] == "temporarily_unavailable")
         #expect(document["error"]?.object?["session"] == "work")
+    }
+
+    /// What the server was told, the exit status, and a word of what is printed where.
+    @Test(
+        arguments: [
+            ("revoked", 0, "", ""), ("nothing", 0, "", ""), ("local", 0, "", ""),
+            ("unsupported", 0, "logged out here only: why", ""),
+            (
+                "refused", 2, "",
+                "the server refused to revoke the tokens: why; end the session in your account"
+            ),
+            ("retrying", 5, "", "did not revoke the tokens yet: why; nothing to do"),
+        ] as [(String, Int32, String, String)]
+    )
+    func `what came of it is said truthfully`(
+        told: String,
+        status: Int32,
+        output: String,
+        complaint: String
+    ) async throws {
+        let message = output.isEmpty && complaint.isEmpty ? "" : #","message":"why""#
+        let isRevoked = told == "revoked"
+        let answer =
+            #"{"session":"work","state":"logged_out","revoked":\#(isRevoked),"told":"\#(told)"\#(message)}"#
+        let result = try await TokenctlRun(.read, .answer(answer))("logout", "work")
+        #expect(result.status == status, "\(result)")
+        #expect(
+            result.standardOutput.isEmpty == output.isEmpty
+                && (output.isEmpty || result.standardOutput.contains(output))
+        )
+        #expect(result.standardError.isEmpty == complaint.isEmpty)
+        #expect(complaint.isEmpty || result.standardError.contains(complaint))
     }
 
     @Test func `an agent that refuses is one JSON document too`() async throws {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+
+import StrictJSON
+import TokenCore
+
+extension ServerProfile {
+    /// Says so when the access token names other audiences than the one that was asked for (RFC 8707 §2).
+    ///
+    /// Servers may ignore `audience` and `resource`, and then give a token that the resource refuses. Only a JWT tells
+    /// (RFC 9068 §3); one that names no audience says nothing.
+    ///
+    /// - Parameters:
+    ///   - answer: whose access token is looked at, unverified.
+    ///   - asked: for this token; `nil`: what the configuration asks for.
+    /// - Returns: what to say; `nil`: nothing.
+    func audienceRemark(on answer: TokenAnswer, asked: String?) -> GrantRemark? {
+        let wanted = asked.map { [$0] } ?? [audience].compactMap(\.self) + resources
+        guard !wanted.isEmpty, let given = JWTParts(answer.accessToken)?.claims.audiences, !given.isEmpty
+        else { return nil }
+        let missing = wanted.filter { wanted in !given.contains { Self.isSame($0.text, wanted) } }
+        guard !missing.isEmpty else { return nil }
+        let asked = missing.joined(separator: " and ")
+        let shown = given.prefix(3).map { ServerText.cleaned($0.text, limit: 100) }.joined(separator: " and ")
+        return GrantRemark(
+            .audienceIgnored,
+            "the server ignored the audience \(asked): the token is for \(shown)"
+        )
+    }
+
+    /// A slash at the end of an address is written or not, as people like.
+    private static func isSame(_ left: String, _ right: String) -> Bool {
+        func bare(_ text: String) -> Substring.UTF8View {
+            let bytes = text.utf8[...]
+            return bytes.last == UInt8(ascii: "/") ? bytes.dropLast() : bytes
+        }
+        return bare(left).elementsEqual(bare(right))
+    }
+}
