@@ -251,8 +251,10 @@ extension SessionAgent {
 
 extension RefreshOutcome {
     fileprivate var failure: RefreshFailure? {
-        guard case .failed(let failure) = self else { return nil }
-        return failure
+        switch self {
+        case .granted: nil
+        case .failed(let failure), .unusable(let failure, _): failure
+        }
     }
 }
 

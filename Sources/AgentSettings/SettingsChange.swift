@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import OAuthClient
 import TokenCore
 
 /// One place where two configurations differ.
@@ -109,7 +110,19 @@ extension ConfiguredSession {
             ("client_authentication", authentication != old.authentication), ("scopes", scopes != old.scopes),
             ("flow", flow != old.flow), ("redirect_port", redirectPort != old.redirectPort),
             ("audience", audience != old.audience), ("resources", resources != old.resources),
-            ("dpop", bindsTokens != old.bindsTokens),
+            ("dpop", bindsTokens != old.bindsTokens), ("prompt", prompt != old.prompt),
+        ]
+        return differing.filter(\.1).map(\.0) + endpointKeys(differingFrom: old.endpoints)
+    }
+
+    private func endpointKeys(differingFrom old: WrittenEndpoints) -> [String] {
+        let differing: [(String, Bool)] = [
+            ("token_endpoint", endpoints.token != old.token),
+            ("authorization_endpoint", endpoints.authorization != old.authorization),
+            ("device_authorization_endpoint", endpoints.deviceAuthorization != old.deviceAuthorization),
+            ("revocation_endpoint", endpoints.revocation != old.revocation),
+            ("end_session_endpoint", endpoints.endSession != old.endSession),
+            ("jwks_uri", endpoints.keySet != old.keySet),
         ]
         return differing.filter(\.1).map(\.0)
     }
