@@ -37,7 +37,8 @@ extension SessionAgent {
         let store = ports.store
         do throws(StoreRefusal) {
             if passphrase == nil {
-                try await guesses.runUnguessed { () throws(StoreRefusal) in try store.unlock(passphrase: nil) }
+                try await guesses.runUnguessed { () throws(StoreRefusal) in try store.unlock(passphrase: nil)
+                }
             } else {
                 try await guesses.run { () throws(StoreRefusal) in try store.unlock(passphrase: passphrase) }
             }

@@ -76,6 +76,8 @@ package struct VaultSettings: Equatable, Sendable {
     package var keyFile: String?
     /// Refuse to start when key memory can not be locked, instead of warning.
     package var requiresLockedMemory: Bool
+    /// The command that a slot may name which opens the store, as argv; empty: no slot may run any.
+    package var unlockCommand: [String]
     /// The program that reads and moves the counter which tells an old copy of the store, as argv; empty: none.
     package var rollbackCounter: [String]
     /// The value with which a store that is refused for its counter is taken all the same.
@@ -84,11 +86,13 @@ package struct VaultSettings: Equatable, Sendable {
     package init(
         keyFile: String? = nil,
         requiresLockedMemory: Bool = false,
+        unlockCommand: [String] = [],
         rollbackCounter: [String] = [],
         acceptedCounter: UInt64? = nil
     ) {
         self.keyFile = keyFile
         self.requiresLockedMemory = requiresLockedMemory
+        self.unlockCommand = unlockCommand
         self.rollbackCounter = rollbackCounter
         self.acceptedCounter = acceptedCounter
     }

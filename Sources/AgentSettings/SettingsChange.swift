@@ -35,6 +35,7 @@ extension Settings {
             ("agent.log_level", logLevel != old.logLevel),
             ("agent.allow_root", allowsRoot != old.allowsRoot),
             ("agent.audit", keepsAudit != old.keepsAudit),
+            ("vault.unlock_command", vault.unlockCommand != old.vault.unlockCommand),
         ]
         let keys = differing.filter(\.1).map(\.0) + hooks.keys(differingFrom: old.hooks)
         return (keys + vault.keys(differingFrom: old.vault)).map { SettingsChange(.changed, $0) }
@@ -78,7 +79,7 @@ extension HookSettings {
 }
 
 extension VaultSettings {
-    /// The keys of `[vault]`, all of which are read at the start alone.
+    /// The keys of `[vault]` that are read at the start alone, which is all but `unlock_command`.
     package func keys(differingFrom old: VaultSettings) -> [String] {
         let differing: [(String, Bool)] = [
             ("vault.keyfile", keyFile != old.keyFile),

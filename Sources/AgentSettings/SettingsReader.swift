@@ -56,6 +56,7 @@ package struct SettingsReader {
         if var vault = root.table("vault") {
             settings.vault.keyFile = vault.path("keyfile", home: home)
             settings.vault.requiresLockedMemory = vault.boolean("require_locked_memory") ?? false
+            settings.vault.unlockCommand = vault.optionalCommand("unlock_command")
             settings.vault.rollbackCounter = vault.optionalCommand("rollback_counter")
             let accepted = vault.integer("rollback_counter_accept", in: 0...Int.max)
             settings.vault.acceptedCounter = accepted.map { UInt64($0) }

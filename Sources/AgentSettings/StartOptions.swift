@@ -13,6 +13,8 @@ package struct StartOptions: Equatable, Sendable {
         /// Stop the agent of the socket.
         case stop
         case checkConfiguration
+        /// Print which commands the configuration names, for the process that runs them.
+        case listCommands
         case version
         case help
     }
@@ -109,6 +111,7 @@ extension StartOptions {
         case "-D", "--foreground": try be(.foreground)
         case "-k", "--kill": try be(.stop)
         case "--check-config": try be(.checkConfiguration)
+        case "--list-commands": try be(.listCommands)
         case "--version": try be(.version)
         case "-h", "--help": try be(.help)
         case "--json": wantsJSON = true

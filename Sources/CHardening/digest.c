@@ -58,25 +58,44 @@ static ssize_t fill(int file, uint8_t *buffer, size_t size) {
     return (ssize_t)filled;
 }
 
+static const uint32_t beginning[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+/// Adds the last `count` bytes of `total`, which `buffer` holds with room for 128 more, and answers the digest.
+static void finish(uint32_t state[8], uint8_t *buffer, size_t count, uint64_t total, uint8_t digest[32]) {
+    // The last blocks: a one bit, zeros, and the length in bits.
+    size_t end = count;
+    buffer[end++] = 0x80;
+    while (end % 64 != 56) buffer[end++] = 0;
+    for (int i = 7; i >= 0; i--) buffer[end++] = (uint8_t)(total * 8 >> 8 * i);
+    for (size_t i = 0; i < end; i += 64) add_block(state, buffer + i);
+    for (int i = 0; i < 32; i++) digest[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
 int hardening_digest_file(int file, uint8_t digest[32]) {
-    uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    uint32_t state[8];
+    memcpy(state, beginning, sizeof state);
     uint8_t buffer[65536 + 128];
     uint64_t total = 0;
-    ssize_t count;
-    do {
-        count = fill(file, buffer, 65536);
+    for (;;) {
+        ssize_t count = fill(file, buffer, 65536);
         if (count < 0) return -1;
         total += (uint64_t)count;
-        size_t end = (size_t)count;
         if (count < 65536) {
-            // The last blocks: a one bit, zeros, and the length in bits.
-            buffer[end++] = 0x80;
-            while (end % 64 != 56) buffer[end++] = 0;
-            for (int i = 7; i >= 0; i--) buffer[end++] = (uint8_t)(total * 8 >> 8 * i);
+            finish(state, buffer, (size_t)count, total, digest);
+            return 0;
         }
-        for (size_t i = 0; i < end; i += 64) add_block(state, buffer + i);
-    } while (count == 65536);
-    for (int i = 0; i < 32; i++) digest[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
-    return 0;
+        for (size_t i = 0; i < 65536; i += 64) add_block(state, buffer + i);
+    }
+}
+
+void hardening_digest_bytes(const void *bytes, size_t count, uint8_t digest[32]) {
+    uint32_t state[8];
+    memcpy(state, beginning, sizeof state);
+    const uint8_t *next = bytes;
+    size_t whole = count / 64 * 64;
+    for (size_t i = 0; i < whole; i += 64) add_block(state, next + i);
+    uint8_t rest[64 + 128];
+    if (count > whole) memcpy(rest, next + whole, count - whole);
+    finish(state, rest, count - whole, count, digest);
 }

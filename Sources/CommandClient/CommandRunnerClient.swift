@@ -11,15 +11,42 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     private let channel: any Channel
     private let replies: NIOLoopBound<ReplyHandler>
     private let lastNumber = Atomic<UInt64>(0)
+    private let commands: Mutex<Commands>
 
-    private init(channel: any Channel, replies: NIOLoopBound<ReplyHandler>) {
+    /// Which commands there are, by what they are in the configuration.
+    private struct Commands {
+        var digest: [UInt8]
+        var indices: [CommandTable.Entry: UInt32]
+
+        init(_ table: CommandTable) {
+            digest = table.digest
+            let numbered = table.entries.enumerated().map { ($0.element, UInt32(clamping: $0.offset)) }
+            indices = Dictionary(numbered) { first, _ in first }
+        }
+
+        /// The request for `words`, if the configuration has them.
+        func find(_ words: [String]) -> (index: UInt32, order: CommandOrder?)? {
+            if let index = indices[CommandTable.Entry(words: words)] { return (index, nil) }
+            for order in CommandOrder.allCases where words.last == order.word {
+                let entry = CommandTable.Entry(words: Array(words.dropLast()), takesOrder: true)
+                if let index = indices[entry] { return (index, order) }
+            }
+            return nil
+        }
+    }
+
+    private init(channel: any Channel, replies: NIOLoopBound<ReplyHandler>, table: CommandTable) {
+        commands = Mutex(Commands(table))
         self.channel = channel
         self.replies = replies
     }
 
-    /// Takes over `socket`, the agent's end of a socket pair.
-    package static func connect(socket: Int32, on loop: any EventLoop) -> EventLoopFuture<CommandRunnerClient>
-    {
+    /// Takes over `socket`, the agent's end of a socket pair, at whose other end `table` is known.
+    package static func connect(
+        socket: Int32,
+        table: CommandTable,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<CommandRunnerClient> {
         ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -31,7 +58,8 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
                 let handler = try channel.pipeline.syncOperations.handler(type: ReplyHandler.self)
                 return CommandRunnerClient(
                     channel: channel,
-                    replies: NIOLoopBound(handler, eventLoop: channel.eventLoop)
+                    replies: NIOLoopBound(handler, eventLoop: channel.eventLoop),
+                    table: table
                 )
             }
     }
@@ -41,18 +69,43 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         environment: [String: String],
         timeLimit: Duration
     ) async throws(CommandFailure) -> CommandResult {
+        let name = command.first ?? ""
+        let known = commands.withLock { commands in commands.find(command).map { ($0, commands.digest) } }
+        guard let ((index, order), digest) = known else {
+            throw CommandFailure(message: "\(name) is not a command of the configuration")
+        }
+        var variables: [CommandVariable: String] = [:]
+        for (variable, value) in environment {
+            guard let known = CommandVariable(name: variable),
+                value.utf8.count <= CommandVariable.longestValue
+            else {
+                throw CommandFailure(message: "\(name) can not be told \(variable)")
+            }
+            variables[known] = value
+        }
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         let request = CommandRequest(
             number: number,
-            command: command,
-            environment: environment,
+            table: digest,
+            index: index,
+            order: order,
+            variables: variables,
             timeLimit: timeLimit
         )
-        let frame = request.frame
-        guard frame.count <= CommandLimits.frame else {
-            throw CommandFailure(message: "the command line of \(command.first ?? "") is too long")
+        return try await exchange(number, request.frame)
+    }
+
+    /// Has the runner read the configuration itself, which must then name the same commands as `table`.
+    ///
+    /// - Throws: ``CommandFailure`` where it can not, or reads something else; the commands of before go on.
+    package func adopt(_ table: CommandTable) async throws(CommandFailure) {
+        guard commands.withLock({ $0.digest != table.digest }) else { return }
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        let result = try await exchange(number, RunnerFrame.loading(number))
+        guard result.standardOutput == table.digest else {
+            throw CommandFailure(message: "the configuration changed while it was read; reload it once more")
         }
-        return try await exchange(number, frame)
+        commands.withLock { $0 = Commands(table) }
     }
 
     package func examine(

@@ -2,22 +2,62 @@
 
 import TokenCore
 
-/// One program to run, as it travels to the runner process.
+/// What a frame to the runner process is, by the first byte of its payload.
+package enum RunnerFrame: UInt8, Sendable {
+    /// A ``CommandRequest``.
+    case run = 1
+    /// A ``ProcessQuery``.
+    case examine = 2
+    /// The bytes of a ``CommandTable``; the first frame, and no other.
+    case table = 3
+    /// A number (8): read the table of commands anew, and answer its digest.
+    case load = 4
+}
+
+extension RunnerFrame {
+    /// Hands over the first table; before it there is no frame.
+    package static func handing(_ table: CommandTable) -> [UInt8] {
+        var payload = ByteWriter()
+        payload.bytes = table.encoded
+        return payload.framed(as: .table)
+    }
+
+    /// Asks for the table to be read anew; `number` comes back in the reply.
+    package static func loading(_ number: UInt64) -> [UInt8] {
+        var payload = ByteWriter()
+        payload.append(number)
+        return payload.framed(as: .load)
+    }
+}
+
+/// One program to run, as it travels to the runner process: which of the configuration's commands, and what it is told.
 ///
-/// On the wire: payload length (4 bytes), number (8), time limit in milliseconds (4), count of arguments (2), count
-/// of environment entries (2), then that many strings, each after its length (4); integers big-endian, strings
-/// UTF-8 without NUL, environment entries as `NAME=value`.
+/// On the wire: payload length (4 bytes), ``RunnerFrame/run`` (1), number (8), digest of the table (32), index of the
+/// command in it (4), time limit in milliseconds (4), order or 0 (1), count of variables (1), then each ``CommandVariable``
+/// (1) with its value after its length (4); integers big-endian, values UTF-8 without NUL.
 package struct CommandRequest: Equatable, Sendable {
     /// Chosen by the sender; comes back in the reply.
     package var number: UInt64
-    package var command: [String]
-    package var environment: [String: String]
+    /// The digest of the table that the index is of.
+    package var table: [UInt8]
+    package var index: UInt32
+    package var order: CommandOrder?
+    package var variables: [CommandVariable: String]
     package var timeLimit: Duration
 
-    package init(number: UInt64, command: [String], environment: [String: String], timeLimit: Duration) {
+    package init(
+        number: UInt64,
+        table: [UInt8],
+        index: UInt32,
+        order: CommandOrder? = nil,
+        variables: [CommandVariable: String] = [:],
+        timeLimit: Duration
+    ) {
         self.number = number
-        self.command = command
-        self.environment = environment
+        self.table = table
+        self.index = index
+        self.order = order
+        self.variables = variables
         self.timeLimit = timeLimit
     }
 }
@@ -50,39 +90,47 @@ extension CommandRequest {
     package var frame: [UInt8] {
         var payload = ByteWriter()
         payload.append(number)
+        payload.bytes += table
+        payload.append(index)
         payload.append(UInt32(clamping: timeLimit.saturatedNanoseconds / 1_000_000))
-        payload.append(UInt16(clamping: command.count))
-        payload.append(UInt16(clamping: environment.count))
-        for text in command { payload.append(text) }
-        for (name, value) in environment.sorted(by: { $0.key < $1.key }) {
-            payload.append("\(name)=\(value)")
+        payload.append(order?.rawValue ?? 0)
+        payload.append(UInt8(clamping: variables.count))
+        for (variable, value) in variables.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            payload.append(variable.rawValue)
+            payload.append(value)
         }
-        return payload.framed
+        return payload.framed(as: .run)
     }
 
-    /// Reads the payload of a frame; `nil` when it is not one of ours.
+    /// Reads the payload of a frame behind its first byte; `nil` when it is not one of ours.
     package init?(payload: [UInt8]) {
         var reader = ByteReader(payload)
-        guard let number: UInt64 = reader.integer(), let milliseconds: UInt32 = reader.integer(),
-            let argumentCount: UInt16 = reader.integer(), let entryCount: UInt16 = reader.integer()
+        guard let number: UInt64 = reader.integer(), let table = reader.bytes(32),
+            let index: UInt32 = reader.integer(), let milliseconds: UInt32 = reader.integer(),
+            let order: UInt8 = reader.integer(), order == 0 || CommandOrder(rawValue: order) != nil,
+            let count: UInt8 = reader.integer()
         else { return nil }
-        var command: [String] = []
-        for _ in 0..<argumentCount {
-            guard let text = reader.string() else { return nil }
-            command.append(text)
+        var variables: [CommandVariable: String] = [:]
+        for _ in 0..<count {
+            guard let kind: UInt8 = reader.integer(), let variable = CommandVariable(rawValue: kind),
+                let value = reader.string(), value.utf8.count <= CommandVariable.longestValue,
+                variables.updateValue(value, forKey: variable) == nil
+            else { return nil }
         }
-        var environment: [String: String] = [:]
-        for _ in 0..<entryCount {
-            guard let entry = reader.string(), let mark = entry.firstIndex(of: "=") else { return nil }
-            environment[String(entry[..<mark])] = String(entry[entry.index(after: mark)...])
-        }
-        guard reader.isAtEnd, !command.isEmpty else { return nil }
+        guard reader.isAtEnd else { return nil }
         self.init(
             number: number,
-            command: command,
-            environment: environment,
+            table: table,
+            index: index,
+            order: CommandOrder(rawValue: order),
+            variables: variables,
             timeLimit: .milliseconds(Int64(milliseconds))
         )
+    }
+
+    /// The variables as a program's environment has them.
+    var environment: [String: String] {
+        Dictionary(uniqueKeysWithValues: variables.map { ($0.key.name, $0.value) })
     }
 }
 

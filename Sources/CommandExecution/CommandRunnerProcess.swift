@@ -21,11 +21,15 @@ package final class CommandRunnerProcess: Sendable {
     private let hasEnded = Atomic(false)
     private let places = CountingGate(CommandLimits.concurrentCommands)
     private let examination = ProcessExamination()
+    private let tables: CommandTables
 
     /// Serves the agent at the other end of `socket`; programs inherit `environment`.
-    package init(socket: Int32, environment: [String: String]) {
+    ///
+    /// `source` is the program with its arguments that prints the configuration's ``CommandTable``.
+    package init(socket: Int32, environment: [String: String], source: [String]) {
         self.socket = socket
         self.environment = environment
+        tables = CommandTables(source: source, environment: environment)
     }
 
     /// Where the agent leaves the process its end of their socket.
@@ -40,24 +44,54 @@ package final class CommandRunnerProcess: Sendable {
 
     /// Serves until the agent is gone, then stops what still runs.
     package func serve() {
-        while let payload = readFrame() {
-            if let query = ProcessQuery(payload: payload) {
-                answer(query)
-            } else if let request = CommandRequest(payload: payload) {
-                // Not here: questions about processes must not wait behind programs.
-                startThread { [self] in
-                    places.enter()
-                    if !hasEnded.load(ordering: .acquiring) { run(request) }
-                    places.leave()
-                }
-            } else {
-                break
-            }
-        }
+        while let frame = readFrame(), serve(frame) {}
         hasEnded.store(true, ordering: .releasing)
         running.withLock { groups in
             for group in groups { kill(-group, SIGTERM) }
         }
+    }
+
+    /// - Returns: whether it was a frame that may come now; whoever sends another one is not the agent we know.
+    private func serve(_ frame: [UInt8]) -> Bool {
+        guard let kind = frame.first.flatMap(RunnerFrame.init) else { return false }
+        let payload = Array(frame.dropFirst())
+        switch kind {
+        case .table:
+            guard let table = CommandTable(encoded: payload) else { return false }
+            return tables.begin(with: table)
+        case .load:
+            var reader = ByteReader(payload)
+            guard let number: UInt64 = reader.integer(), reader.isAtEnd else { return false }
+            // Behind no program: they may hang, and whoever reloads waits.
+            startThread { [self] in load(number) }
+        case .examine:
+            guard let query = ProcessQuery(payload: payload) else { return false }
+            answer(query)
+        case .run:
+            guard let request = CommandRequest(payload: payload) else { return false }
+            inTurn { $0.run(request) }
+        }
+        return true
+    }
+
+    /// On a thread of its own: questions about processes must not wait behind programs.
+    private func inTurn(_ work: @escaping @Sendable (CommandRunnerProcess) -> Void) {
+        startThread { [self] in
+            places.enter()
+            if !hasEnded.load(ordering: .acquiring) { work(self) }
+            places.leave()
+        }
+    }
+
+    private func load(_ number: UInt64) {
+        let outcome: Result<CommandResult, CommandFailure>
+        do throws(CommandFailure) {
+            outcome = .success(CommandResult(status: 0, standardOutput: try tables.load()))
+        } catch {
+            outcome = .failure(error)
+        }
+        let reply = CommandReply(number: number, outcome: outcome).frame
+        writing.withLock { _ in writeAll(reply) }
     }
 
     /// Answers at once what takes microseconds.
@@ -83,7 +117,11 @@ package final class CommandRunnerProcess: Sendable {
         defer { output.wipe() }
         let status: Result<Int32, CommandFailure>
         do {
-            let program = try RunningProgram.start(request, inheriting: environment)
+            let program = try RunningProgram.start(
+                try tables.words(of: request),
+                environment: request.environment,
+                inheriting: environment
+            )
             _ = running.withLock { $0.insert(program.process) }
             defer { _ = running.withLock { $0.remove(program.process) } }
             status = .success(try program.finish(within: request.timeLimit, into: &output))
@@ -108,7 +146,7 @@ package final class CommandRunnerProcess: Sendable {
     private func readFrame() -> [UInt8]? {
         guard let header = readExactly(4) else { return nil }
         let count = header.reduce(0) { $0 << 8 | Int($1) }
-        guard count <= CommandLimits.frame else { return nil }
+        guard count <= CommandTable.largestCount + 1 else { return nil }
         return readExactly(count)
     }
 

@@ -15,9 +15,11 @@ struct ByteWriter {
         bytes += Array(text.utf8)
     }
 
-    var framed: [UInt8] {
+    /// The bytes as the payload of a frame of `kind`.
+    func framed(as kind: RunnerFrame) -> [UInt8] {
         var frame = ByteWriter()
-        frame.append(UInt32(clamping: bytes.count))
+        frame.append(UInt32(clamping: bytes.count + 1))
+        frame.append(kind.rawValue)
         return frame.bytes + bytes
     }
 }
@@ -43,6 +45,13 @@ struct ByteReader {
         }
         index += count
         return value
+    }
+
+    /// The next `count` bytes.
+    mutating func bytes(_ count: Int) -> [UInt8]? {
+        guard bytes.count - index >= count else { return nil }
+        defer { index += count }
+        return Array(bytes[index..<index + count])
     }
 
     mutating func string() -> String? {

@@ -4,8 +4,8 @@ import TokenCore
 
 /// A question about a process, as it travels to the runner process, which is not shut in as the agent is.
 ///
-/// On the wire: like a ``CommandRequest`` without arguments and environment, then the process identifier (4) and
-/// the paths of executables whose digests are wanted, each after its length (4).
+/// On the wire: payload length (4), ``RunnerFrame/examine`` (1), number (8), the process identifier (4) and the paths
+/// of executables whose digests are wanted, each after its length (4).
 package struct ProcessQuery: Equatable, Sendable {
     package var number: UInt64
     package var process: Int32
@@ -20,21 +20,15 @@ package struct ProcessQuery: Equatable, Sendable {
     package var frame: [UInt8] {
         var payload = ByteWriter()
         payload.append(number)
-        payload.append(UInt32(0))
-        payload.append(UInt16(0))
-        payload.append(UInt16(0))
         payload.append(UInt32(bitPattern: process))
         for path in digested.sorted() { payload.append(path) }
-        return payload.framed
+        return payload.framed(as: .examine)
     }
 
-    /// Reads the payload of a frame; `nil` when it is not such a question.
+    /// Reads the payload of a frame behind its first byte; `nil` when it is not such a question.
     package init?(payload: [UInt8]) {
         var reader = ByteReader(payload)
-        guard let number: UInt64 = reader.integer(), let limit: UInt32 = reader.integer(), limit == 0,
-            let argumentCount: UInt16 = reader.integer(), argumentCount == 0,
-            let entryCount: UInt16 = reader.integer(), entryCount == 0,
-            let process: UInt32 = reader.integer()
+        guard let number: UInt64 = reader.integer(), let process: UInt32 = reader.integer()
         else { return nil }
         self.init(number: number, process: Int32(bitPattern: process))
         while !reader.isAtEnd {

@@ -12,12 +12,13 @@ struct RunningProgram {
     /// Our end of the program's standard output.
     let output: Int32
 
-    /// Starts `request` in a process group of its own.
+    /// Starts the program of `words` in a process group of its own.
     static func start(
-        _ request: CommandRequest,
+        _ words: [String],
+        environment own: [String: String],
         inheriting environment: [String: String]
     ) throws(CommandFailure) -> RunningProgram {
-        let name = request.command.first ?? ""
+        let name = words.first ?? ""
         var ends: [Int32] = [-1, -1]
         guard unsafe hardening_pipe(&ends) == 0 else {
             throw CommandFailure(message: "can not run \(name): \(unsafe String(cString: strerror(errno)))")
@@ -25,8 +26,8 @@ struct RunningProgram {
         defer { close(ends[1]) }
         let start = ProgramStart(
             executable: name,
-            arguments: request.command,
-            environment: environment.merging(request.environment) { $1 },
+            arguments: words,
+            environment: environment.merging(own) { $1 },
             descriptors: [1: ends[1], 2: 2],
             placement: .ownGroup,
             directory: environment["HOME"]
@@ -47,7 +48,8 @@ struct RunningProgram {
     /// program itself is what counts.
     func finish(
         within timeLimit: Duration,
-        into collected: inout [UInt8]
+        into collected: inout [UInt8],
+        atMost limit: Int = CommandLimits.output
     ) throws(CommandFailure) -> Int32 {
         let deadline = ContinuousClock.now + timeLimit
         let ended = hardening_open_process(process)
@@ -56,7 +58,7 @@ struct RunningProgram {
             if ended >= 0 { close(ended) }
         }
         do {
-            try collect(into: &collected, until: deadline, ended: ended)
+            try collect(into: &collected, atMost: limit, until: deadline, ended: ended)
         } catch {
             kill(-process, SIGKILL)
             _ = reap()
@@ -67,6 +69,7 @@ struct RunningProgram {
 
     private func collect(
         into collected: inout [UInt8],
+        atMost limit: Int,
         until deadline: ContinuousClock.Instant,
         ended: Int32
     ) throws(CommandFailure) {
@@ -83,7 +86,7 @@ struct RunningProgram {
             let count = unsafe poll(&events, 2, Int32(clamping: remaining))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw CommandFailure(message: "can not wait for \(name)") }
-            if events[0].revents != 0 { isOpen = try readSome(into: &collected) }
+            if events[0].revents != 0 { isOpen = try readSome(into: &collected, atMost: limit) }
             // Everything the program wrote is in the pipe by the time it has ended.
             if events[1].revents != 0, events[0].revents == 0 { return }
         }
@@ -91,10 +94,10 @@ struct RunningProgram {
 
     /// Reads what is there.
     /// - Returns: whether there may be more.
-    private func readSome(into collected: inout [UInt8]) throws(CommandFailure) -> Bool {
+    private func readSome(into collected: inout [UInt8], atMost limit: Int) throws(CommandFailure) -> Bool {
         // Room for all of it at once, so that growing leaves no copies behind.
         let step = 4096
-        if collected.isEmpty { collected.reserveCapacity(CommandLimits.output + step) }
+        if collected.isEmpty { collected.reserveCapacity(min(limit, CommandLimits.output) + step) }
         let count = unsafe withUnsafeTemporaryAllocation(byteCount: step, alignment: 16) { chunk in
             let count = unsafe read(output, chunk.baseAddress, chunk.count)
             if count > 0 { unsafe collected.append(contentsOf: chunk[..<count]) }
@@ -102,8 +105,8 @@ struct RunningProgram {
             return count
         }
         if count < 0 { return errno == EINTR }
-        guard collected.count <= CommandLimits.output else {
-            throw CommandFailure(message: "\(name) wrote more than \(CommandLimits.output / 1024) KiB")
+        guard collected.count <= limit else {
+            throw CommandFailure(message: "\(name) wrote more than \(limit / 1024) KiB")
         }
         return count > 0
     }

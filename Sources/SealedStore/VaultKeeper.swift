@@ -114,8 +114,8 @@ struct VaultKeeper {
     /// Whether one of the slots opens with `secret`, which a person or a program has shown.
     func isOpened(by secret: ShownSecret) throws(StoreError) -> Bool {
         for slot in file.slots {
-            for candidate in try secret.candidates(for: slot) {
-                if try unwrap(slot, with: candidate) != nil { return true }
+            for candidate in try secret.candidates(for: slot) where try unwrap(slot, with: candidate) != nil {
+                return true
             }
         }
         return false

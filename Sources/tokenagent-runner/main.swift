@@ -17,5 +17,6 @@ guard CommandRunnerProcess.isAgent(at: CommandRunnerProcess.agentDescriptor) els
 }
 CommandRunnerProcess(
     socket: CommandRunnerProcess.agentDescriptor,
-    environment: ProcessEnvironment.current
+    environment: ProcessEnvironment.current,
+    source: Array(CommandLine.arguments.dropFirst())
 ).serve()

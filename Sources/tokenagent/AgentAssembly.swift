@@ -4,6 +4,7 @@ import AgentProtocol
 import AgentServer
 import AgentSettings
 import CHardening
+import CommandExecution
 import Confinement
 import Logging
 import NIOCore
@@ -36,13 +37,11 @@ struct AgentAssembly {
         logger = AgentAssembly.logger(options, places, threshold, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
-        // A confined agent can not make them; why one can not be made is told when its socket is opened.
-        for socket in settings.sockets { try? ListeningSocket.prepareRestricted(socket.path) }
+        let table = AgentAssembly.prepare(settings, runner)
         let files = FileRules(places, settings, slots: opened.store.slots, environment)
         confinement = ProcessHardening.confine(to: files, logger)
-        threads = try AgentThreads(runner: runner)
-        let desktop = DesktopSession(environment)
-        hooks = EventHooks(commands: threads.commands, desktop: desktop, logger: logger)
+        threads = try AgentThreads(runner: runner, table: table)
+        hooks = EventHooks(commands: threads.commands, desktop: DesktopSession(environment), logger: logger)
         servers = AuthorizationServers(
             profiles: [:],
             vault: opened.vault,
@@ -50,12 +49,14 @@ struct AgentAssembly {
             commands: threads.commands,
             eventLoopGroup: threads.group
         )
+        let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.loop, logger: logger)
         let inForce = ConfigurationInForce(
             file: places.configuration,
             home: places.home,
             vault: opened.vault,
             servers: servers,
             hooks: hooks,
+            commands: commands,
             threshold: threshold,
             logger: logger
         )
@@ -64,7 +65,8 @@ struct AgentAssembly {
             commands: threads.commands,
             eventLoop: threads.loop,
             credentials: environment["CREDENTIALS_DIRECTORY"],
-            logger: logger
+            logger: logger,
+            mayRun: commands.mayUnlock
         )
         let maintenance = AgentAssembly.maintenance(of: opened.store, settings.vault, threads, logger)
         control = StoreControl(
@@ -157,6 +159,15 @@ extension AgentAssembly {
         }
         logger.warning("memory for keys can not be locked and may be swapped out; raise RLIMIT_MEMLOCK")
         return false
+    }
+
+    /// What only an agent can do that is not confined yet; answers the commands there are.
+    private static func prepare(_ settings: Settings, _ runner: Int32) -> CommandTable {
+        // Why one can not be made is told when its socket is opened.
+        for socket in settings.sockets { try? ListeningSocket.prepareRestricted(socket.path) }
+        let table = CommandTable(settings)
+        table.hand(to: runner)
+        return table
     }
 
     private static func settings(_ places: Places) throws(StartFailure) -> Settings {

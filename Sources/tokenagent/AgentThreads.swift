@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CommandClient
+import CommandExecution
 import NIOCore
 import NIOPosix
 
@@ -12,14 +13,14 @@ struct AgentThreads {
 
     var loop: any EventLoop { group.next() }
 
-    /// Starts the threads and takes over `runner`, our end of the socket to that process.
-    init(runner: Int32) throws(StartFailure) {
+    /// Starts the threads and takes over `runner`, our end of the socket to that process, which knows `table`.
+    init(runner: Int32, table: CommandTable) throws(StartFailure) {
         TaskThread.install()
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
         do {
-            commands = try CommandRunnerClient.connect(socket: runner, on: group.next()).wait()
+            commands = try CommandRunnerClient.connect(socket: runner, table: table, on: group.next()).wait()
         } catch {
             throw StartFailure(.internal, "can not reach the process that runs commands: \(error)")
         }

@@ -15,14 +15,18 @@ enum CommandRunnerStart {
     /// Answers the agent's end of the socket between the two.
     ///
     /// An agent whose runner is missing still serves tokens; every command then fails and says why.
-    static func start(_ environment: [String: String]) throws(StartFailure) -> Int32 {
+    static func start(
+        _ options: StartOptions,
+        _ places: Places,
+        _ environment: [String: String]
+    ) throws(StartFailure) -> Int32 {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .system("make a socket pair") }
         defer { close(ends[1]) }
         let start = ProgramStart(
             executable: executable,
-            arguments: [name],
+            arguments: [name] + source(options, places.configuration),
             environment: EnvironmentScrub.forCommands(environment),
             descriptors: [2: 2, CommandRunnerProcess.agentDescriptor: ends[1]],
             placement: .ownGroup,
@@ -34,6 +38,12 @@ enum CommandRunnerStart {
             StandardError.tell("hooks and commands can not run: \(error.message)")
         }
         return ends[0]
+    }
+
+    /// What the runner starts to learn which commands there are, when the configuration is read again.
+    private static func source(_ options: StartOptions, _ file: ConfigurationFile) -> [String] {
+        [ProcessEnvironment.executable, "--list-commands"] + (options.allowsRoot ? ["--allow-root"] : [])
+            + (file.mustExist ? ["--config=\(file.path)"] : [])
     }
 
     private static var executable: String {

@@ -17,6 +17,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     private let vault: Vault
     private let servers: AuthorizationServers
     private let hooks: EventHooks
+    private let commands: CommandsInForce
     private let threshold: LogThreshold
     private let logger: Logger
     /// Client secrets that are written in the file, where they are sealed now.
@@ -38,6 +39,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         vault: Vault,
         servers: AuthorizationServers,
         hooks: EventHooks,
+        commands: CommandsInForce,
         threshold: LogThreshold,
         logger: Logger
     ) {
@@ -46,6 +48,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         self.vault = vault
         self.servers = servers
         self.hooks = hooks
+        self.commands = commands
         self.threshold = threshold
         self.logger = logger
         standing = Mutex(Standing(stamp: ConfigurationStamp(of: file.path)))
@@ -114,6 +117,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         servers.replaceProfiles(profiles)
         eraseAll(but: sealed)
         hooks.adopt(settings.hooks)
+        commands.adopt(settings)
         threshold.adopt(settings.logLevel)
         addresses.withLock { addresses in
             addresses = [:]

@@ -19,6 +19,8 @@ struct ExternalSecrets: Sendable {
     let eventLoop: any EventLoop
     let credentials: String?
     let logger: Logger
+    /// Whether the configuration names this command as one that opens the store.
+    let mayRun: @Sendable ([String]) -> Bool
 
     /// What the providers of `slots` deliver now, by slot; those that fail are left out.
     func read(for slots: [SlotDescription]) -> [Int: GuardedBytes] {
@@ -47,6 +49,11 @@ struct ExternalSecrets: Sendable {
     private func run(_ command: [String]) throws(StoreError) -> GuardedBytes {
         func failure(_ reason: String) -> StoreError {
             .noExternalSecret(.command, name: command.first ?? "", reason: reason)
+        }
+        guard mayRun(command) else {
+            throw failure(
+                "it is not unlock_command in [vault]; set that to it, then reload or restart the agent"
+            )
         }
         let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<CommandResult, CommandFailure> in
             do throws(CommandFailure) {

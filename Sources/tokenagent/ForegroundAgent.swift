@@ -33,7 +33,7 @@ enum ForegroundAgent {
         let inherited = try supervisor.socket()
         var places = try Places(options, environment)
         if let path = inherited?.boundPath { places.socket = path }
-        let runner = try CommandRunnerStart.start(environment)
+        let runner = try CommandRunnerStart.start(options, places, environment)
         ProcessEnvironment.keep(only: EnvironmentScrub.forAgent(environment))
         try ProcessHardening.refuseNewRights()
         if inherited == nil { try prepareDirectory(of: places.socket) }

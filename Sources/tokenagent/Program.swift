@@ -27,6 +27,7 @@ enum Program {
         case .version: StandardOutput.write("tokenagent \(AgentRelease.version)\n")
         case .checkConfiguration:
             try ConfigurationCheck.run(Places(options, environment), asJSON: options.wantsJSON)
+        case .listCommands: try CommandTable.list(Places(options, environment))
         case .stop:
             try RunningAgent.stop(socket: Places(options, environment).socket)
             StandardOutput.write(syntax(options, environment).forgettingCommands)

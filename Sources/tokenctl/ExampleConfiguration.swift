@@ -27,6 +27,7 @@ enum ExampleConfiguration {
 
         [vault]
         #require_locked_memory = false   # true: do not start when the memory of the keys can not be locked
+        #unlock_command = ["pass", "show", "tokenagent"]   # the command that vault slots --type command may run
         #rollback_counter = ["/usr/local/bin/tpm-rollback-counter", "0x1500016"]   # refuse old copies of the store
 
         # Any OpenID Connect server. Redirect: http://127.0.0.1/callback

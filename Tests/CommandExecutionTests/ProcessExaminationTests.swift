@@ -112,10 +112,8 @@ struct ProcessExaminationTests {
 
     @Test func `questions and facts travel unchanged`() throws {
         let query = ProcessQuery(number: 7, process: 4711, digested: ["/a", "/b"])
-        #expect(ProcessQuery(payload: Array(query.frame.dropFirst(4))) == query)
-        #expect(CommandRequest(payload: Array(query.frame.dropFirst(4))) == nil)
-        let command = CommandRequest(number: 1, command: ["x"], environment: [:], timeLimit: .seconds(1))
-        #expect(ProcessQuery(payload: Array(command.frame.dropFirst(4))) == nil)
+        #expect(ProcessQuery(payload: Array(query.frame.dropFirst(5))) == query)
+        #expect(query.frame[4] == RunnerFrame.examine.rawValue)
         let facts = PeerFacts(
             programs: [.init(executable: "/a", digest: "00"), .init(executable: "/b")],
             unit: "u.service",

@@ -64,6 +64,8 @@ extension EndToEnd {
             let key = scene.agent.home.path("key")
             let made = try await scene.agent.shell("head -c 40 /dev/urandom | base64 >\(key)")
             #expect(made.status == 0)
+            try scene.agent.configure(unlockCommand: ["cat", key])
+            #expect(try await scene.agent.socket.request("POST", "/v1/reload").status == 200)
             let added = try await scene.agent.tokenctl(
                 "vault",
                 "slots",

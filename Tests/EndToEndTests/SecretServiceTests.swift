@@ -71,6 +71,7 @@ extension EndToEnd {
                 input: "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH"
             )
             try #require(stored.status == 0, "\(stored.standardError)")
+            try scene.agent.configure(unlockCommand: Self.command)
             try await scene.agent.start(extraEnvironment: desktop.environment)
             let words = Self.command.map { "\"\($0)\"" }.joined(separator: ",")
             let body = #"{"type":"command","command":[\#(words)]}"#
@@ -106,6 +107,7 @@ extension EndToEnd {
                 to: "unlock",
                 mode: 0o700
             )
+            try scene.agent.configure(unlockCommand: [scene.agent.home.path("unlock")])
             // The command of the slot asks the keyring only from the second start on.
             try await scene.agent.start()
             let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#

@@ -32,6 +32,7 @@ extension EndToEnd {
         func `a command that fails leaves the agent locked, and says why`(failure: String) async throws {
             let scene = try await Scene()
             try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
+            try scene.agent.configure(unlockCommand: [scene.agent.home.path("unlock")])
             try await scene.agent.start()
             let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#
             let made = try await scene.agent.changeVault("POST", "init", body)
@@ -54,6 +55,7 @@ extension EndToEnd {
         func `a command that hangs is given up after half a minute`() async throws {
             let scene = try await Scene()
             try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
+            try scene.agent.configure(unlockCommand: [scene.agent.home.path("unlock")])
             try await scene.agent.start()
             let body = #"{"type":"command","command":["\#(scene.agent.home.path("unlock"))"]}"#
             try #require(
@@ -109,11 +111,38 @@ extension EndToEnd {
             remedy: String
         ) async throws {
             let scene = try await Scene()
+            try scene.agent.configure(unlockCommand: ["false"])
             try await scene.agent.start()
             let result = try await scene.agent.tokenctl(["vault", "slots", "add", "--type"] + source)
             #expect(result.status == 1, "\(result)")
             #expect(result.standardError.contains(beginning), "\(result.standardError)")
             #expect(result.standardError.contains(remedy) && !result.standardError.contains("free the disk"))
+        }
+
+        @Test func `a slot runs no command but the one of the configuration`() async throws {
+            let scene = try await Scene()
+            try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
+            let command = [scene.agent.home.path("unlock")]
+            let body = #"{"type":"command","command":["\#(command[0])"]}"#
+            try await scene.agent.start()
+            let refused = try await scene.agent.changeVault("POST", "slots", body)
+            #expect(refused.status == 500 && refused.text.contains("unlock_command"), "\(refused.text)")
+            // A reload is enough: the process that runs commands reads the configuration itself.
+            let without = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(unlockCommand: command)
+            try #require(try await scene.agent.socket.request("POST", "/v1/reload").status == 200)
+            let made = try await scene.agent.changeVault("POST", "init", body)
+            try #require(made.status == 200, "\(made.text)")
+            try await scene.logIn()
+            try await scene.agent.end()
+            try scene.agent.configure(without)
+            try await scene.agent.start()
+            #expect(try await isLocked(scene))
+            #expect(scene.agent.log.contains("unlock_command"), "\(scene.agent.log)")
+            try await scene.agent.end()
+            try scene.agent.configure(unlockCommand: command)
+            try await scene.agent.start()
+            #expect(try await scene.token().isEmpty == false)
         }
 
         private func rename(_ old: String, _ new: String) -> Bool {

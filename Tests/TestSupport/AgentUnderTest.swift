@@ -63,6 +63,12 @@ package final class AgentUnderTest: Sendable {
         try home.write(text, to: "config/tokenagent/config.toml")
     }
 
+    /// Names the command that a slot of the vault may run, in front of the configuration there is.
+    package func configure(unlockCommand words: [String]) throws {
+        let list = words.map { "\"\($0)\"" }.joined(separator: ", ")
+        try configure("[vault]\nunlock_command = [\(list)]\n" + (File.text(configurationPath) ?? ""))
+    }
+
     // MARK: The agent
 
     /// Starts the agent in the foreground and waits until its socket answers.

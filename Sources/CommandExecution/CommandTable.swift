@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+
+/// The commands that a configuration names, which are all the runner process ever runs.
+///
+/// As bytes: version (1), then for each command 1 if it takes an order (1), the count of its words (2), and each word
+/// after its length (4); integers big-endian, words UTF-8 without NUL.
+package struct CommandTable: Equatable, Sendable {
+    package struct Entry: Hashable, Sendable {
+        /// Program and arguments, never a shell line.
+        package var words: [String]
+        /// Whether one word of ``CommandOrder`` follows them.
+        package var takesOrder: Bool
+
+        package init(words: [String], takesOrder: Bool = false) {
+            self.words = words
+            self.takesOrder = takesOrder
+        }
+    }
+
+    /// More than the longest configuration can name.
+    package static let largestCount = 8 << 20
+    private static let version: UInt8 = 1
+
+    package let entries: [Entry]
+    package let encoded: [UInt8]
+    /// SHA-256 of ``encoded``.
+    package let digest: [UInt8]
+
+    package init(_ entries: [Entry] = []) {
+        var writer = ByteWriter()
+        writer.append(Self.version)
+        for entry in entries {
+            writer.append(entry.takesOrder ? 1 as UInt8 : 0)
+            writer.append(UInt16(clamping: entry.words.count))
+            for word in entry.words { writer.append(word) }
+        }
+        self.init(entries, writer.bytes)
+    }
+
+    /// Reads a table; `nil` when it is none of ours.
+    package init?(encoded bytes: [UInt8]) {
+        var reader = ByteReader(bytes)
+        guard bytes.count <= Self.largestCount, let version: UInt8 = reader.integer(), version == Self.version
+        else { return nil }
+        var entries: [Entry] = []
+        while !reader.isAtEnd {
+            guard let order: UInt8 = reader.integer(), order <= 1, let count: UInt16 = reader.integer(),
+                count > 0
+            else { return nil }
+            var words: [String] = []
+            for _ in 0..<count {
+                guard let word = reader.string() else { return nil }
+                words.append(word)
+            }
+            entries.append(Entry(words: words, takesOrder: order == 1))
+        }
+        self.init(entries, bytes)
+    }
+
+    private init(_ entries: [Entry], _ encoded: [UInt8]) {
+        self.entries = entries
+        self.encoded = encoded
+        var digest = [UInt8](repeating: 0, count: 32)
+        unsafe hardening_digest_bytes(encoded, encoded.count, &digest)
+        self.digest = digest
+    }
+}
+
+/// The one word that may follow a command which says so: what `vault.rollback_counter` is to do.
+package enum CommandOrder: UInt8, CaseIterable, Sendable {
+    case read = 1
+    case increment = 2
+
+    package var word: String {
+        switch self {
+        case .read: "read"
+        case .increment: "increment"
+        }
+    }
+}
+
+/// What a command may be told beyond its words, as an environment variable of this name.
+///
+/// The raw value is what travels to the runner process: nobody at its socket can name another variable.
+package enum CommandVariable: UInt8, CaseIterable, Sendable {
+    case event = 1
+    case session
+    case reason
+    case question
+    case peerProcess
+    case peerUser
+    case peerProgram
+    case peerUnit
+    case peerSocket
+
+    package var name: String {
+        switch self {
+        case .event: "TOKENAGENT_EVENT"
+        case .session: "TOKENAGENT_SESSION"
+        case .reason: "TOKENAGENT_REASON"
+        case .question: "TOKENAGENT_QUESTION"
+        case .peerProcess: "TOKENAGENT_PEER_PID"
+        case .peerUser: "TOKENAGENT_PEER_UID"
+        case .peerProgram: "TOKENAGENT_PEER_EXE"
+        case .peerUnit: "TOKENAGENT_PEER_UNIT"
+        case .peerSocket: "TOKENAGENT_PEER_SOCKET"
+        }
+    }
+
+    /// Most bytes of a value: a path, and a sentence around it.
+    package static let longestValue = 8192
+
+    /// The variable called `name`; `nil`: a command may not be told that.
+    package init?(name: String) {
+        guard let found = CommandVariable.allCases.first(where: { $0.name.utf8.elementsEqual(name.utf8) })
+        else { return nil }
+        self = found
+    }
+}

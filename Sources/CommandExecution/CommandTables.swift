@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TokenCore
+
+/// The tables of commands the runner process knows: the one it was started with, then those it reads itself.
+///
+/// The agent hands over the first, before it is confined and has heard anybody. Later ones come from the program
+/// that reads the configuration, which this process starts; the agent only says when.
+final class CommandTables: Sendable {
+    /// The present configuration and the one before, whose commands may just be asked for.
+    private static let kept = 2
+    /// Reading a configuration takes milliseconds; a directory that hangs must not hold the next reload for ever.
+    private static let timeLimit = Duration.seconds(20)
+
+    private let tables = Mutex<[CommandTable]>([])
+    /// Program and arguments that print a table; empty: there is none to be read.
+    private let source: [String]
+    private let environment: [String: String]
+
+    init(source: [String], environment: [String: String]) {
+        self.source = source
+        self.environment = environment
+    }
+
+    /// Takes the first table; `false`: there is one already, and nobody hands over a second.
+    func begin(with table: CommandTable) -> Bool {
+        tables.withLock { tables in
+            guard tables.isEmpty else { return false }
+            tables = [table]
+            return true
+        }
+    }
+
+    /// Reads the configuration's table anew, and answers its digest.
+    func load() throws(CommandFailure) -> [UInt8] {
+        guard !source.isEmpty else {
+            throw CommandFailure(message: "commands can not be read again; restart the agent")
+        }
+        var output: [UInt8] = []
+        let program = try RunningProgram.start(source, environment: [:], inheriting: environment)
+        let status = try program.finish(
+            within: Self.timeLimit,
+            into: &output,
+            atMost: CommandTable.largestCount
+        )
+        guard status == 0, let table = CommandTable(encoded: output) else {
+            throw CommandFailure(
+                message: "the commands of the configuration can not be read; restart the agent"
+            )
+        }
+        tables.withLock { tables in
+            tables.removeAll { $0.digest == table.digest }
+            tables = Array(([table] + tables).prefix(Self.kept))
+        }
+        return table.digest
+    }
+
+    /// The words to run for `request`, or why nothing is run.
+    func words(of request: CommandRequest) throws(CommandFailure) -> [String] {
+        let table = tables.withLock { tables in tables.first { $0.digest == request.table } }
+        guard let table else {
+            throw CommandFailure(message: "it is not a command of the configuration as it is now")
+        }
+        guard let index = Int(exactly: request.index), table.entries.indices.contains(index),
+            table.entries[index].takesOrder == (request.order != nil)
+        else {
+            throw CommandFailure(message: "the configuration names no such command")
+        }
+        return table.entries[index].words + [request.order?.word].compactMap(\.self)
+    }
+}

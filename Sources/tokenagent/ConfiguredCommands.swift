@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AgentSettings
+import CommandExecution
+import Glibc
+import OAuthClient
+
+/// The commands that a configuration names, and how the process that runs them learns of them.
+extension CommandTable {
+    init(_ settings: Settings) {
+        var entries: [Entry] = []
+        let hooks = settings.hooks
+        if hooks.isOnDesktop { entries.append(Entry(words: DesktopNotice.command)) }
+        for words in [hooks.loginRequired, hooks.event, hooks.confirm, settings.vault.unlockCommand] {
+            entries.append(Entry(words: words))
+        }
+        entries.append(Entry(words: settings.vault.rollbackCounter, takesOrder: true))
+        for session in settings.sessions {
+            if case .command(let words) = session.clientSecret { entries.append(Entry(words: words)) }
+            entries.append(Entry(words: session.reauthenticationCommand))
+        }
+        self.init(entries.filter { !$0.words.isEmpty })
+    }
+
+    /// Hands the first table to the runner process at the other end of `socket`; its absence is noticed elsewhere.
+    ///
+    /// Blocks until it is taken: call before anybody has spoken to this process.
+    func hand(to socket: Int32) {
+        Descriptor.write(RunnerFrame.handing(self), to: socket)
+    }
+
+    /// Writes the table of the configuration to standard output.
+    static func list(_ places: Places) throws(StartFailure) {
+        // The configuration may hold a client secret.
+        try ProcessHardening.refuseInspection()
+        do throws(ConfigurationProblems) {
+            let settings = try places.configuration.settings(home: places.home)
+            Descriptor.write(CommandTable(settings).encoded, to: STDOUT_FILENO)
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+import CommandExecution
+import Glibc
+import TestSupport
+import Testing
+import TokenCore
+
+/// Nothing runs that the configuration does not name, whatever the other end of the socket says.
+struct ConfiguredCommandTests {
+    private static func touch(_ directory: TemporaryDirectory) -> [String] {
+        ["touch", directory.path("done")]
+    }
+
+    @Test func `a command that the configuration does not name is not run`() async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            try await runner.allow(["echo", "a"])
+            for words in [["echo"], ["echo", "b"], ["echo", "a", "b"], ["sh", "-c", "id"], []] {
+                await #expect(throws: CommandFailure.self) {
+                    try await runner.client.run(words, environment: [:], timeLimit: .seconds(20))
+                }
+            }
+        }
+    }
+
+    @Test func `an order follows only a command that takes one`() async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            try await runner.allow(["echo", "counter"], takingOrder: true)
+            let told = try await runner.client.run(
+                ["echo", "counter", "increment"],
+                environment: [:],
+                timeLimit: .seconds(20)
+            )
+            #expect(told.standardOutput == Array("counter increment\n".utf8))
+            for words in [["echo", "counter"], ["echo", "counter", "reset"]] {
+                await #expect(throws: CommandFailure.self) {
+                    try await runner.client.run(words, environment: [:], timeLimit: .seconds(20))
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["LD_PRELOAD", "PATH", "TOKENAGENT_SOCK", "TOKENAGENT_EVENT=x", ""])
+    func `a command is told nothing but what there is a name for`(name: String) async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            await #expect(throws: CommandFailure.self) {
+                try await runner.run(["true"], environment: [name: "/tmp/x"])
+            }
+        }
+    }
+
+    @Test func `what the runner reads counts, not what it is told`() async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            let named = CommandTable([CommandTable.Entry(words: ["echo", "named"])])
+            let other = CommandTable([CommandTable.Entry(words: ["sh", "-c", "id"])])
+            try runner.configure(named)
+            await #expect(throws: CommandFailure.self) { try await runner.client.adopt(other) }
+            await #expect(throws: CommandFailure.self) {
+                try await runner.client.run(["sh", "-c", "id"], environment: [:], timeLimit: .seconds(20))
+            }
+            try await runner.client.adopt(named)
+            #expect(
+                try await runner.client.run(["echo", "named"], environment: [:], timeLimit: .seconds(20))
+                    .standardOutput == Array("named\n".utf8)
+            )
+        }
+    }
+
+    /// An agent that somebody has taken over speaks to the runner in its own words.
+    private func speak(
+        _ frames: (_ table: CommandTable, _ directory: TemporaryDirectory) -> [[UInt8]]
+    ) async throws -> (replies: [UInt8], isDone: Bool) {
+        let directory = try TemporaryDirectory()
+        let table = CommandTable([CommandTable.Entry(words: ["true"])])
+        var replies: [UInt8] = []
+        try await RunnerUnderTest.withSocket(source: []) { (socket) async throws in
+            for frame in [RunnerFrame.handing(table)] + frames(table, directory) {
+                _ = send(socket, frame, frame.count, Int32(MSG_NOSIGNAL))
+            }
+            shutdown(socket, Int32(SHUT_WR))
+            var chunk = [UInt8](repeating: 0, count: 4096)
+            while case let count = recv(socket, &chunk, chunk.count, 0), count > 0 {
+                replies += chunk[..<count]
+            }
+            close(socket)
+        }
+        return (replies, File.exists(directory.path("done")))
+    }
+
+    @Test func `a second table is taken from nobody`() async throws {
+        let (replies, isDone) = try await speak { _, directory in
+            let own = CommandTable([CommandTable.Entry(words: Self.touch(directory))])
+            let request = CommandRequest(number: 1, table: own.digest, index: 0, timeLimit: .seconds(20))
+            return [RunnerFrame.handing(own), request.frame]
+        }
+        #expect(replies.isEmpty && !isDone)
+    }
+
+    @Test(arguments: [1, 4711, UInt32.max])
+    func `an index outside the table, or another table, runs nothing`(index: UInt32) async throws {
+        let (replies, isDone) = try await speak { table, directory in
+            let own = CommandTable([CommandTable.Entry(words: Self.touch(directory))])
+            return [
+                CommandRequest(number: 1, table: table.digest, index: index, timeLimit: .seconds(20)).frame,
+                CommandRequest(number: 2, table: own.digest, index: 0, timeLimit: .seconds(20)).frame,
+                CommandRequest(
+                    number: 3,
+                    table: table.digest,
+                    index: 0,
+                    order: .read,
+                    timeLimit: .seconds(20)
+                )
+                .frame,
+            ]
+        }
+        #expect(!isDone)
+        let text = String(decoding: replies, as: UTF8.self)
+        #expect(text.contains("the configuration") || replies.isEmpty, "\(text)")
+    }
+}
