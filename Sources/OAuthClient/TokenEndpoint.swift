@@ -149,7 +149,7 @@ extension ServerTools {
         guard !isOld, let sealed = try? vault.sealing(token, as: .refreshToken) else { return nil }
         return SavedRenewal(
             refreshToken: sealed,
-            refreshLifetime: TokenAnswer.refreshLifetime(in: object),
+            refreshLifetime: TokenAnswer.refreshLifetime(in: object).map { RefreshLifetime($0) },
             requestedAt: requestedAt
         )
     }

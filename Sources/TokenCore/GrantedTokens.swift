@@ -62,11 +62,11 @@ package struct GrantedTokens: Equatable, Sendable {
 /// The server has spent the old refresh token for it, so the new one must not be lost (RFC 6749 §6).
 package struct SavedRenewal: Equatable, Sendable {
     package var refreshToken: SecretID
-    package var refreshLifetime: Duration?
+    package var refreshLifetime: RefreshLifetime?
     /// Read before the request was sent.
     package var requestedAt: Instant
 
-    package init(refreshToken: SecretID, refreshLifetime: Duration?, requestedAt: Instant) {
+    package init(refreshToken: SecretID, refreshLifetime: RefreshLifetime?, requestedAt: Instant) {
         self.refreshToken = refreshToken
         self.refreshLifetime = refreshLifetime
         self.requestedAt = requestedAt

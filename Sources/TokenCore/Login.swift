@@ -151,7 +151,7 @@ struct Login: Equatable, Sendable {
     }
 
     /// When the login ends by an answer that has told this life of its refresh token, or none.
-    private func end(told: Duration?, at now: Instant, isChanged: Bool) -> LoginEnd? {
+    private func end(told: RefreshLifetime?, at now: Instant, isChanged: Bool) -> LoginEnd? {
         guard let end else { return told.map { LoginEnd($0, at: now) } }
         return end.refreshed(told, at: now, isChanged: isChanged)
     }

@@ -28,8 +28,8 @@ struct VariantUse: Equatable, Sendable {
         defer { lastAsked = lastAsked.filter { login.tokens[$0.key] != nil } }
         guard login.tokens.count > VariantUse.mostTokens else { return [] }
         let held = login.secrets
-        for (variant, token) in login.tokens where token.expiresAt <= now && mayGo(variant, besides: newest) {
-            login.tokens[variant] = nil
+        for (variant, token) in login.tokens where mayGo(variant, besides: newest) {
+            if let end = token.expiresAt, end <= now { login.tokens[variant] = nil }
         }
         let surplus = login.tokens.count - VariantUse.mostTokens
         if surplus > 0 {
