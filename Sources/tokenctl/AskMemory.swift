@@ -37,14 +37,14 @@ struct AskMemory {
 
     /// Whether the program was given this very token for `question` not longer than `seconds` ago.
     func wasGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Bool {
-        guard let note = note(path(question)), note.expiry == token.expiresAt else { return false }
+        guard let note = note(path(question)), note.expiry == token.expiresAt ?? 0 else { return false }
         return (0...seconds).contains(AskMemory.now - note.time)
     }
 
     /// Remembers what the program is given.
     func keep(_ token: TokenAnswer, for question: String) {
         guard removeOldNotes() < AskMemory.mostNotes else { return }
-        write("\(AskMemory.now) \(token.expiresAt)", to: path(question), O_TRUNC)
+        write("\(AskMemory.now) \(token.expiresAt ?? 0)", to: path(question), O_TRUNC)
     }
 
     /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.

@@ -11,7 +11,7 @@ struct CurlAttempt: ~Copyable {
     private static let longestReport = 8192
 
     private let arguments: CurlArguments
-    private let server: ServerAddress
+    let server: ServerAddress
     private(set) var answer: CurlAnswer
     /// Whether curl ended as it does after an answer; else the last head may be that of a proxy.
     private var hasAnswer = true

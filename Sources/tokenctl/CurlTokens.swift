@@ -64,7 +64,8 @@ struct CurlTokens {
             token: current,
             status: attempt.answer.status,
             challenge: attempt.answer.challenge,
-            body: attempt.refusedBody()
+            body: attempt.refusedBody(),
+            place: attempt.server.place
         )
         guard let fresh = try report.send(to: endpoint, about: demand), wasReplaced == false else {
             return false

@@ -11,6 +11,8 @@ struct RefusalReport {
     /// `WWW-Authenticate` (RFC 6750 §3).
     var challenge: String
     var body: [UInt8]
+    /// The server that was asked, where that is known.
+    var place: HostName?
 
     /// The token to try instead, or nil if another one would not help.
     ///
@@ -21,6 +23,9 @@ struct RefusalReport {
         json.add("status", .integer(status))
         json.add("www_authenticate", .string(String(decoding: challenge.utf8.prefix(2048), as: UTF8.self)))
         json.add("body", .string(RefusalReport.readable(body)))
+        if let place {
+            json.add("host", .string(place.port.map { "\(place.host):\($0)" } ?? place.host))
+        }
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }

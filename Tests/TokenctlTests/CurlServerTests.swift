@@ -81,7 +81,7 @@ import Testing
         #expect(result.status == (isNamed ? 0 : 8))
         #expect(result.standardOutput == (isNamed ? "ran\n" : ""))
         #expect(result.standardError.contains("its hosts do not name https://") == !isNamed)
-        #expect(agent.requests.contains("GET /v1/sessions/work/token") == isNamed)
+        #expect(agent.requests.contains("GET /v1/sessions/work/token?reports=true") == isNamed)
     }
 
     @Test func `is the only one whose answer counts against the token`() async throws {
