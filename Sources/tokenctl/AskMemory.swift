@@ -6,8 +6,8 @@ import Glibc
 
 /// What the program that runs this one was given lately, in small files beside the agent's socket.
 ///
-/// A program that gets its token refused often says so only by asking again. The files hold no token: a time, and the
-/// expiry of what was given, which tells one token from the next. They are removed when the program has ended.
+/// A program that gets its token refused often says so only by asking again. The files hold no token: a time, and
+/// eight bytes computed from the token, which tell it from the next. They are removed when the program has ended.
 struct AskMemory {
     /// How long a session is not refreshed again because somebody asked twice: a minute.
     ///
@@ -37,14 +37,14 @@ struct AskMemory {
 
     /// Whether the program was given this very token for `question` not longer than `seconds` ago.
     func wasGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Bool {
-        guard let note = note(path(question)), note.expiry == token.expiresAt ?? 0 else { return false }
+        guard let note = note(path(question)), note.mark == AskMemory.hash(token.value) else { return false }
         return (0...seconds).contains(AskMemory.now - note.time)
     }
 
     /// Remembers what the program is given.
     func keep(_ token: TokenAnswer, for question: String) {
         guard removeOldNotes() < AskMemory.mostNotes else { return }
-        write("\(AskMemory.now) \(token.expiresAt ?? 0)", to: path(question), O_TRUNC)
+        write("\(AskMemory.now) \(AskMemory.hash(token.value))", to: path(question), O_TRUNC)
     }
 
     /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.
@@ -63,13 +63,11 @@ struct AskMemory {
         "\(directory)/\(asker)-\(AskMemory.hash(question))"
     }
 
-    private func note(_ path: String) -> (time: Int64, expiry: Int64)? {
+    private func note(_ path: String) -> (time: Int64, mark: String)? {
         guard let text = AskMemory.contents(of: path) else { return nil }
-        let words = text.split(separator: UInt8(ascii: " "))
-        guard words.count == 2, let time = Int64(String(decoding: words[0], as: UTF8.self)),
-            let expiry = Int64(String(decoding: words[1], as: UTF8.self))
-        else { return nil }
-        return (time, expiry)
+        let words = text.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 2, let time = Int64(words[0]) else { return nil }
+        return (time, words[1])
     }
 
     @discardableResult
@@ -123,9 +121,9 @@ struct AskMemory {
         return count < 0 ? nil : Array(bytes.prefix(count))
     }
 
-    /// FNV-1a: a short name for what may be a long address.
+    /// FNV-1a: a short name for what may be long.
     ///
-    /// Two that share one only share a guess.
+    /// Two addresses that share one only share a guess.
     private static func hash(_ text: String) -> String {
         let value = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return String(value, radix: 16)
