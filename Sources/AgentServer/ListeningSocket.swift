@@ -21,9 +21,7 @@ package struct ListeningSocket: Sendable {
     /// For our own user alone.
     private static let ownMode: mode_t = 0o600
     /// Peers that have connected and are not accepted yet; more get `EAGAIN` from connect.
-    ///
-    /// Whoever begins to accept tells the kernel again, as NIO does: so it has to be told this.
-    static let backlog: CInt = 1_024
+    private static let backlog: CInt = 1_024
     package static let longestPath = 107
 
     /// The directory of the socket `path`.
@@ -117,6 +115,13 @@ package struct ListeningSocket: Sendable {
     var isInPlace: Bool {
         guard let path else { return true }
         return Self.identity(of: path) == identity
+    }
+
+    /// Tells the kernel once more how many peers may wait.
+    ///
+    /// NIO listens at a socket it is given with a backlog of its own, 128, before it looks at any option.
+    func restoreBacklog() {
+        _ = listen(descriptor, ListeningSocket.backlog)
     }
 
     /// Removes the socket's file, if it is still this one's.

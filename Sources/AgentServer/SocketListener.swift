@@ -52,7 +52,6 @@ final class SocketListener: @unchecked Sendable {
         if watchesSenders { _ = hardening_tell_senders(socket.descriptor) }
         return ServerBootstrap(group: eventLoop)
             .serverChannelOption(.maxMessagesPerRead, value: 16)
-            .serverChannelOption(.backlog, value: ListeningSocket.backlog)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptPause())
@@ -67,6 +66,7 @@ final class SocketListener: @unchecked Sendable {
             }
             .withBoundSocket(socket.descriptor)
             .map { channel in
+                socket.restoreBacklog()
                 self.socket = socket
                 self.channel = channel
                 if self.hasStopped { self.stopAccepting() }

@@ -18,34 +18,28 @@ struct BacklogTests {
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             limit.rlim_cur = min(limit.rlim_max, 16_384)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            do {
-                let agent = try await AgentHarness.configured { configuration, directory in
-                    configuration.sockets = [
-                        RestrictedSocket(
-                            path: directory.path("more/work.sock"),
-                            sessions: [AgentHarness.work]
-                        )
-                    ]
-                }
-                let inherited = agent.directory.path("given.sock")
-                let given = try AgentServer.ListeningSocket.bind(to: inherited)
-                let listener = try await agent.listener(
-                    on: try AgentServer.ListeningSocket.inherited(given.descriptor)
-                )
-                let counts = [agent.path, agent.directory.path("more/work.sock"), inherited].map { path in
-                    agent.whileBusy { Waiting(at: path).count }
-                }
-                print("waiting: \(counts)")
-                try? File.write("\(counts)", to: "/tmp/h2-backlog")
-                // The kernel lets one more wait, and no more than this machine allows.
-                let most = File.text("/proc/sys/net/core/somaxconn").flatMap { Int($0.dropLast()) } ?? 4_096
-                let isEnough = counts.allSatisfy { $0 == min(1_024, most) + 1 }
-                withExtendedLifetime(listener) {}
-                exit(isEnough ? EXIT_SUCCESS : EXIT_FAILURE)
-            } catch {
-                try? File.write("\(error)", to: "/tmp/h2-backlog")
-                exit(1)
+            let agent = try await AgentHarness.configured { configuration, directory in
+                configuration.sockets = [
+                    RestrictedSocket(
+                        path: directory.path("more/work.sock"),
+                        sessions: [AgentHarness.work]
+                    )
+                ]
             }
+            let inherited = agent.directory.path("given.sock")
+            let given = try AgentServer.ListeningSocket.bind(to: inherited)
+            let listener = try await agent.listener(
+                on: try AgentServer.ListeningSocket.inherited(given.descriptor)
+            )
+            let counts = [agent.path, agent.directory.path("more/work.sock"), inherited].map { path in
+                agent.whileBusy { Waiting(at: path).count }
+            }
+            print("waiting: \(counts)")
+            // The kernel lets one more wait, and no more than this machine allows.
+            let most = File.text("/proc/sys/net/core/somaxconn").flatMap { Int($0.dropLast()) } ?? 4_096
+            let isEnough = counts.allSatisfy { $0 == min(1_024, most) + 1 }
+            withExtendedLifetime(listener) {}
+            exit(isEnough ? EXIT_SUCCESS : EXIT_FAILURE)
         }
         let text = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
         Attachment.record(text.split(separator: "\n").last.map(String.init) ?? "none", named: "figure")
