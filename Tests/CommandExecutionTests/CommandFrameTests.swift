@@ -60,7 +60,7 @@ struct CommandFrameTests {
             CommandTable.Entry(words: ["tpm"], takesOrder: true),
         ])
         #expect(CommandTable(encoded: table.encoded) == table)
-        for count in 1..<table.encoded.count where count != 1 + 1 + 2 + 4 + 4 + 4 + 4 + 4 + 600 {
+        for count in 2..<table.encoded.count where count != 1 + 1 + 2 + 4 + 4 + 4 + 4 + 4 + 600 {
             #expect(CommandTable(encoded: Array(table.encoded.prefix(count))) == nil, "\(count)")
         }
         #expect(CommandTable(encoded: [2]) == nil && CommandTable(encoded: []) == nil)
