@@ -52,7 +52,7 @@ extension SessionAgent {
             let message = "the resource server says that the session is over: \(refusal.code ?? "no code")"
             return endSession(message, call)
         }
-        if verdict == .tokenRefused(isStated: false), !kept.session.isRenewable,
+        if verdict == .tokenRefused(isStated: false), !kept.session.canRefresh,
             !isRepeated(refusal, token, call)
         {
             return answerNone(

@@ -17,7 +17,8 @@ extension SessionAgent {
             variant: query.variant,
             minimumValidity: query.minimumValidity,
             wantsIDToken: query.wantsIDToken,
-            reportsRefusals: query.reportsRefusals,
+            // Nothing is learned from what anybody at a socket of others leaves unsaid.
+            reportsRefusals: query.reportsRefusals && call.connection.restrictedPath == nil,
             deadline: moment.now + timeout,
             isForeign: call.connection.restrictedPath != nil && query.variant != .primary
         )
@@ -50,7 +51,7 @@ extension SessionAgent {
         }
         let rejected = try rejectedToken(text, variant, in: kept)
         // Without a word of why it was refused nobody is to lose a login that can not be refreshed.
-        guard rejected.isHeld, kept.session.isRenewable else {
+        guard rejected.isHeld, kept.session.canRefresh else {
             return forceRefresh(rejected.variant, rejecting: rejected.secret, call)
         }
         refuse(rejected, call)
@@ -182,17 +183,13 @@ extension SessionAgent {
             }
             count(.served, of: call)
             if !call.connection.writer.isHead {
-                let isIDToken = call.wantsIDToken
-                audit(.served, call.session, call.connection, isIDToken: isIDToken, at: moment.wallTime)
+                let (isID, time) = (call.wantsIDToken, moment.wallTime)
+                audit(.served, call.session, call.connection, isIDToken: isID, at: time)
             }
         } catch {
             log(.error, "a token can not be opened", call.session)
-            let failure = RequestFailure(
-                code: .internal,
-                message: "The token can not be opened.",
-                session: call.session
-            )
-            self.answer(failure, to: call)
+            let message = "The token can not be opened."
+            self.answer(RequestFailure(code: .internal, message: message, session: call.session), to: call)
         }
         scratch.giveBack(body)
     }

@@ -108,7 +108,7 @@ extension SessionAgent {
         guard let kept = sessions[call.session] else { throw unknown(call.session) }
         let token = try rejectedToken(text, variant, in: kept)
         try checkVariant(token.variant, call)
-        guard refusal.verdict(for: kept.settings) == .tokenRefused, kept.session.canRefresh,
+        guard case .tokenRefused = refusal.verdict(for: kept.settings), kept.session.canRefresh,
             kept.session.heldTokens[token.variant] != nil,
             !token.isHeld || socketUse.mayRefresh(call.session, forReportAt: path, at: ports.timekeeper.now)
         else { return call.connection.answer(.json(["action": "none"])) }

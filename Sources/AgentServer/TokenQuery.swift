@@ -41,7 +41,7 @@ struct TokenQuery: Equatable {
             case "scope": scopes += try Self.scopes(value)
             case "audience": audience = try Self.audience(value)
             case "kind": wantsIDToken = try Self.isIDToken(value)
-            case "reports": reportsRefusals = try Self.isYes(value, of: name)
+            case "reports": reportsRefusals = try Self.isYes(value, of: name.text)
             case "dpop_url": proof.target = try ProofParameters.target(value)
             case "dpop_method": proof.method = try ProofParameters.method(value)
             case "dpop_nonce": proof.nonce = try ProofParameters.nonce(value)

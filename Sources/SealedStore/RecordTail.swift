@@ -114,6 +114,15 @@ struct RecordTail {
         }
     }
 
+    /// Says of `tokens`, read in the order of `variants`, what else is known of them.
+    func mark(_ tokens: inout [TokenVariant: AccessToken], in variants: [TokenVariant]) {
+        for (variant, mark) in zip(variants, tokenMarks) {
+            guard var token = tokens[variant] else { continue }
+            mark.apply(to: &token)
+            tokens[variant] = token
+        }
+    }
+
     private mutating func read(
         _ field: RecordField,
         _ reader: inout ByteReader,

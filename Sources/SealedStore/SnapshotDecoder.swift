@@ -103,12 +103,7 @@ extension SnapshotDecoder {
         let account = reader.remaining > 0 ? try optionalText() : nil
         let proofKey = reader.remaining > 0 ? try optionalSecret() : nil
         let tail = try tail()
-        for (variant, mark) in zip(order, tail.tokenMarks) {
-            if var token = tokens[variant] {
-                mark.apply(to: &token)
-                tokens[variant] = token
-            }
-        }
+        tail.mark(&tokens, in: order)
         return SessionSnapshot(
             standing: standing,
             renewal: renewal,

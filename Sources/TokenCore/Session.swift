@@ -100,9 +100,6 @@ package struct Session: Sendable {
         [servable?.primary?.expiresAt, login?.knownEnd].compactMap(\.self).min()
     }
 
-    /// Whether a refresh can bring another token.
-    package var isRenewable: Bool { login.map { $0.renewal != .impossible } ?? false }
-
     /// The attempt under way, whichever step it is at.
     package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
     /// A live login is being renewed.

@@ -216,8 +216,7 @@ struct SettingsReaderTests {
     @Test func `a session needs little`() throws {
         let work = try #require(try read(session("")).sessions.first)
         #expect(work.policy == SessionPolicy())
-        #expect(work.flow == .browser)
-        #expect(work.clientSecret == .none)
+        #expect(work.flow == .browser && work.clientSecret == .none)
         #expect(work.reauthentication == [.prompt])
         #expect(work.rules.isEmpty)
     }
@@ -284,9 +283,8 @@ struct SettingsReaderTests {
     }
 
     @Test func `a profile carries everything the client needs and no secret in the clear`() throws {
-        let settings = try read(
-            session("client_secret = \"s3cret\"\nscopes = [\"openid\"]\nredirect_port = 1\n")
-        )
+        let keys = "client_secret = \"s3cret\"\nscopes = [\"openid\"]\nredirect_port = 1\n"
+        let settings = try read(session(keys))
         var sealed: [String] = []
         let profile = try #require(
             try settings.sessions.first?.profile { text throws(CancellationError) in
@@ -296,8 +294,7 @@ struct SettingsReaderTests {
         )
         #expect(sealed == ["s3cret"])
         #expect(profile.clientSecret == .sealed(SecretID(rawValue: 9)))
-        #expect(profile.kind == .oidc(issuer: "https://id.example"))
-        #expect(profile.redirectPort == 1)
+        #expect(profile.kind == .oidc(issuer: "https://id.example") && profile.redirectPort == 1)
         try profile.validate()
     }
 }

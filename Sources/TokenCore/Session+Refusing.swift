@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+
+extension Session {
+    /// A server refused one of the session's tokens: it is never handed out again, whatever else happens.
+    ///
+    /// - Parameters:
+    ///   - waiter: who tells, and waits for another token.
+    ///   - secret: the refused token.
+    ///   - fingerprint: by which it is known again, should the authorization server give it out once more.
+    ///   - deadline: when the requester gives up.
+    ///   - moment: now.
+    /// - Returns: what to do; a session that can not be refreshed ends.
+    package mutating func tokenRefused(
+        by waiter: WaiterID,
+        _ secret: SecretID,
+        _ fingerprint: TokenFingerprint?,
+        deadline: Instant,
+        at moment: Moment
+    ) -> [Effect] {
+        guard let variant = servable?.tokens.first(where: { $0.value.secret == secret })?.key else {
+            return refreshRequested(by: waiter, rejecting: secret, deadline: deadline, at: moment)
+        }
+        changeLogins { $0.refuse(secret, fingerprint, at: moment.now) }
+        storage.owe(at: moment.now)
+        if let login, login.renewal == .impossible {
+            let message = Session.noRefreshTokenMessage + ", and a server refused the access token"
+            let ending = end(
+                .noRefreshToken,
+                message,
+                login,
+                probeAt: nil,
+                keeping: .refreshToken,
+                at: moment
+            )
+            return ending + [.reply(waiter, .failure(loginRequired))]
+        }
+        return refreshRequested(by: waiter, variant, rejecting: secret, deadline: deadline, at: moment)
+    }
+
+    /// Whether `secret` came in place of a refused token so short a time ago that another one would not help.
+    package func isFreshReplacement(_ secret: SecretID, at now: Instant) -> Bool {
+        guard let token = servable?.tokens.values.first(where: { $0.secret == secret }) else { return false }
+        return token.refusedBefore > 0 && now < token.replaceableAt
+    }
+
+    /// Learns from what was handed out in doubt, and hands out in doubt where something can be learned.
+    mutating func weighDoubts(_ need: TokenNeed, at now: Instant) {
+        guard let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) else { return }
+        changeLogins { login in
+            login.concludeTrials(at: now)
+            if need.reportsRefusals { login.tryOut(need.variant, at: now) }
+        }
+    }
+
+    /// Why a refused token is not replaced yet; `nil`: it may be.
+    func heldBack(_ variant: TokenVariant, at now: Instant) -> ServingFailure? {
+        guard let token = login?.tokens[variant], token.isRefused, token.replaceableAt > now else {
+            return nil
+        }
+        let message =
+            token.standing == .refused(isRepeat: true)
+            ? "the authorization server gave out the refused token again"
+            : "a server refused the token that had just replaced a refused one"
+        return .tokenRefused(message: message, retryAfter: max(.seconds(1), token.replaceableAt - now))
+    }
+}
