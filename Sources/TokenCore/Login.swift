@@ -161,6 +161,7 @@ struct Login: Equatable, Sendable {
         var next = self
         next.renewal = .refreshToken(saved.refreshToken)
         next.use = .unsent
+        next.interruptions = 0
         next.rotation = rotation.observing(changed: true)
         next.end = end(told: saved.refreshLifetime, at: saved.requestedAt, isChanged: true)
         return (next, secrets.subtracting(next.secrets))

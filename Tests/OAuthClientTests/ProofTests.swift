@@ -182,7 +182,7 @@ struct ProofTests {
         bench.exchange.expect(token, #"{"access_token":"at-2","token_type":"Bearer",\#(rest)}"#)
         let outcome = await refresh(bench, grant)
         #expect(try bench.text(outcome.saved?.refreshToken) == kept)
-        #expect(outcome.saved?.refreshLifetime == (kept == nil ? nil : .seconds(600)))
+        #expect(outcome.saved?.refreshLifetime == (kept == nil ? nil : RefreshLifetime(.seconds(600))))
         #expect(outcome.failure?.message.contains("not DPoP") == true)
     }
 

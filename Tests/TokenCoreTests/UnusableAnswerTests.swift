@@ -14,7 +14,7 @@ struct UnusableAnswerTests {
             RefreshFailure(kind: kind, message: UnusableAnswerTests.reason, remedy: "remove dpop"),
             SavedRenewal(
                 refreshToken: UnusableAnswerTests.newToken,
-                refreshLifetime: .seconds(90_000),
+                refreshLifetime: RefreshLifetime(.seconds(90_000)),
                 requestedAt: script.moment.now
             )
         )
