@@ -147,9 +147,8 @@ extension SessionAgent {
         let connection = call.connection
         let program = connection.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }
         let socket = connection.restrictedPath.map { ServerText.cleaned($0) }
-        var environment = [
-            "TOKENAGENT_SESSION": call.session.description, "TOKENAGENT_ACTION": action.rawValue,
-        ]
+        var environment = ["TOKENAGENT_SESSION": call.session.description]
+        environment["TOKENAGENT_ACTION"] = action.rawValue
         environment["TOKENAGENT_PEER_PID"] = "\(connection.peer.processID)"
         environment["TOKENAGENT_PEER_UID"] = "\(connection.peer.userID)"
         environment["TOKENAGENT_PEER_EXE"] = program

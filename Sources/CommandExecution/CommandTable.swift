@@ -94,6 +94,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
     case peerProgram
     case peerUnit
     case peerSocket
+    case action
 
     package var name: String {
         switch self {
@@ -106,6 +107,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
         case .peerProgram: "TOKENAGENT_PEER_EXE"
         case .peerUnit: "TOKENAGENT_PEER_UNIT"
         case .peerSocket: "TOKENAGENT_PEER_SOCKET"
+        case .action: "TOKENAGENT_ACTION"
         }
     }
 

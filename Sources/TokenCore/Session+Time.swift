@@ -68,7 +68,8 @@ extension Session {
     private func nextStart(of login: Login) -> (variant: TokenVariant, at: Instant)? {
         guard login.renewal != .impossible else { return nil }
         let due = dueTime(of: login).map { (variant: TokenVariant.primary, at: $0) }
-        let wanted = (waiters.nextVariant(isForeign: false) ?? waiters.nextVariant(isForeign: true)).flatMap { variant in
+        let first = waiters.nextVariant(isForeign: false) ?? waiters.nextVariant(isForeign: true)
+        let wanted = first.flatMap { variant in
             login.tokens[variant].flatMap { token in
                 token.isRefused ? (variant: variant, at: token.replaceableAt) : nil
             }

@@ -21,9 +21,8 @@ struct VaultProofOptions: ParsableArguments {
 enum VaultProof {
     /// Adds to `body` what the agent at `endpoint` asks for.
     ///
-    /// - Parameters:
-    ///   - name: the member that a passphrase goes into.
-    ///   - fromStandardInput: a passphrase is the next line there, and not asked for at the terminal.
+    /// A passphrase goes into the member `name`; with `fromStandardInput` it is the next line there, and not asked
+    /// for at the terminal.
     static func add(
         to body: inout JSONBody,
         for endpoint: AgentEndpoint,

@@ -153,7 +153,7 @@ extension EndToEnd {
         @Test func `a server that can not revoke now is told again when it said`() async throws {
             let scene = try await Scene.loggedIn()
             let busy = IssuerReply(status: 503, headers: [("Retry-After", "1")])
-            // Each time both tokens are tried.
+            // A server that cannot do it now is not asked about the access token as well.
             scene.issuer.queue(busy, for: "/revoke", times: 4)
             #expect(try await scene.agent.tokenctl("logout", "work").status == 5)
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
@@ -161,11 +161,7 @@ extension EndToEnd {
                 try await Polling.until(within: .seconds(60)) { scene.issuer.livingRefreshTokens.isEmpty }
             )
             let hints = scene.issuer.requests(to: "/revoke").compactMap { $0.form["token_type_hint"] }
-            #expect(
-                hints.prefix(5) == [
-                    "refresh_token", "access_token", "refresh_token", "access_token", "refresh_token",
-                ]
-            )
+            #expect(hints.prefix(5) == Array(repeating: "refresh_token", count: 5)[...])
         }
     }
 }

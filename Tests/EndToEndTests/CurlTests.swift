@@ -103,9 +103,9 @@ extension EndToEnd {
             let url = scene.issuer.issuer + "/resource"
             let result = try await scene.agent.tokenctl(["curl", "work", "--scope", "api", "--", "-s", url])
             #expect(result.status == 0)
-            #expect(result.standardOutput.contains(#""scope":"api""#), "\(result)")
+            #expect(result.standardOutput.contains(#""scope":"api offline_access""#), "\(result)")
             #expect(scene.refreshes == 1)
-            #expect(scene.issuer.requests(to: "/token").first?.form["scope"] == "api")
+            #expect(scene.issuer.requests(to: "/token").first?.form["scope"] == "api offline_access")
             let sent = scene.issuer.requests(to: "/resource").map(\.bearerToken)
             #expect(sent.first == narrow && sent.count == 2 && sent.last != primary)
             #expect(try await scene.token() == primary)

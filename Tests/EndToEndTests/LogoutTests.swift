@@ -30,7 +30,7 @@ extension EndToEnd {
 
         @Test func `a revocation endpoint that never answers keeps nobody waiting`() async throws {
             let scene = try await Scene.loggedIn()
-            scene.issuer.queue(Disturbance(isHeld: true))
+            scene.issuer.queue(Disturbance(isHeld: true), for: "/revoke")
             let begin = ContinuousClock.now
             let result = try await scene.agent.tokenctl("logout", "work", "--json")
             Attachment.record("\(ContinuousClock.now - begin)", named: "figure")

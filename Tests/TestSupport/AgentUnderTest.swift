@@ -165,9 +165,8 @@ package final class AgentUnderTest: Sendable {
             .finish(within: limit)
     }
 
-    /// Changes how the store opens, showing the content of the key file it opens with.
-    ///
-    /// - Parameter members: a JSON object, to which the key is added.
+    /// Changes how the store opens, showing the content of the key file it opens with: the key is added to `members`,
+    /// a JSON object.
     package func changeVault(
         _ method: String,
         _ path: String,
