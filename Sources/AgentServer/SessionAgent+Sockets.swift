@@ -112,9 +112,12 @@ extension SessionAgent {
             kept.session.heldTokens[token.variant] != nil,
             !token.isHeld || socketUse.mayRefresh(call.session, forReportAt: path, at: ports.timekeeper.now)
         else { return call.connection.answer(.json(["action": "none"])) }
-        var call = call
-        call.format = .retry
-        forceRefresh(token.variant, rejecting: token.secret, call)
+        // What helps is a token, which a person may want to be asked about.
+        try confirmed(call) { agent, call throws(RequestFailure) in
+            var call = call
+            call.format = .retry
+            agent.forceRefresh(token.variant, rejecting: token.secret, call)
+        }
     }
 }
 

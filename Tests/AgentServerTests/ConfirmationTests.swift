@@ -12,9 +12,9 @@ import TokenCore
 /// Sessions whose tokens a person confirms.
 @Suite(.timeLimit(.minutes(10)))
 struct ConfirmationTests {
-    private static let token = "/v1/sessions/work/token"
+    static let token = "/v1/sessions/work/token"
 
-    private static func agent(_ person: BusyPerson) async throws -> AgentHarness {
+    static func agent(_ person: BusyPerson) async throws -> AgentHarness {
         let agent = try await AgentHarness.configured(commands: person) { configuration, directory in
             configuration.confirmCommand = ["ask", "nicely"]
             configuration.sockets = [
@@ -28,55 +28,6 @@ struct ConfirmationTests {
         }
         _ = try await agent.peer().exchange("POST", "/v1/reload")
         return agent
-    }
-
-    @Test(arguments: ["login", "logout"])
-    func `a login and a logout ask as well`(action: String) async throws {
-        let person = BusyPerson()
-        let agent = try await Self.agent(person)
-        let peer = try agent.peer()
-        let request = SocketPeer.request("POST", "/v1/sessions/work/\(action)", body: "{}")
-        try peer.send(request)
-        let question = await person.nextQuestion()
-        #expect(question.environment["TOKENAGENT_ACTION"] == action)
-        #expect(question.environment["TOKENAGENT_QUESTION"]?.contains("log") == true)
-        question.answer(.success(CommandResult(status: 1, standardOutput: [])))
-        #expect(try await peer.answer().status == 403)
-        #expect(agent.serving.logInCount == 1 && agent.serving.revocationCount == 0)
-        #expect(try await agent.wholeAudit().last?["decision"] == "denied")
-        try peer.send(request)
-        await person.nextQuestion().answer(.success(CommandResult(status: 0, standardOutput: [])))
-        if action == "login" {
-            _ = await agent.serving.nextLogIn()
-        } else {
-            _ = await agent.serving.nextRevocation()
-        }
-        agent.stopSoon()
-    }
-
-    @Test func `the person's yes is for the program that was named`() async throws {
-        let person = BusyPerson()
-        let processes = ScriptedProcesses()
-        processes.next(program: "/usr/bin/git", image: "1:1")
-        let agent = try await AgentHarness.configured(commands: person, processes: processes) {
-            configuration,
-            _ in
-            configuration.confirmCommand = ["ask"]
-        }
-        try await agent.logIn()
-        agent.configuration.change { configuration in
-            configuration.sessions[AgentHarness.work]?.rules = [AllowRule(asksForConfirmation: true)]
-        }
-        _ = try await agent.peer().exchange("POST", "/v1/reload")
-        let peer = try agent.peer()
-        try peer.send(SocketPeer.request("GET", Self.token))
-        let question = await person.nextQuestion()
-        #expect(question.environment["TOKENAGENT_PEER_EXE"] == "/usr/bin/git")
-        processes.next(program: "/usr/bin/evil", image: "1:2")
-        question.answer(.success(CommandResult(status: 0, standardOutput: [])))
-        let answer = try await peer.answer()
-        #expect(answer.status == 404 && !answer.body.contains("token-1"))
-        await agent.stop()
     }
 
     @Test func `a token is given out when the person agrees, and each use is asked for`() async throws {
