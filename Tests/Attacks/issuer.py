@@ -338,7 +338,6 @@ def _(scene: Scene) -> None:
         answer(500, dead),
         answer(503, dead),
         answer(404, dead),
-        answer(200, dead),
         answer(302, dead),
         answer(429, dead),
         answer(407, dead),
