@@ -48,6 +48,17 @@ struct ConnectionTests {
         #expect(try received().hasSuffix("second"))
     }
 
+    @Test func `whoever sends many requests at once lets others in between`() throws {
+        try send(String(repeating: Self.get, count: 40))
+        #expect(agent.received.count == 16)
+        channel.embeddedEventLoop.run()
+        #expect(agent.received.count == 16)
+        channel.embeddedEventLoop.advanceTime(by: .microseconds(50))
+        #expect(agent.received.count == 32)
+        channel.embeddedEventLoop.advanceTime(by: .microseconds(50))
+        #expect(agent.received.count == 40)
+    }
+
     @Test func `a HEAD request gets the head alone`() throws {
         try send("HEAD /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n")
         #expect(try received().hasSuffix("Content-Length: 12\r\n\r\n"))
