@@ -24,8 +24,16 @@ extension SessionAgent {
         begin(login, name, on: connection)
     }
 
+    /// Whoever knows the number of a login can answer its questions: no other program may guess it.
+    private func unguessableNumber() -> LoginNumber {
+        // The highest numbers are those of logins without a person.
+        var number = LoginNumber(rawValue: .random(in: 1...(.max / 2)))
+        while logins[number] != nil { number = LoginNumber(rawValue: .random(in: 1...(.max / 2))) }
+        return number
+    }
+
     private func begin(_ login: LoginRequest, _ name: SessionName, on connection: Connection) {
-        let number = LoginNumber(rawValue: freshNumber())
+        let number = unguessableNumber()
         connection.awaited = .login(number)
         connection.beginStream("application/x-ndjson")
         logins[number] = LoginConversation(

@@ -46,6 +46,8 @@ struct LifecycleTests {
                 && need["kind"]?.string == "password"
         )
         let id = try #require(need["login"]?.string)
+        // Another program must not guess it.
+        #expect(id.utf8.count > 9)
         let path = "/v1/sessions/work/login/\(id)"
         let answered = try await agent.peer().exchange("POST", path, body: #"{"value":"s3cret"}"#)
         #expect(answered.status == 200)
