@@ -5,6 +5,9 @@ import TokenCore
 
 /// Reads the text of a configuration file into ``Settings``.
 package struct SettingsReader {
+    /// Sessions of one file: ten times what anybody was seen to have, and still read within a second.
+    private static let mostSessions = 10_000
+
     /// What `~/` at the beginning of a path stands for.
     private let home: String?
 
@@ -64,6 +67,10 @@ package struct SettingsReader {
         }
         var sessionNames: [String] = []
         if var sessions = root.table("session") {
+            guard sessions.count <= SettingsReader.mostSessions else {
+                root.report("session", "holds \(sessions.count) sessions; there may be \(SettingsReader.mostSessions)")
+                return settings
+            }
             let tables = sessions.tables("a table, as in [session.NAME]")
             sessionNames = tables.map(\.key)
             settings.sessions = tables.compactMap { session($0.key, $0.reader, policy, settings.hooks) }

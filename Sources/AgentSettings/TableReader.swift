@@ -170,6 +170,9 @@ struct TableReader {
         }
     }
 
+    /// How many keys this table has.
+    var count: Int { table.entries.count }
+
     /// Every key of this table with its value's reader; values that are no tables are objected to.
     mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
         table.entries.compactMap { entry in

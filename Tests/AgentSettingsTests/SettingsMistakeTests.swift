@@ -26,6 +26,11 @@ private func session(_ keys: String) -> String {
 }
 
 struct SettingsMistakeTests {
+    @Test func `more sessions than anybody has are one mistake, not one for each`() {
+        let many = (0...10_000).map { "[session.s\($0)]\n" }.joined()
+        #expect(complaints(many) == ["config.toml:1: session: holds 10001 sessions; there may be 10000"])
+    }
+
     @Test(arguments: [
         ("[agnet]\n", "1: agnet: unknown key"),
         (
