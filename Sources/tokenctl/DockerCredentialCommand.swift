@@ -70,7 +70,9 @@ struct DockerCredential: HelperContract {
     private let user: String?
 
     init(_ input: [UInt8], session: String?, user: String?) {
-        server = String(decoding: input.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+        // A line end may follow, but nothing after it: that would be an address that reads in two ways.
+        let line = input.last == 0x0A ? input.dropLast() : input[...]
+        server = String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
         self.session = session
         self.user = user
     }

@@ -47,7 +47,7 @@ import Testing
     @Test(arguments: [
         "http://git.example.com/", "evil.org/x://git.example.com", #"https://evil.org\\@git.example.com/"#,
         "https://git.example.com@evil.org/", "https://evil.org?@git.example.com",
-        "https://evil.org#.git.example.com",
+        "https://evil.org#.git.example.com", "git.example.com\nhost=evil.org",
         "https://git.example.com.evil.org/", "https://evil.org%2F@git.example.com%2F",
         "ftp://git.example.com/",
         "https://\u{212A}.git.example.com/", "HTTP://git.example.com", "https://a@b@git.example.com/",
