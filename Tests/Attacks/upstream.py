@@ -250,7 +250,7 @@ def _(scene: Scene) -> None:
             upstream.says("/api", answer(status, body))
             curl(scene, f"{upstream.url}/api")
             must(scene.state("s")["state"] != "logged_out", f"{status} {body} ended the session")
-    scene.alive("s")
+    scene.alive()
 
 
 @attack(WHO, "shows the token in the command line or environment of curl")
@@ -316,7 +316,7 @@ def _(scene: Scene) -> None:
     ):
         upstream.says("/api", reply)
         curl(scene, f"{upstream.url}/api")
-        scene.alive("s")
+        scene.alive()
     must(scene.state("s")["state"] != "logged_out", "rubbish ended the session")
 
 
