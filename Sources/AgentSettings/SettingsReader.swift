@@ -68,7 +68,8 @@ package struct SettingsReader {
         var sessionNames: [String] = []
         if var sessions = root.table("session") {
             guard sessions.count <= SettingsReader.mostSessions else {
-                root.report("session", "holds \(sessions.count) sessions; there may be \(SettingsReader.mostSessions)")
+                let most = SettingsReader.mostSessions
+                root.report("session", "holds \(sessions.count) sessions; there may be \(most)")
                 return settings
             }
             let tables = sessions.tables("a table, as in [session.NAME]")
