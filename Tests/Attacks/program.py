@@ -108,7 +108,7 @@ def _(scene: Scene) -> None:
                 connection.send(head("GET", "/v1/sessions/s") * 20)
     slowest = slowest_ping(scene, 1)
     must(slowest < 0.5, f"others wait {slowest:.1f} s")
-    must(scene.resident() - before < 32, f"memory grew by {scene.resident() - before:.0f} MiB")
+    scene.little_grown(before)
     for connection in connections:
         connection.close()
     scene.alive("s")
@@ -309,7 +309,7 @@ def _(scene: Scene) -> None:
         connections.append(connection)
     must(slowest_ping(scene, 1) < 0.5, "others wait")
     scene.alive("s", within=2)
-    must(scene.resident() - before < 64, f"memory grew by {scene.resident() - before:.0f} MiB")
+    scene.little_grown(before, 64)
     must(listening() - ports <= 20, f"{listening() - ports} ports are open")
     for connection in connections:
         connection.close()
@@ -527,7 +527,7 @@ def _(scene: Scene) -> None:
         connection.close()
     must(served == len(connections[1::2]), f"only {served} of {len(connections[1::2])} were served")
     must(len(issuer.requests) - asked <= 1, f"the issuer was asked {len(issuer.requests) - asked} times")
-    must(scene.resident() - before < 64, f"memory grew by {scene.resident() - before:.0f} MiB")
+    scene.little_grown(before, 64)
     scene.alive("s", "t")
 
 

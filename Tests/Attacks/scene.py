@@ -374,6 +374,11 @@ class Scene:
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(text.split("RssAnon:")[1].split()[0]) / 1024
 
+    def little_grown(self, before: float, most: float = 32) -> None:
+        """The agent has no more than `most` MiB above `before`, which ``resident()`` said."""
+        grown = self.resident() - before
+        must(grown < most, f"memory grew by {grown:.0f} MiB")
+
     def text_of_log(self) -> str:
         return self.log.read_text("utf-8", "surrogateescape") if self.log.exists() else ""
 
