@@ -11,6 +11,7 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
         case duplicateMember = "duplicate member"
         case nameTooLong = "member name too long"
         case tooDeep = "nested too deeply"
+        case tooManyValues = "too many values"
         case trailingBytes = "trailing bytes"
     }
 

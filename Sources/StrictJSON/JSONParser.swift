@@ -5,14 +5,20 @@ extension JSONValue {
     ///
     /// Duplicate member names, a byte-order mark, invalid UTF-8, lone surrogates and trailing bytes are errors: two
     /// readers of a token answer must not see two different tokens. So are names of more than
-    /// ``JSONObject/longestName`` bytes.
+    /// ``JSONObject/longestName`` bytes, and more values than anybody who means well sends.
     ///
     /// - Parameters:
     ///   - bytes: the whole text, UTF-8.
     ///   - maximumDepth: deepest nesting of arrays and objects.
+    ///   - maximumValues: values in the text, those in arrays and objects included. Each costs far more memory and time
+    ///     than its bytes.
     /// - Throws: ``JSONError``.
-    package init(parsing bytes: some Sequence<UInt8>, maximumDepth: Int = 32) throws(JSONError) {
-        var parser = JSONParser(bytes: Array(bytes), depthLeft: maximumDepth)
+    package init(
+        parsing bytes: some Sequence<UInt8>,
+        maximumDepth: Int = 32,
+        maximumValues: Int = 16_384
+    ) throws(JSONError) {
+        var parser = JSONParser(bytes: Array(bytes), depthLeft: maximumDepth, valuesLeft: maximumValues)
         self = try parser.parseText()
     }
 }
@@ -20,11 +26,13 @@ extension JSONValue {
 private struct JSONParser {
     let bytes: [UInt8]
     var depthLeft: Int
+    var valuesLeft: Int
     var offset = 0
 
-    init(bytes: [UInt8], depthLeft: Int) {
+    init(bytes: [UInt8], depthLeft: Int, valuesLeft: Int) {
         self.bytes = bytes
         self.depthLeft = depthLeft
+        self.valuesLeft = valuesLeft
     }
 
     mutating func parseText() throws(JSONError) -> JSONValue {
@@ -36,6 +44,8 @@ private struct JSONParser {
 
     private mutating func parseValue() throws(JSONError) -> JSONValue {
         skipBlanks()
+        guard valuesLeft > 0 else { throw failure(.tooManyValues) }
+        valuesLeft -= 1
         switch try peek() {
         case UInt8(ascii: "{"): return try nested { parser throws(JSONError) in try parser.parseObject() }
         case UInt8(ascii: "["): return try nested { parser throws(JSONError) in try parser.parseArray() }

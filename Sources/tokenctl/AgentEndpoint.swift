@@ -55,7 +55,8 @@ extension AgentConnection {
     mutating func object(_ request: AgentRequest, timeout: Duration) throws(AgentError) -> JSONObject {
         let body = try exchange(request, timeout: timeout).body
         guard body.isEmpty == false else { return JSONObject() }
-        guard let object = try? JSONValue(parsing: body).object else {
+        // A list of all sessions holds as many values as they are.
+        guard let object = try? JSONValue(parsing: body, maximumValues: .max).object else {
             throw AgentError(.internal, "the agent's answer is not a JSON object")
         }
         return object

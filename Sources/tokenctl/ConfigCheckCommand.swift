@@ -82,7 +82,8 @@ struct ConfigCheckCommand: ParsableCommand {
         output.closeWriting()
         let text = output.all()
         let status = child.wait()
-        if let report = try? JSONValue(parsing: text).object { return report }
+        // A line about each session, and of those there may be thousands.
+        if let report = try? JSONValue(parsing: text, maximumValues: .max).object { return report }
         let isMisconfigured = status == FailureCode.misconfigured.exitStatus
         throw AgentError(
             isMisconfigured ? .misconfigured : .internal,

@@ -102,6 +102,22 @@ import Testing
         #expect(try JSONValue(parsing: "[[],[],[]]".utf8, maximumDepth: 2).array?.count == 3)
     }
 
+    @Test func `values are counted wherever they stand, and more than 16,384 are refused`() throws {
+        let members = (0..<16_383).map { "\"\($0)\":0" }.joined(separator: ",")
+        #expect(try JSONValue(parsing: "{\(members)}".utf8).object?.members.count == 16_383)
+        let oneMore = "{\(members),\"a\":0}"
+        #expect(throws: JSONError(reason: .tooManyValues, offset: oneMore.utf8.count - 2)) {
+            try JSONValue(parsing: oneMore.utf8)
+        }
+        #expect(try JSONValue(parsing: oneMore.utf8, maximumValues: .max).object?.members.count == 16_384)
+        #expect(throws: JSONError(reason: .tooManyValues, offset: 4)) {
+            try JSONValue(parsing: "[[],[]]".utf8, maximumValues: 2)
+        }
+        #expect(throws: JSONError(reason: .tooManyValues, offset: 0)) {
+            try JSONValue(parsing: "0".utf8, maximumValues: 0)
+        }
+    }
+
     @Test func `every beginning of a text is refused without harm`() throws {
         let text = Array(#"{"a":[1.5e3,"\ud83d\ude00",{"b":null}],"c":false}"#.utf8)
         _ = try JSONValue(parsing: text)
