@@ -12,13 +12,14 @@ extension TokenAnswer {
         self.accessToken = accessToken
         tokenType = result["TokenType"]?.string ?? "Bearer"
         guard tokenType.bytewise.lowercased == "bearer" else {
-            throw Problem(message: "the answer's TokenType is \(ServerText.cleaned(tokenType, limit: 40))")
+            let message = "the answer's TokenType is \(ServerText.cleaned(tokenType, limit: 40))"
+            throw Problem(message: message, kind: .misconfigured)
         }
-        refreshToken = try TokenAnswer.token("RefreshToken", in: result)
+        refreshToken = try RenewalMembers.cognito.refreshToken(in: result)
         idToken = try TokenAnswer.token("IdToken", in: result)
         scope = nil
         expiresIn = LifetimeMember.read(result["ExpiresIn"])
-        refreshExpiresIn = nil
+        refreshExpiresIn = RenewalMembers.cognito.lifetime(in: result)
     }
 }
 

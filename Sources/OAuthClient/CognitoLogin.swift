@@ -46,12 +46,12 @@ struct CognitoLogin {
         if identity.username == nil, server.profile.clientSecret != .none {
             identity.username = try await dialogue.username()
         }
-        do throws(RefreshFailure) {
+        do throws(FailedRenewal) {
             let (tokens, known) = try await server.renew(token, identity)
             if tokens.refreshToken != nil { server.tools.vault.erase(token) }
             return grant(tokens, known, fallback: .refreshToken(token), account: identity.username)
         } catch {
-            throw .failed(error)
+            throw .failed(error.failure)
         }
     }
 

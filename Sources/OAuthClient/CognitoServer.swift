@@ -35,26 +35,11 @@ struct CognitoServer: AuthorizationServer {
     }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        do throws(RefreshFailure) {
-            guard request.variant == .primary else {
-                let message = "sessions of kind cognito have one token, without scope or audience"
-                throw RefreshFailure(kind: .variantRefused, message: message)
-            }
-            guard case .refreshToken(let token) = request.renewal else {
-                let message = "the pool gave no refresh token: log in again"
-                throw RefreshFailure(kind: .interactionRequired, message: message)
-            }
-            try checkPin(request.tokenEndpoint)
-            let identity = CognitoIdentity(
-                accessToken: try request.accessToken.map { id throws(RefreshFailure) in
-                    try tools.vault.text(of: id)
-                },
-                idToken: try request.idToken.map { id throws(RefreshFailure) in try tools.vault.text(of: id) }
-            )
-            return .granted(try await renew(token, identity, idToken: request.idToken).tokens)
+        do throws(FailedRenewal) {
+            return .granted(try await renew(request))
         } catch {
-            if error.kind == .misconfigured { await secrets.forget() }
-            return .failed(error)
+            if error.failure.kind == .misconfigured { await secrets.forget() }
+            return tools.outcome(of: error, renewing: request.renewal)
         }
     }
 
@@ -77,23 +62,59 @@ struct CognitoServer: AuthorizationServer {
         await CognitoLogout(server: self, tokens: tokens).run()
     }
 
+    private func renew(_ request: RefreshRequest) async throws(FailedRenewal) -> GrantedTokens {
+        let token: SecretID
+        let identity: CognitoIdentity
+        do throws(RefreshFailure) {
+            token = try refreshToken(of: request)
+            identity = CognitoIdentity(
+                accessToken: try request.accessToken.map { id throws(RefreshFailure) in
+                    try tools.vault.text(of: id)
+                },
+                idToken: try request.idToken.map { id throws(RefreshFailure) in try tools.vault.text(of: id) }
+            )
+        } catch {
+            throw FailedRenewal(failure: error)
+        }
+        return try await renew(token, identity, idToken: request.idToken).tokens
+    }
+
+    private func refreshToken(of request: RefreshRequest) throws(RefreshFailure) -> SecretID {
+        guard request.variant == .primary else {
+            let message = "sessions of kind cognito have one token, without scope or audience"
+            throw RefreshFailure(kind: .variantRefused, message: message)
+        }
+        guard case .refreshToken(let token) = request.renewal else {
+            let message = "the pool gave no refresh token: log in again"
+            throw RefreshFailure(kind: .interactionRequired, message: message)
+        }
+        try checkPin(request.tokenEndpoint)
+        return token
+    }
+
     /// Renews with `token`, checking the new ID token against the one in `idToken`.
     func renew(
         _ token: SecretID,
         _ identity: CognitoIdentity,
         idToken: SecretID? = nil
-    ) async throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
-        let refresh = CognitoRefresh(
-            pool: pool,
-            clientID: profile.clientID,
-            clientSecret: try await secrets.read(),
-            endpoint: try endpoint(),
-            habits: habits,
-            token: token,
-            identity: identity
-        )
-        let (result, requestedAt) = try await refresh.run()
-        return try grant(result, requestedAt, sent: token, original: idToken)
+    ) async throws(FailedRenewal) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
+        var leftover: Leftover?
+        do throws(RefreshFailure) {
+            let refresh = CognitoRefresh(
+                pool: pool,
+                clientID: profile.clientID,
+                clientSecret: try await secrets.read(),
+                endpoint: try endpoint(),
+                habits: habits,
+                token: token,
+                identity: identity
+            )
+            let (result, requestedAt) = try await refresh.run()
+            leftover = Leftover(result, .cognito, requestedAt: requestedAt)
+            return try grant(result, requestedAt, sent: token, original: idToken)
+        } catch {
+            throw FailedRenewal(failure: error, leftover: leftover)
+        }
     }
 
     /// The tokens of an answer whose ID token is believed.
@@ -109,7 +130,7 @@ struct CognitoServer: AuthorizationServer {
         do throws(TokenAnswer.Problem) {
             answer = try TokenAnswer(cognito: result)
         } catch {
-            throw RefreshFailure(kind: .misbehaved, message: ServerText.cleaned("Cognito: \(error.message)"))
+            throw error.failure(of: "Cognito")
         }
         let identity = CognitoIdentity(accessToken: answer.accessToken, idToken: answer.idToken)
         var remarks: [GrantRemark] = []

@@ -38,7 +38,12 @@ struct JSONLogout {
     /// From here on the refresh token of before is spent: what fails now can not be tried again with it.
     private func renewAndLogOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return .nothing }
-        let renewed = try await server.tokens(refreshing: refreshToken)
+        let renewed: GrantedTokens
+        do throws(FailedRenewal) {
+            renewed = try await server.tokens(refreshing: refreshToken)
+        } catch {
+            throw error.failure
+        }
         defer { forget(renewed) }
         do throws(RefreshFailure) {
             let newest = renewed.refreshToken ?? refreshToken

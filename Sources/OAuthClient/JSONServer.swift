@@ -16,10 +16,10 @@ struct JSONServer: AuthorizationServer {
     private var rules: JSONRules { backEnd.rules }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        do throws(RefreshFailure) {
+        do throws(FailedRenewal) {
             return .granted(try await renew(request))
         } catch {
-            return .failed(error)
+            return tools.outcome(of: error, renewing: request.renewal)
         }
     }
 
@@ -58,14 +58,14 @@ struct JSONServer: AuthorizationServer {
         }
         let username = try await dialogue.username()
         return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
-            do throws(RefreshFailure) {
+            do throws(FailedRenewal) {
                 let tokens = try await tokens(from: url) { members throws(RefreshFailure) in
                     members.add(rules.fields.username, username)
                     try members.add(rules.fields.password, password, from: tools.vault)
                 }
                 return grant(tokens, account: username)
             } catch {
-                throw .failed(error)
+                throw .failed(error.failure)
             }
         }
     }
@@ -73,12 +73,12 @@ struct JSONServer: AuthorizationServer {
     /// Takes over a refresh token obtained elsewhere, by using it once.
     private func logInByImport(_ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
         let token = try await dialogue.refreshToken()
-        do throws(RefreshFailure) {
+        do throws(FailedRenewal) {
             let tokens = try await tokens(refreshing: token)
             if tokens.refreshToken != nil { tools.vault.erase(token) }
             return grant(tokens, fallback: .refreshToken(token), account: dialogue.request.username)
         } catch {
-            throw .failed(error)
+            throw .failed(error.failure)
         }
     }
 
@@ -97,7 +97,17 @@ struct JSONServer: AuthorizationServer {
 
     // MARK: Refresh
 
-    private func renew(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
+    private func renew(_ request: RefreshRequest) async throws(FailedRenewal) -> GrantedTokens {
+        let token: SecretID
+        do throws(RefreshFailure) {
+            token = try refreshToken(of: request)
+        } catch {
+            throw FailedRenewal(failure: error)
+        }
+        return try await tokens(refreshing: token)
+    }
+
+    private func refreshToken(of request: RefreshRequest) throws(RefreshFailure) -> SecretID {
         guard request.variant == .primary else {
             let message = "sessions of kind json have one token, without scope or audience"
             throw RefreshFailure(kind: .variantRefused, message: message)
@@ -107,7 +117,7 @@ struct JSONServer: AuthorizationServer {
             throw RefreshFailure(kind: .sessionOver, code: "unauthorized", message: message)
         }
         try checkPin(request.tokenEndpoint)
-        return try await tokens(refreshing: token)
+        return token
     }
 
     /// A refresh token goes nowhere but to the address it was given for.
@@ -119,7 +129,7 @@ struct JSONServer: AuthorizationServer {
         throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
     }
 
-    func tokens(refreshing token: SecretID) async throws(RefreshFailure) -> GrantedTokens {
+    func tokens(refreshing token: SecretID) async throws(FailedRenewal) -> GrantedTokens {
         try await tokens(from: backEnd.refreshURL, refreshing: token) { members throws(RefreshFailure) in
             try members.add(rules.fields.refreshToken, token, from: tools.vault)
         }
@@ -131,22 +141,35 @@ struct JSONServer: AuthorizationServer {
         from address: String,
         refreshing sent: SecretID? = nil,
         _ members: (JSONBody.Members) throws(RefreshFailure) -> Void
-    ) async throws(RefreshFailure) -> GrantedTokens {
+    ) async throws(FailedRenewal) -> GrantedTokens {
         let requestedAt = tools.timekeeper.now
-        let (reply, url) = try await post(members, to: address)
-        guard (200..<300).contains(reply.status), let object = reply.jsonObject, !rules.isRefusal(object)
-        else {
-            throw rules.classify(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
-        }
-        var answer: TokenAnswer
-        do throws(TokenAnswer.Problem) {
-            answer = try TokenAnswer(object, rules.fields)
-            answer.serverTime = reply.serverTime
+        var leftover: Leftover?
+        do throws(RefreshFailure) {
+            let (reply, url) = try await post(members, to: address)
+            if (200..<300).contains(reply.status) {
+                leftover = Leftover(reply.jsonObject, rules.fields.renewal, requestedAt: requestedAt)
+            }
+            let (answer, kept) = try read(reply, from: url.hostAndPort)
+            return try tools.seal(answer, requestedAt: requestedAt, sent: sent, kept: kept)
         } catch {
-            let message = ServerText.cleaned("\(url.hostAndPort): \(error.message)")
-            throw RefreshFailure(kind: .misbehaved, message: message)
+            throw FailedRenewal(failure: error, leftover: leftover)
         }
-        return try tools.seal(answer, requestedAt: requestedAt, sent: sent, kept: rules.kept(of: object))
+    }
+
+    /// The tokens in `reply`, and its members to keep.
+    private func read(
+        _ reply: HTTPReply,
+        from server: String
+    ) throws(RefreshFailure) -> (TokenAnswer, kept: [String: String]) {
+        guard (200..<300).contains(reply.status), let object = reply.jsonObject, !rules.isRefusal(object)
+        else { throw rules.classify(reply, from: server, at: tools.timekeeper.wallTime) }
+        do throws(TokenAnswer.Problem) {
+            var answer = try TokenAnswer(object, rules.fields)
+            answer.serverTime = reply.serverTime
+            return (answer, rules.kept(of: object))
+        } catch {
+            throw error.failure(of: server)
+        }
     }
 
     func post(

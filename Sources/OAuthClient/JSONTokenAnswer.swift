@@ -11,13 +11,17 @@ extension TokenAnswer {
         }
         self.accessToken = accessToken
         tokenType = "Bearer"
-        refreshToken = try TokenAnswer.token(fields.refreshToken, in: object)
+        refreshToken = try fields.renewal.refreshToken(in: object)
         idToken = nil
         scope = nil
         expiresIn = LifetimeMember.read(object[fields.expiresIn])
-        refreshExpiresIn = LifetimeMember.read(object[fields.refreshExpiresIn])
-            .flatMap { $0 > .zero ? $0 : nil }
+        refreshExpiresIn = fields.renewal.lifetime(in: object)
     }
+}
+
+extension JSONRules.Fields {
+    /// The members by which a session is renewed.
+    var renewal: RenewalMembers { RenewalMembers(token: refreshToken, lifetimes: [refreshExpiresIn]) }
 }
 
 extension JSONRules {

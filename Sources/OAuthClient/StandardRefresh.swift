@@ -106,13 +106,13 @@ struct StandardRefresh {
     ) async throws(TokenEndpoint.Refusal) -> (TokenAnswer, Instant) {
         let scope = requestedScope
         do throws(TokenEndpoint.Refusal) {
-            return try await endpoint.attempt(try form(scope: scope), refreshing: refreshToken)
+            return try await endpoint.attempt(try form(scope: scope))
         } catch {
             // Some servers refuse a scope they granted themselves; without one they give what they granted.
             guard request.variant == .primary, !scope.isEmpty, error.failure.code == "invalid_scope" else {
                 throw error
             }
-            return try await endpoint.attempt(try form(scope: []), refreshing: refreshToken)
+            return try await endpoint.attempt(try form(scope: []))
         }
     }
 

@@ -49,7 +49,8 @@ struct StandardServer: AuthorizationServer {
             return .granted(try await StandardRefresh(server: self, request: request).run())
         } catch {
             if error.failure.code == "invalid_client" { await secrets.forget() }
-            return error.saved.map { .unusable(error.failure, $0) } ?? .failed(error.failure)
+            let failed = FailedRenewal(failure: error.failure, leftover: error.leftover)
+            return tools.outcome(of: failed, renewing: request.renewal)
         }
     }
 

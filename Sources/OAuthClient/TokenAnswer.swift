@@ -25,6 +25,11 @@ struct TokenAnswer: Equatable, Sendable {
         /// `misbehaved`, or `misconfigured` where the server gives another kind of token than the session wants.
         var kind = FailureClass.misbehaved
         var remedy: String?
+
+        /// The same as a failure of `server`.
+        func failure(of server: String) -> RefreshFailure {
+            RefreshFailure(kind: kind, message: ServerText.cleaned("\(server): \(message)"), remedy: remedy)
+        }
     }
 
     /// Reads the members we know; unknown ones are ignored, duplicate ones refused.
@@ -39,7 +44,7 @@ struct TokenAnswer: Equatable, Sendable {
             throw Problem(message: "the answer has no access_token")
         }
         self.accessToken = accessToken
-        refreshToken = try TokenAnswer.token("refresh_token", in: object)
+        refreshToken = try RenewalMembers.standard.refreshToken(in: object)
         do throws(Problem) {
             idToken = try TokenAnswer.token("id_token", in: object)
         } catch {
@@ -50,13 +55,7 @@ struct TokenAnswer: Equatable, Sendable {
         try TokenAnswer.checkType(tokenType, isBound: isBound)
         scope = try TokenAnswer.scope(object["scope"])
         expiresIn = LifetimeMember.read(object["expires_in"])
-        refreshExpiresIn = TokenAnswer.refreshLifetime(in: object)
-    }
-
-    /// How long the answer's refresh token lives, as vendors write it.
-    static func refreshLifetime(in object: JSONObject) -> Duration? {
-        LifetimeMember.read(object["refresh_expires_in"] ?? object["refresh_token_expires_in"])
-            .flatMap { $0 > .zero ? $0 : nil }
+        refreshExpiresIn = RenewalMembers.standard.lifetime(in: object)
     }
 
     private static func checkType(_ type: String, isBound: Bool) throws(Problem) {

@@ -34,20 +34,15 @@ struct TokenEndpoint: Sendable {
         /// What the server's clock says, where another proof may be taken (RFC 9449 §8).
         var proofTime: WallTime?
         /// What the answer brought all the same.
-        var saved: SavedRenewal?
+        var leftover: Leftover?
     }
 
     /// ``send(_:)`` for callers that can look for the endpoint elsewhere.
     ///
-    /// - Parameters:
-    ///   - form: the grant; credentials are added.
-    ///   - sent: the refresh token of the form; another one in an answer that can not be used is saved.
+    /// - Parameter form: the grant; credentials are added.
     /// - Returns: as ``send(_:)``.
     /// - Throws: ``Refusal``.
-    func attempt(
-        _ form: FormBody,
-        refreshing sent: SecretID? = nil
-    ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
+    func attempt(_ form: FormBody) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
         var request = HTTPRequest(url: url, form: form, trust: trust, publicAddressOnly: publicAddressOnly)
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
@@ -55,13 +50,13 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw Refusal(failure: error)
         }
-        guard let prover else { return try await send(request, refreshing: sent) }
+        guard let prover else { return try await send(request) }
         do throws(Refusal) {
-            return try await send(request, prover, at: tools.timekeeper.wallTime, refreshing: sent)
+            return try await send(request, prover, at: tools.timekeeper.wallTime)
         } catch {
             // Once: a server that is never satisfied must not keep us busy.
             guard let time = error.proofTime else { throw error }
-            return try await send(request, prover, at: time, refreshing: sent)
+            return try await send(request, prover, at: time)
         }
     }
 
@@ -69,8 +64,7 @@ struct TokenEndpoint: Sendable {
     private func send(
         _ request: HTTPRequest,
         _ prover: ProofMaker,
-        at time: WallTime,
-        refreshing sent: SecretID?
+        at time: WallTime
     ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
         let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
         var request = request
@@ -79,12 +73,11 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw Refusal(failure: error)
         }
-        return try await send(request, refreshing: sent)
+        return try await send(request)
     }
 
     private func send(
-        _ request: HTTPRequest,
-        refreshing sent: SecretID?
+        _ request: HTTPRequest
     ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
         let requestedAt = tools.timekeeper.now
         let reply: HTTPReply
@@ -104,9 +97,7 @@ struct TokenEndpoint: Sendable {
                 failure: error,
                 endpointIsMissing: isMissing,
                 proofTime: mayProveAgain ? reply.serverTime ?? tools.timekeeper.wallTime : nil,
-                saved: sent.flatMap {
-                    tools.savedRenewal(from: reply, refreshing: $0, requestedAt: requestedAt)
-                }
+                leftover: leftover(of: reply, requestedAt: requestedAt)
             )
         }
     }
@@ -120,8 +111,7 @@ struct TokenEndpoint: Sendable {
                 answer.serverTime = reply.serverTime
                 return answer
             } catch {
-                let message = ServerText.cleaned("\(url.hostAndPort): \(error.message)")
-                throw RefreshFailure(kind: error.kind, message: message, remedy: error.remedy)
+                throw error.failure(of: url.hostAndPort)
             }
         }
         var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
@@ -133,25 +123,11 @@ struct TokenEndpoint: Sendable {
         }
         throw failure
     }
-}
 
-extension ServerTools {
-    /// The refresh token of a successful answer that can not be used otherwise, if it is another than the one sent.
-    func savedRenewal(
-        from reply: HTTPReply,
-        refreshing sent: SecretID,
-        requestedAt: Instant
-    ) -> SavedRenewal? {
-        guard (200..<300).contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil,
-            let token = try? TokenAnswer.token("refresh_token", in: object)
+    private func leftover(of reply: HTTPReply, requestedAt: Instant) -> Leftover? {
+        guard (200..<300).contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil
         else { return nil }
-        let isOld = (try? isSame(token, as: sent)) ?? false
-        guard !isOld, let sealed = try? vault.sealing(token, as: .refreshToken) else { return nil }
-        return SavedRenewal(
-            refreshToken: sealed,
-            refreshLifetime: TokenAnswer.refreshLifetime(in: object).map { RefreshLifetime($0) },
-            requestedAt: requestedAt
-        )
+        return Leftover(object, .standard, requestedAt: requestedAt)
     }
 }
 
