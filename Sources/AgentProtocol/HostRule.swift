@@ -57,6 +57,9 @@ package struct HostName: Equatable, Sendable {
         self.init(bytes: text.utf8)
     }
 
+    /// `host`, or `host:port` where there is one.
+    package var text: String { port.map { "\(host):\($0)" } ?? host }
+
     /// Reads the bytes of `host` or `host:port`: RFC 3986 §3.2.2, without what is only another spelling.
     ///
     /// No percent code and nothing beyond ASCII: such a name is one host to us and perhaps another one to the program

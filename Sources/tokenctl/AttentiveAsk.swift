@@ -8,8 +8,8 @@ enum RefusalSign {
     case none
     /// It asks the same again within seconds.
     case repetition(of: String)
-    /// It hands over the server's answer; nil at its first question.
-    case answer(CurlAnswer?, to: String)
+    /// It hands over the answer of the server it asks about; nil at its first question.
+    case answer(CurlAnswer?, to: String, by: HostName?)
 }
 
 /// A question for a token, with an eye on what it says about the last answer.
@@ -31,7 +31,7 @@ struct AttentiveAsk {
         let question: String
         switch sign {
         case .none: return token
-        case .repetition(let text), .answer(_, let text): question = "\(demand.session) \(text)"
+        case .repetition(let text), .answer(_, let text, _): question = "\(demand.session) \(text)"
         }
         guard let memory = AskMemory(of: endpoint) else { return token }
         let fresh = try replacement(of: token, for: question, memory) ?? token
@@ -52,7 +52,7 @@ struct AttentiveAsk {
                 memory.mayRefresh(demand.session)
             else { return nil }
             try? endpoint.refresh(demand)
-        case .answer(let answer, _):
+        case .answer(let answer, _, let place):
             // What was refused may be no token of ours, but a request without one.
             guard let answer, answer.verdict == .refused,
                 memory.wasGiven(token, for: question, within: AttentiveAsk.patience)
@@ -61,7 +61,8 @@ struct AttentiveAsk {
                 token: token,
                 status: answer.status,
                 challenge: answer.challenge,
-                body: []
+                body: [],
+                place: place
             )
             guard try report.send(to: endpoint, about: demand) != nil else { return nil }
         }

@@ -42,7 +42,9 @@ struct GoCredential: HelperContract {
 
     private var server: ServerAddress? { ServerAddress(url: url) }
 
-    var refusalSign: RefusalSign { .answer(refusal, to: "go \(server?.origin ?? "")") }
+    var refusalSign: RefusalSign {
+        .answer(refusal, to: "go \(server?.origin ?? "")", by: server?.place)
+    }
 
     /// Nothing for another scheme: go sends credentials by https only.
     func question() -> HelperQuestion? {

@@ -32,6 +32,7 @@ struct HelperOptions: ParsableArguments {
         var json = JSONBody()
         json.add("token", secret: secret)
         json.add("status", 401)
+        if let place = question.server?.place { json.add("host", .string(place.text)) }
         var request = AgentRequest(.post, "sessions", choice.session, "report", body: json.finished())
         defer { request.wipeBody() }
         _ = try? endpoint.object(request)

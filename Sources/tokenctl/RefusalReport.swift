@@ -23,9 +23,7 @@ struct RefusalReport {
         json.add("status", .integer(status))
         json.add("www_authenticate", .string(String(decoding: challenge.utf8.prefix(2048), as: UTF8.self)))
         json.add("body", .string(RefusalReport.readable(body)))
-        if let place {
-            json.add("host", .string(place.port.map { "\(place.host):\($0)" } ?? place.host))
-        }
+        if let place { json.add("host", .string(place.text)) }
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }

@@ -113,7 +113,7 @@ private final class RefreshingAgent: Sendable {
         let headers = ["AT1", "AT2"].map { "https://h.example\n\nAuthorization: Bearer \($0)\n\n" }
         #expect(output == headers.joined())
         let report =
-            #"{"token":"AT1","status":401,"www_authenticate":"Bearer error=\"invalid_token\"","body":""}"#
+            #"{"token":"AT1","status":401,"www_authenticate":"Bearer error=\"invalid_token\"","body":"","host":"h.example:443"}"#
         #expect(agent.posts == ["report \(report)"])
     }
 
