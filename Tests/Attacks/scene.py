@@ -231,6 +231,7 @@ class Scene:
         self.process: subprocess.Popen | None = None
         self.issuers: list[Issuer] = []
         self.children: list[subprocess.Popen] = []
+        self.figures: list[str] = []
 
     # Setting up
 
