@@ -274,7 +274,8 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
             )
             let report = try #require(agent.requests.last)
             #expect(report.hasPrefix("POST /v1/sessions/work/report HTTP/1.1\r\n"))
-            #expect(report.hasSuffix("\r\n\r\n" + #"{"token":"AT","status":401,"host":"git.example.com:443"}"#))
+            let body = #"{"token":"AT","status":401,"host":"git.example.com:443"}"#
+            #expect(report.hasSuffix("\r\n\r\n" + body))
         }
     }
 
