@@ -16,7 +16,7 @@ extension TokenAnswer {
             throw Problem(message: message, kind: .misconfigured)
         }
         refreshToken = try RenewalMembers.cognito.refreshToken(in: result)
-        idToken = try TokenAnswer.token("IdToken", in: result)
+        (idToken, idTokenProblem) = TokenAnswer.idToken("IdToken", in: result)
         scope = nil
         expiresIn = LifetimeMember.read(result["ExpiresIn"])
         refreshExpiresIn = RenewalMembers.cognito.lifetime(in: result)

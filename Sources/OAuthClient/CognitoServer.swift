@@ -135,6 +135,9 @@ struct CognitoServer: AuthorizationServer {
         let identity = CognitoIdentity(accessToken: answer.accessToken, idToken: answer.idToken)
         var remarks: [GrantRemark] = []
         do throws(RefreshFailure) {
+            if let problem = answer.idTokenProblem {
+                throw RefreshFailure(kind: .misbehaved, message: problem)
+            }
             try check(answer.idToken, against: original)
         } catch {
             // At a refresh it costs itself alone, unless it is somebody else's: the tokens beside it are good.

@@ -45,17 +45,21 @@ struct TokenAnswer: Equatable, Sendable {
         }
         self.accessToken = accessToken
         refreshToken = try RenewalMembers.standard.refreshToken(in: object)
-        do throws(Problem) {
-            idToken = try TokenAnswer.token("id_token", in: object)
-        } catch {
-            // It can be done without; the refresh token beside it can not.
-            idTokenProblem = error.message
-        }
+        (idToken, idTokenProblem) = TokenAnswer.idToken("id_token", in: object)
         tokenType = object["token_type"]?.string ?? "Bearer"
         try TokenAnswer.checkType(tokenType, isBound: isBound)
         scope = try TokenAnswer.scope(object["scope"])
         expiresIn = LifetimeMember.read(object["expires_in"])
         refreshExpiresIn = RenewalMembers.standard.lifetime(in: object)
+    }
+
+    /// The ID token, or why it cannot be read: it can be done without, the refresh token beside it cannot.
+    static func idToken(_ member: String, in object: JSONObject) -> (token: String?, problem: String?) {
+        do throws(Problem) {
+            return (try token(member, in: object), nil)
+        } catch {
+            return (nil, error.message)
+        }
     }
 
     private static func checkType(_ type: String, isBound: Bool) throws(Problem) {

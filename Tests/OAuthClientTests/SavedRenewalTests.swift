@@ -136,6 +136,20 @@ struct SavedRenewalTests {
         #expect(bench.exchange.sent.last?.json?["RefreshToken"] == "rt-2")
     }
 
+    @Test(arguments: ["7", "\"\"", "\"a b\"", "{}"])
+    func `an ID token that cannot be read costs itself alone at a refresh`(token: String) async throws {
+        let bench = try rotatingPool()
+        bench.exchange.expect(
+            SavedRenewalTests.pool,
+            #"{"AuthenticationResult":{"AccessToken":"at-2","RefreshToken":"rt-2","IdToken":\#(token)}}"#
+        )
+        let granted = try #require(try await bench.refresh().granted)
+        #expect(try bench.text(granted.accessToken) == "at-2")
+        #expect(try bench.text(granted.refreshToken) == "rt-2")
+        #expect(granted.idToken == nil)
+        #expect(granted.remarks.map(\.kind) == [.idTokenDropped])
+    }
+
     @Test(arguments: [
         #"{"AuthenticationResult":{"RefreshToken":"rt-1"}}"#, #"{"AuthenticationResult":{}}"#,
         #"{"ChallengeName":"SMS_MFA"}"#,
