@@ -389,23 +389,23 @@ class Scene:
 
     # Ending
 
-    def stop(self, how: int = signal.SIGTERM) -> None:
+    def stop(self, how: int = signal.SIGTERM, within: float = 30) -> None:
         if self.process is None:
             return
         if self.process.poll() is None:
             self.process.send_signal(how)
             try:
-                self.process.wait(30)
+                self.process.wait(within)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
                 self.process = None
-                raise CameThrough("the agent did not end within 30 s") from None
+                raise CameThrough(f"the agent did not end within {within:g} s") from None
         self.process = None
 
-    def close(self) -> None:
+    def close(self, within: float = 30) -> None:
         try:
-            self.stop()
+            self.stop(within=within)
         finally:
             if self.process and self.process.poll() is None:
                 self.process.kill()
