@@ -23,9 +23,13 @@ struct AgentEndpoint {
     }
 
     /// Connects to an agent that answers; nil if none does.
+    ///
+    /// One that was killed may still take a connection: the kernel closes its descriptors one after the other.
     func connectIfThere() -> AgentConnection? {
-        guard let path = try? socketPath else { return nil }
-        return try? AgentConnection(socket: path)
+        guard let path = try? socketPath, var connection = try? AgentConnection(socket: path),
+            (try? connection.exchange(AgentRequest(.get), timeout: AgentConnection.connectTimeout)) != nil
+        else { return nil }
+        return connection
     }
 
     /// Sends one request and answers the object in its answer.

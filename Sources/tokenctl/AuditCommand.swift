@@ -30,9 +30,18 @@ struct AuditCommand: ParsableCommand {
         } catch let failure as AgentError where failure.code == .noAgent {
             // An agent that is still there has given up a reader that was too slow.
             guard agent.endpoint.connectIfThere() != nil else { throw WatchCommand.agentHasEnded }
-            throw AgentError(.temporarilyUnavailable, "the lines of the audit log were not read in time")
+            throw AgentError(
+                .temporarilyUnavailable,
+                "lines are missing from here on: they were not read in time",
+                remedy: follow ? again : "write them to a file before you look at them"
+            )
         }
         if follow { throw WatchCommand.agentHasEnded }
+    }
+
+    /// The command that begins with all lines once more.
+    private var again: String {
+        (["tokenctl audit"] + [session?.name, "--follow"].compactMap(\.self)).joined(separator: " ")
     }
 
     /// Prints lines to the end of the answer.

@@ -81,6 +81,55 @@ struct StreamTests {
         #expect(text.utf8.last == UInt8(ascii: "\n"))
         await agent.stop()
     }
+
+    @Test func `a watch that read nothing is told so once it reads, and goes on`() async throws {
+        let agent = try await AgentHarness()
+        let watch = try await agent.dropped("watch") { agent in await agent.announceMuch() }
+        #expect(try await Polling.until { await agent.runtime.agent.streamCount == 1 })
+        await agent.runtime.agent.announceExpiry()
+        _ = try await watch.outputLine(containing: "expiring")
+        let complaint = "tokenctl: events are missing here: they were not read in time\n"
+        #expect(watch.standardError == complaint)
+        await agent.stop()
+        let result = try await watch.finish()
+        #expect(result.standardError == complaint + "tokenctl: the agent has ended\n")
+        #expect(result.status == 3)
+    }
+
+    @Test func `a follower of the audit log that read nothing ends with 5, and says why`() async throws {
+        let agent = try await AgentHarness()
+        let audit = try await agent.dropped("audit", "--follow") { agent in await agent.auditMuch() }
+        let result = try await audit.finish()
+        #expect(
+            result.standardError
+                == "tokenctl: lines are missing from here on: they were not read in time; run: tokenctl audit --follow\n"
+        )
+        #expect(result.status == 5)
+        await agent.stop()
+    }
+}
+
+extension AgentHarness {
+    /// A `tokenctl` that was stopped until the agent gave it up, and goes on now.
+    fileprivate func dropped(
+        _ arguments: String...,
+        while happen: (SessionAgent) async -> Void
+    ) async throws -> Program {
+        let program = try Program(
+            [BuiltPrograms.client] + arguments,
+            environment: ["TOKENAGENT_SOCK": path, "TOKENAGENT_AUTOSTART": "0", "HOME": "/nonexistent"]
+        )
+        try #require(try await Polling.until { await runtime.agent.streamCount == 1 })
+        program.signal(.stop)
+        try #require(
+            try await Polling.until {
+                await happen(runtime.agent)
+                return await runtime.agent.streamCount == 0
+            }
+        )
+        program.signal(.proceed)
+        return program
+    }
 }
 
 /// Sixty streams that nobody reads, and one that somebody does.
@@ -142,6 +191,10 @@ extension SessionAgent {
         for _ in 0..<events {
             publish(AgentEvent(kind: "refresh_failed", session: nil, time: time, message: message))
         }
+    }
+
+    fileprivate func announceExpiry() {
+        publish(AgentEvent(kind: "expiring", session: nil, time: ports.timekeeper.wallTime))
     }
 
     /// 75 kB of events.

@@ -89,6 +89,31 @@ extension EndToEnd {
             #expect(try await watch.finish().status == 130)
         }
 
+        @Test(
+            arguments: [["watch"], ["watch", "work"], ["audit", "--follow"]],
+            [Signal.kill, .terminate]
+        )
+        func `whoever follows an agent that ends is told so, with 3`(
+            command: [String],
+            signal: Signal
+        ) async throws {
+            let scene = try await Scene.loggedIn()
+            let follower = try scene.agent.startTokenctl(command)
+            let isAudit = command.contains("audit")
+            #expect(
+                try await Polling.until {
+                    if isAudit { return follower.standardOutput.contains("login") }
+                    _ = try await scene.agent.tokenctl("lock")
+                    _ = try await scene.agent.tokenctl("unlock")
+                    return follower.standardOutput.contains("unlocked")
+                }
+            )
+            try await scene.agent.end(signal)
+            let result = try await follower.finish()
+            #expect(result.standardError == "tokenctl: the agent has ended\n")
+            #expect(result.status == 3)
+        }
+
         @Test func `a session is watched again after the agent was, also while that is locked`() async throws
         {
             let scene = try await Scene.loggedIn()
