@@ -56,6 +56,61 @@ extension EndToEnd {
             #expect(scene.issuer.requests().isEmpty)
         }
 
+        @Test func `at a server of an unknown authority a login is 2 and names ca_file`() async throws {
+            let authority = try CertificateAuthority()
+            let scene = try await Scene(options: { $0.tls = try authority.issue() })
+            try await scene.agent.start()
+            let result = try await login(scene)
+            let server = scene.issuer.issuer.dropFirst("https://".count)
+            #expect(result.standardError.hasPrefix("tokenctl: work: \(server): "), "\(result)")
+            let remedy = "if its authority is a private one, name its certificate in ca_file"
+            #expect(result.standardError.hasSuffix("; \(remedy)\n"), "\(result)")
+            #expect(result.complainsInOneLine, "\(result.standardError)")
+            #expect(result.status == 2)
+            let json = try await scene.agent.tokenctl(
+                "login",
+                "work",
+                "--json",
+                "--username",
+                "alice",
+                "--password-stdin",
+                input: "alice-password\n"
+            )
+            let last = try #require(json.standardOutput.split(separator: "\n").last)
+            let error = try JSONValue(parsing: last.utf8).object?["error"]?.object
+            #expect(error?["code"] == "misconfigured", "\(json)")
+            #expect(error?["remedy"]?.string == remedy, "\(json)")
+            #expect(json.status == 2)
+            #expect(scene.issuer.requests().isEmpty)
+        }
+
+        @Test(arguments: [
+            (
+                false,
+                "; if it has a certificate authority of its own, name its file as ca_file of session.work"
+            ),
+            (true, "; correct ca_file or pins of session.work, then tokenctl reload"),
+        ])
+        func `the doctor says what ca_file is for at a server of an unknown authority`(
+            isAnotherNamed: Bool,
+            remedy: String
+        ) async throws {
+            let stranger = try CertificateAuthority(name: "stranger")
+            let scene =
+                if isAnotherNamed {
+                    try await scene(CertificateAuthority()) { $0.tls = try stranger.issue() }
+                } else {
+                    try await Scene(options: { $0.tls = try stranger.issue() })
+                }
+            if !isAnotherNamed { try await scene.agent.start() }
+            let doctor = try await scene.agent.tokenctl("doctor")
+            let lines = doctor.standardOutput.split(separator: "\n")
+            let line = lines.first { $0.hasPrefix("problem  server \(scene.issuer.issuer): ") }
+            #expect(line?.hasSuffix(remedy) == true, "\(doctor)")
+            #expect(doctor.status == 1)
+            #expect(scene.issuer.requests().isEmpty)
+        }
+
         @Test func `an expired, a future, and another host's certificate are refused`() async throws {
             let authority = try CertificateAuthority()
             let year = Duration.seconds(365 * 86_400)
