@@ -72,6 +72,41 @@ extension EndToEnd {
             #expect(try await scene.token().split(separator: ".").count == 3)
         }
 
+        @Test(arguments: [[], ["--paste"]], [false, true])
+        func `the redirect address to register is printed, and is the one that is asked for`(
+            more: [String],
+            isPushed: Bool
+        ) async throws {
+            let scene = try await Scene({ $0.requiresPushedRequests = isPushed }, flow: "browser")
+            try await scene.agent.start()
+            // As a server answers that does not know the redirect address: it sends the browser nowhere.
+            scene.issuer.queue(.html("<p>redirect_uri_mismatch</p>", status: 400), for: "/authorize")
+            let login = try scene.agent.startTokenctl(["login", "work", "--no-browser"] + more)
+            let advice = try await login.outputLine(containing: "redirect address")
+            let open = try await login.outputLine(containing: "/authorize?")
+            let printed = try #require(advice.firstMatch(of: /with the redirect address (\S+)/)?.1)
+            #expect(
+                advice
+                    == "If it shows an error, end this with Ctrl-C: the client has to be registered at the "
+                    + "server with the redirect address \(printed) (redirect_port fixes its port)."
+            )
+            let url = try #require(open.firstMatch(of: /http\S+/)?.0)
+            let shown = try await scene.agent.shell("curl -s -o /dev/null -w '%{http_code}' '\(url)'")
+            #expect(shown.line == "400")
+            let asked =
+                if isPushed {
+                    scene.issuer.requests(to: "/par").first?.form["redirect_uri"]
+                } else {
+                    scene.issuer.requests(to: "/authorize").first?.query["redirect_uri"]
+                }
+            #expect(asked == String(printed))
+            // Nobody tells the login what the browser shows: it waits, until the person ends it.
+            guard more.isEmpty else { return }
+            #expect(login.exitStatus == nil)
+            login.signal(.interrupt)
+            #expect(try await login.finish().status == 130)
+        }
+
         @Test func `a browser login can be finished by pasting the address`() async throws {
             let scene = try await Scene(flow: "browser")
             try await scene.agent.start()
