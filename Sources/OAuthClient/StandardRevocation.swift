@@ -62,18 +62,26 @@ struct StandardRevocation {
     ) async -> RevocationOutcome {
         let list = [("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken)]
         var limit = StandardRevocation.patience
+        var outcome = RevocationOutcome.revoked
         for case (let hint, let token?) in list {
+            // The access token is short-lived: only the refresh token decides what the outcome is.
+            let isDecisive = hint == "refresh_token" || tokens.refreshToken == nil
             do throws(RefreshFailure) {
-                try await revoke(token, hint, at: url, metadata, authentication, within: limit)
+                let isRevoked = try await revoke(token, hint, at: url, metadata, authentication, within: limit)
+                if !isRevoked, isDecisive {
+                    outcome = .unsupported(
+                        "\(url.hostAndPort) revokes no token of this type: it is good until it expires"
+                    )
+                }
             } catch {
-                // The access token is short-lived: only the refresh token decides what the outcome is.
-                if hint == "refresh_token" || tokens.refreshToken == nil { return RevocationOutcome(error) }
+                if isDecisive { return RevocationOutcome(error) }
             }
             limit = StandardRevocation.shortPatience
         }
-        return .revoked
+        return outcome
     }
 
+    /// - Returns: false if the server revokes no tokens of this type (RFC 7009 §2.2.1).
     private func revoke(
         _ token: SecretID,
         _ hint: String,
@@ -81,14 +89,14 @@ struct StandardRevocation {
         _ metadata: ServerMetadata,
         _ authentication: ClientAuthentication,
         within limit: Duration
-    ) async throws(RefreshFailure) {
+    ) async throws(RefreshFailure) -> Bool {
         let reply = try await post(token, hint, to: url, metadata, authentication, bearer: nil, limit)
         guard reply.status == 401, authentication.secret == nil, let bearer = tokens.accessToken else {
             return try judge(reply, url)
         }
         // Some servers let a public client revoke only with an access token of the same person.
         let again = try await post(token, hint, to: url, metadata, authentication, bearer: bearer, limit)
-        try judge(again, url)
+        return try judge(again, url)
     }
 
     private func post(
@@ -118,15 +126,14 @@ struct StandardRevocation {
     }
 
     /// 200 also means that the server did not know the token (RFC 7009 §2.2).
-    private func judge(_ reply: HTTPReply, _ url: EndpointURL) throws(RefreshFailure) {
-        guard !(200..<300).contains(reply.status) else { return }
+    private func judge(_ reply: HTTPReply, _ url: EndpointURL) throws(RefreshFailure) -> Bool {
+        guard !(200..<300).contains(reply.status) else { return true }
         let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
-        if let code = answer.error?.code,
-            ["invalid_token", "invalid_grant", "unsupported_token_type"].contains(code)
-        {
-            return
+        switch answer.error?.code.bytewise {
+        case "invalid_token", "invalid_grant": return true
+        case "unsupported_token_type": return false
+        default: throw FailureClassification.classify(answer, from: url.hostAndPort)
         }
-        throw FailureClassification.classify(answer, from: url.hostAndPort)
     }
 
     /// OIDC RP-Initiated Logout §2, by POST so that the ID token is in no address; best effort.

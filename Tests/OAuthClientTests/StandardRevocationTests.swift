@@ -83,11 +83,26 @@ struct StandardRevocationTests {
         }
     }
 
-    @Test(arguments: ["unsupported_token_type", "invalid_token"])
+    @Test(arguments: ["invalid_grant", "invalid_token"])
     func `a token the server does not know is gone`(code: String) async throws {
         let bench = try Bench(.fixed())
         bench.exchange.always(address, .json(#"{"error":"\#(code)"}"#, status: 400))
         #expect(try await revoke(bench) == .revoked)
+    }
+
+    @Test func `a server that revokes no refresh tokens is not said to have done so`() async throws {
+        let bench = try Bench(.fixed())
+        let unsupported = #"{"error":"unsupported_token_type"}"#
+        bench.exchange.expect(address, status: 400, unsupported)
+        bench.exchange.expect(address, "")
+        guard case .unsupported(let message) = try await revoke(bench) else {
+            Issue.record("something was revoked")
+            return
+        }
+        #expect(message.hasSuffix(": it is good until it expires"))
+        bench.exchange.expect(address, "")
+        bench.exchange.expect(address, status: 400, unsupported)
+        #expect(try await revoke(bench) == .revoked, "the access token changes nothing")
     }
 
     @Test func `trouble with the access token alone does not matter`() async throws {

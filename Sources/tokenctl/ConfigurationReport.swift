@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import StrictJSON
+
+/// What `tokenagent --check-config --json` says about a configuration file.
+struct ConfigurationReport {
+    var json: JSONObject
+
+    var file: String { json["file"]?.string ?? "" }
+
+    /// Whether an agent would start with it.
+    var isGood: Bool { json["ok"]?.bool == true }
+
+    /// The mistakes in the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
+    var complaints: [String] {
+        json["problems"]?.array?.compactMap(\.object).map { problem in
+            let place = file + (problem["line"]?.integer.map { ":\($0)" } ?? "")
+            return [place, problem["key"]?.string, problem["message"]?.string].compactMap(\.self)
+                .joined(separator: ": ")
+        } ?? []
+    }
+
+    /// Has the agent's program read `file`, or the file of this user if that is nil.
+    ///
+    /// - Throws: ``AgentError`` if there is no program, or the file cannot be read.
+    init(of file: String? = nil) throws(AgentError) {
+        guard let program = AgentStarter.executable else {
+            throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
+        }
+        var output = try Pipe()
+        let messages = try Pipe()
+        let child = try ChildProcess(
+            program,
+            ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? []),
+            output: .descriptor(output.writing),
+            error: .descriptor(messages.writing)
+        )
+        output.closeWriting()
+        let text = output.all()
+        let status = child.wait()
+        // A line about each session, and of those there may be thousands.
+        if let report = try? JSONValue(parsing: text, maximumValues: .max).object {
+            json = report
+            return
+        }
+        let isMisconfigured = status == FailureCode.misconfigured.exitStatus
+        throw AgentError(
+            isMisconfigured ? .misconfigured : .internal,
+            AgentStarter.complaint(in: messages.available())
+        )
+    }
+}
