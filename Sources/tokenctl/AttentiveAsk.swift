@@ -51,7 +51,7 @@ struct AttentiveAsk {
             guard memory.wasGiven(token, for: question, within: AttentiveAsk.window),
                 memory.mayRefresh(demand.session)
             else { return nil }
-            try? endpoint.refresh(demand)
+            endpoint.replace(token, demand)
         case .answer(let answer, _, let place):
             // What was refused may be no token of ours, but a request without one.
             guard let answer, answer.verdict == .refused,
@@ -77,8 +77,22 @@ extension AgentEndpoint {
         return try agent.token(demand)
     }
 
+    /// Has `token`, which was perhaps refused, replaced; whatever comes of it.
+    ///
+    /// A `[[socket]]` refreshes nothing. A report there costs at most one refresh a minute, and counts against no token.
+    func replace(_ token: TokenAnswer, _ demand: TokenDemand) {
+        do throws(AgentError) {
+            try refresh(demand)
+        } catch where error.code == .denied {
+            let report = RefusalReport(token: token, status: 401, challenge: "", body: [])
+            _ = try? report.send(to: self, about: demand)
+        } catch {
+            // The token of before is given again, and why there is no other stands in the status.
+        }
+    }
+
     /// Refreshes the token that `demand` describes, whether or not it is still good.
-    func refresh(_ demand: TokenDemand) throws(AgentError) {
+    private func refresh(_ demand: TokenDemand) throws(AgentError) {
         var body = JSONBody()
         body.add(demand.scopes, demand.audience)
         let request = AgentRequest(.post, "sessions", demand.session, "refresh", body: body.finished())

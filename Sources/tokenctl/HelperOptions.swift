@@ -43,7 +43,9 @@ struct HelperOptions: ParsableArguments {
         guard let choice = choice(for: question),
             AskMemory(of: endpoint)?.mayRefresh(choice.session) == true
         else { return }
-        try? endpoint.refresh(TokenDemand(session: choice.session))
+        let demand = TokenDemand(session: choice.session)
+        guard let token = try? endpoint.token(demand) else { return }
+        endpoint.replace(token, demand)
     }
 
     private func choice(for question: HelperQuestion) -> SessionChoice? {

@@ -133,6 +133,29 @@ extension EndToEnd {
             #expect(last.status == 0, "\(last.standardError)")
         }
 
+        @Test(arguments: [
+            ("tokenctl kube-credential work", "tokenctl kube-credential work"),
+            ("tokenctl keyring get https://127.0.0.1/ me", "tokenctl keyring get https://127.0.0.1/ me"),
+            ("true", "echo 127.0.0.1 | tokenctl docker-credential erase"),
+        ])
+        func `a sign of a refusal brings another token at a restricted socket too`(
+            first: String,
+            second: String
+        ) async throws {
+            let scene = try await scene()
+            let path = scene.agent.home.path("run/tokenagent/work.sock")
+            let plain = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(plain + "\n[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n")
+            scene.agent.agent?.signal(.hangUp)
+            #expect(try await Polling.until { SocketOwner.pid(path) != nil })
+            let old = try await scene.token()
+            let script = "export TOKENAGENT_SOCK='\(path)'; \(first); \(second); \(first); \(second)"
+            let result = try await shell(script, in: scene)
+            #expect(result.standardError.isEmpty)
+            #expect(scene.refreshes == 1)
+            #expect(try await scene.token() != old)
+        }
+
         @Test(.enabled(if: has("kubectl"), "kubectl is not installed"))
         func `kubectl asks with the agent's token`() async throws {
             let scene = try await scene(tls: true)
