@@ -72,7 +72,7 @@ struct Examination {
             let about = try agent.object(AgentRequest(.get), timeout: .seconds(5))
             return [reached(about), version(about), lock(about)] + ownChecks(&agent)
         } catch {
-            return [unreached(error)]
+            return unreached(error)
         }
     }
 
@@ -86,19 +86,30 @@ struct Examination {
         }
     }
 
-    private func unreached(_ error: AgentError) -> Finding {
-        guard error.code == .noAgent else {
-            return Finding(.problem, "agent", error.message, remedy: error.remedy)
-        }
-        guard endpoint.mayStartAgent, AgentStarter.isAllowed, let program = AgentStarter.executable else {
-            return Finding(.problem, "agent", error.message, remedy: error.remedy)
-        }
-        return Finding(
+    private func unreached(_ error: AgentError) -> [Finding] {
+        let problem = Finding(.problem, "agent", error.message, remedy: error.remedy)
+        guard error.code == .noAgent, let program = AgentStarter.executable else { return [problem] }
+        guard endpoint.mayStartAgent, AgentStarter.isAllowed else { return [problem] + configuration() }
+        let absence = Finding(
             .warning,
             "agent",
             "it is not running; \(program) is started by the first command that needs it",
             remedy: "start it with: tokenagent"
         )
+        return [absence] + configuration()
+    }
+
+    /// Whether an agent would start with the configuration.
+    private func configuration() -> [Finding] {
+        do {
+            let report = try ConfigurationReport()
+            guard !report.isGood else { return [Finding(.ok, "configuration", "\(report.file): no mistakes")] }
+            return report.complaints.map {
+                Finding(.problem, "configuration", $0, remedy: "no agent starts with it")
+            }
+        } catch {
+            return [Finding(.problem, "configuration", error.message, remedy: error.remedy)]
+        }
     }
 
     private func reached(_ about: JSONObject) -> Finding {

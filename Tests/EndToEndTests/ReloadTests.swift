@@ -65,6 +65,19 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
+        @Test func `doctor names a mistake also where no agent runs`() async throws {
+            let scene = try await Scene()
+            let good = try await scene.agent.tokenctl("doctor")
+            #expect(good.standardOutput.contains("ok       configuration: \(scene.agent.configurationPath)"))
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + "[session.z]\nkind = \"oidd\"\n")
+            let doctor = try await scene.agent.tokenctl("doctor")
+            #expect(doctor.status == 1)
+            let place = "problem  configuration: \(scene.agent.configurationPath):"
+            #expect(doctor.standardOutput.contains(place), "\(doctor)")
+            #expect(doctor.standardOutput.contains("session.z.kind"))
+        }
+
         @Test func `what is read at the start alone is said to need a restart until there is one`()
             async throws
         {
