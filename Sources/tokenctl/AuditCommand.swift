@@ -46,15 +46,30 @@ struct AuditCommand: ParsableCommand {
 
     /// Prints lines to the end of the answer.
     private func print(_ lines: inout AgentLines) throws {
-        while let line = try lines.next() {
-            guard let entry = try? JSONValue(parsing: line), let object = entry.object else {
-                throw AgentError(.internal, "the agent sent a line that is not JSON")
-            }
-            if agent.wantsJSON {
-                try StandardOutput.json(entry)
-            } else {
-                try StandardOutput.line(AuditCommand.text(object))
-            }
+        if follow {
+            while let line = try lines.next() { try print(line) }
+            return
+        }
+        // The log has a few megabytes at most, and a person at a pager reads for longer than the agent waits.
+        var held: [[UInt8]] = []
+        var failure: AgentError?
+        do throws(AgentError) {
+            while let line = try lines.next() { held.append(line) }
+        } catch {
+            failure = error
+        }
+        for line in held { try print(line) }
+        if let failure { throw failure }
+    }
+
+    private func print(_ line: [UInt8]) throws {
+        guard let entry = try? JSONValue(parsing: line), let object = entry.object else {
+            throw AgentError(.internal, "the agent sent a line that is not JSON")
+        }
+        if agent.wantsJSON {
+            try StandardOutput.json(entry)
+        } else {
+            try StandardOutput.line(AuditCommand.text(object))
         }
     }
 
