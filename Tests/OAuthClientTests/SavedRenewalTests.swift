@@ -136,7 +136,7 @@ struct SavedRenewalTests {
         #expect(bench.exchange.sent.last?.json?["RefreshToken"] == "rt-2")
     }
 
-    @Test(arguments: ["7", "\"\"", "\"a b\"", "{}"])
+    @Test(arguments: ["7", "\"a b\"", "\"a\\n\"", "{}"])
     func `an ID token that cannot be read costs itself alone at a refresh`(token: String) async throws {
         let bench = try rotatingPool()
         bench.exchange.expect(
