@@ -67,7 +67,14 @@ struct StandardRevocation {
             // The access token is short-lived: only the refresh token decides what the outcome is.
             let isDecisive = hint == "refresh_token" || tokens.refreshToken == nil
             do throws(RefreshFailure) {
-                let isRevoked = try await revoke(token, hint, at: url, metadata, authentication, within: limit)
+                let isRevoked = try await revoke(
+                    token,
+                    hint,
+                    at: url,
+                    metadata,
+                    authentication,
+                    within: limit
+                )
                 if !isRevoked, isDecisive {
                     outcome = .unsupported(
                         "\(url.hostAndPort) revokes no token of this type: it is good until it expires"

@@ -83,11 +83,10 @@ extension AgentEndpoint {
     func replace(_ token: TokenAnswer, _ demand: TokenDemand) {
         do throws(AgentError) {
             try refresh(demand)
-        } catch where error.code == .denied {
+        } catch {
+            guard error.code == .denied else { return }
             let report = RefusalReport(token: token, status: 401, challenge: "", body: [])
             _ = try? report.send(to: self, about: demand)
-        } catch {
-            // The token of before is given again, and why there is no other stands in the status.
         }
     }
 

@@ -103,7 +103,9 @@ struct Examination {
     private func configuration() -> [Finding] {
         do {
             let report = try ConfigurationReport()
-            guard !report.isGood else { return [Finding(.ok, "configuration", "\(report.file): no mistakes")] }
+            guard !report.isGood else {
+                return [Finding(.ok, "configuration", "\(report.file): no mistakes")]
+            }
             return report.complaints.map {
                 Finding(.problem, "configuration", $0, remedy: "no agent starts with it")
             }
