@@ -53,9 +53,10 @@ struct SessionLogTests {
             retryAfter: .seconds(20)
         )
         await agent.serving.nextRefresh().answer(.failed(failure))
-        _ = try await Polling.until { agent.observed.kinds.contains("refresh_failed") }
         let line =
             "warning refresh failed class=busy code=temporarily_unavailable next_try=20 reason=due session=work"
+        // The line is written when it is known what comes next, after the event.
+        _ = try await Polling.until { agent.log.shown.last == line }
         #expect(agent.log.shown.last == line)
         #expect(!agent.log.shown.contains { $0.contains("alice") })
         #expect(agent.log.lines.contains { $0.hasPrefix("debug ") && $0.contains(words) })
@@ -69,7 +70,7 @@ struct SessionLogTests {
         await agent.advance(by: .seconds(590))
         let failure = RefreshFailure(kind: .sessionOver, code: code, message: "over")
         await agent.serving.nextRefresh().answer(.failed(failure))
-        _ = try await Polling.until { agent.observed.kinds.contains("login_required") }
+        _ = try await Polling.until { agent.log.shown.contains { $0.contains("refresh failed") } }
         #expect(
             agent.log.shown.suffix(2) == [
                 "warning login required reason=grant_dead session=work",
