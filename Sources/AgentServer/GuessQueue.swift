@@ -14,8 +14,8 @@ final class GuessQueue: Sendable {
     static let mostWaiting = 8
 
     private struct Guess {
-        /// Answers whether it was right; `nil`: that was not found out.
-        var attempt: @Sendable () -> Bool?
+        /// Finds out whether it is right (`nil`: that was not to be found out), and how that is answered.
+        var attempt: @Sendable () -> (isRight: Bool?, answer: @Sendable () -> Void)
         var turnAway: @Sendable (StoreRefusal) -> Void
     }
 
@@ -48,12 +48,13 @@ final class GuessQueue: Sendable {
                 Guess(
                     attempt: {
                         let result = Result(catching: guess)
-                        defer { continuation.resume(returning: result) }
-                        switch result {
-                        case .success: return true
-                        case .failure(.wrongKey): return false
-                        case .failure: return nil
-                        }
+                        let isRight: Bool? =
+                            switch result {
+                            case .success: true
+                            case .failure(.wrongKey): false
+                            case .failure: nil
+                            }
+                        return (isRight, { continuation.resume(returning: result) })
                     },
                     turnAway: { continuation.resume(returning: .failure($0)) }
                 )
@@ -124,11 +125,13 @@ final class GuessQueue: Sendable {
         guard let next else { return }
         pool.submit { [self] status in
             guard status == .active else { return next.turnAway(.failed(Self.stopping)) }
-            let isRight = next.attempt()
+            let (isRight, answer) = next.attempt()
             state.withLock { state in
                 state.isBusy = false
                 if let isRight { state.pace.guessed(isRight: isRight, at: timekeeper.now) }
             }
+            // Counted before it is answered: whoever hears the answer finds the pause in force.
+            answer()
             beginNext()
         }
     }
