@@ -119,6 +119,11 @@ struct Scene {
         return try await Polling.until { ContinuousClock.now >= end }
     }
 
+    /// Whether a refresh succeeds, once one that was under way, and may yet fail, has ended.
+    func refreshesAgain() async throws -> Bool {
+        try await Polling.until { try await agent.tokenctl("refresh", "work").status == 0 }
+    }
+
     /// Waits until this many requests wait in the agent for a refresh.
     func waiters(_ count: Int) async throws -> Bool {
         try await Polling.until {

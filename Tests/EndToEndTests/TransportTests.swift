@@ -167,7 +167,7 @@ extension EndToEnd {
             if TestUser.isRoot { #expect(most - before <= Self.growth) }
             Attachment.record("\(most - before) KiB more at the most", named: "figure")
             scene.issuer.clearQueue()
-            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            #expect(try await scene.refreshesAgain())
         }
 
         /// Of the agent, in KiB, over answers of 2 MiB of which it reads half.
