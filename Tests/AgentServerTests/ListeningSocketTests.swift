@@ -125,7 +125,7 @@ struct ListeningSocketTests {
         inherited.removeFile()
         #expect(File.exists(path))
         #expect(throws: ListenFailure.notASocket(descriptor: 0)) { try ListeningSocket.inherited(0) }
-        let unbound = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        let unbound = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         defer { close(unbound) }
         #expect(throws: ListenFailure.notASocket(descriptor: unbound)) {
             try ListeningSocket.inherited(unbound)

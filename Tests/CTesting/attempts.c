@@ -85,3 +85,7 @@ int attempt_taking_descriptor(pid_t process) {
     close((int)taken);
     return 0;
 }
+
+int testing_accept(int listener) {
+    return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}

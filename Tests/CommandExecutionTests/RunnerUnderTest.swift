@@ -68,7 +68,7 @@ final class RunnerUnderTest: Sendable {
 
     /// Writes what the runner reads when it is told to; the client is told nothing.
     func configure(_ table: CommandTable) throws {
-        let file = try #require(fopen(directory.path("table"), "w"))
+        let file = try #require(fopen(directory.path("table"), "we"))
         defer { fclose(file) }
         try #require(fwrite(table.encoded, 1, table.encoded.count, file) == table.encoded.count)
     }

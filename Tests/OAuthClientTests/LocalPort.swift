@@ -19,7 +19,11 @@ final class LocalPort: Sendable {
     ///
     /// `backlog` connections find room; `sharing` asks the kernel to share the port.
     init(_ address: String, port: UInt16 = 0, backlog: Int32 = 16, sharing: Bool = false) throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        let descriptor = socket(
+            AF_INET,
+            Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue),
+            0
+        )
         self.descriptor = descriptor
         var yes: Int32 = 1
         if sharing {
@@ -39,7 +43,11 @@ final class LocalPort: Sendable {
 
     /// Listens on `[::1]`.
     init(onIPv6 port: UInt16) throws {
-        let descriptor = socket(AF_INET6, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        let descriptor = socket(
+            AF_INET6,
+            Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue),
+            0
+        )
         self.descriptor = descriptor
         var name = sockaddr_in6()
         name.sin6_family = sa_family_t(AF_INET6)
@@ -105,7 +113,11 @@ final class HeldConnection: Sendable {
     private let descriptor: Int32
 
     init(to port: UInt16) {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        descriptor = socket(
+            AF_INET,
+            Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue),
+            0
+        )
         _ = LocalPort.connect(descriptor, to: port)
     }
 

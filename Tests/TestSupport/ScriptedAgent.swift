@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CTesting
 import Dispatch
 import Synchronization
 
@@ -79,7 +80,7 @@ package final class ScriptedAgent: Sendable {
         guard let last else { return }
         DispatchQueue(label: "scripted agent").async { [listener, weak self] in
             while true {
-                let peer = accept(listener.descriptor, nil, nil)
+                let peer = testing_accept(listener.descriptor)
                 guard peer >= 0 else { return }
                 self?.play(last, peer)
                 close(peer)
@@ -88,7 +89,7 @@ package final class ScriptedAgent: Sendable {
     }
 
     private func answer(_ script: [Step]) {
-        let peer = accept(listener.descriptor, nil, nil)
+        let peer = testing_accept(listener.descriptor)
         guard peer >= 0 else { return }
         play(script, peer)
         close(peer)

@@ -18,7 +18,7 @@ package enum SocketOwner {
 
     /// The process that listens at `path`, as the kernel tells (`SO_PEERCRED`); `nil`: nobody.
     package static func pid(_ path: String) -> pid_t? {
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var address = sockaddr_un()
