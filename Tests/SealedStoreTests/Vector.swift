@@ -11,8 +11,7 @@ struct Vector {
     var fields: [String: String]
     var bytes: [UInt8]
 
-    static let directory =
-        #filePath.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 } + "/Vectors"
+    static let directory = BuiltPrograms.checkout + "/Tests/SealedStoreTests/Vectors"
 
     init(_ fields: [String: String], _ bytes: [UInt8]) {
         self.fields = fields

@@ -23,7 +23,9 @@ package enum BuiltPrograms {
 
     /// The root of the checkout.
     package static var checkout: String {
-        #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        let parts = #filePath.split(separator: "/")
+        let tests = parts.lastIndex(of: "Tests") ?? parts.endIndex
+        return parts[..<tests].map { "/\($0)" }.joined()
     }
 }
 
