@@ -167,6 +167,7 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
+            path: "Demo/DemoIssuer",
             swiftSettings: strict
         ),
         .executableTarget(
@@ -175,6 +176,7 @@ let package = Package(
                 "DemoIssuer", "StrictJSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
+            path: "Demo/demo-issuer",
             swiftSettings: strict
         ),
         .target(
