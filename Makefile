@@ -38,7 +38,7 @@ fishdir = $(PREFIX)/share/fish/vendor_completions.d
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
 	@echo 'make test        every test (debug build, shared with the demo)'
-	@echo 'make test-full   every promise of THREAT_MODEL.md, a line each  [ROWS="54 57": only these]'
+	@echo 'make test-full   every promise of docs/promises.md, a line each  [ROWS="54 57": only these]'
 	@echo 'make fuzz        hostile input for the parsers  [T="request store"] [SECONDS=60: for each]'
 	@echo 'make attack      hostile issuers, programs, peers, disks and clocks against the release build  [W="words": only these]'
 	@echo 'make build       release binaries in $(RELEASE)'
@@ -109,6 +109,7 @@ install:
 	for page in $(MANPAGES); do \
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
 	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
+	$(INSTALL) -d '$(DESTDIR)$(docdir)/docs' && $(INSTALL) -m 644 docs/promises.md '$(DESTDIR)$(docdir)/docs'
 	$(INSTALL) -m 755 $(EXAMPLES) '$(DESTDIR)$(docdir)'
 	$(RELEASE)/tokenctl completions bash > '$(DESTDIR)$(bashdir)/tokenctl'
 	$(RELEASE)/tokenctl completions zsh > '$(DESTDIR)$(zshdir)/_tokenctl'
@@ -126,7 +127,8 @@ uninstall:
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS) $(EXAMPLES)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
-	-rmdir '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
+	rm -f '$(DESTDIR)$(docdir)/docs/promises.md'
+	-rmdir '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
 
 deb: build
 	Scripts/build-deb

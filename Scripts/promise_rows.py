@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rows of Tests/promises.toml, and their sections of THREAT_MODEL.md."""
+"""The rows of Tests/promises.toml, and docs/promises.md."""
 
 import dataclasses
 import pathlib
@@ -7,12 +7,18 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "Tests/promises.toml"
-DOCUMENT = ROOT / "THREAT_MODEL.md"
+DOCUMENT = ROOT / "docs/promises.md"
+HEAD = """# Promises
+
+What the [threat model](../THREAT_MODEL.md) says holds because these tests and scripts pass. Every row has a number that stays.
+`make test-full` runs them and prints one line for each. `Scripts/promises --document` writes this page from
+`Tests/promises.toml`, which also says when a row counts as kept.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A kind of table, its section of THREAT_MODEL.md, and the numbers it has: they never move."""
+    """A kind of table, its section of docs/promises.md, and the numbers it has: they never move."""
 
     table: str
     prefix: str
@@ -30,15 +36,14 @@ KINDS = [
         "promise", "", "promises",
         (frozenset(range(1, 143)) - {12, 20, 36, 61, 70, 71, 84, 85, 116, 124, 125, 130}) | frozenset(range(160, 163)),
         ("promise", "figure"), "for ",
-        "## Promises and their tests",
-        """Every promise has a number that stays, and is held by the tests and scripts named here. `make test-full` runs
-them and prints one line for each. This list is written by `Scripts/promises --document` from
-`Tests/promises.toml`, which also says when a promise counts as kept."""),
+        "## To users",
+        "What users are promised.",
+    ),
     Kind(
         "requirement", "O", "requirements", frozenset(range(1, 61)), ("what", "source"), "",
-        "## OAuth requirements and their tests",
-        """What the standards demand of an OAuth or OpenID Connect client, and the tests that hold it, most of them with a
-server that breaks the rules on purpose. This list is written and its tests are run like those above."""),
+        "## OAuth requirements",
+        "What the standards demand of an OAuth or OpenID Connect client; most of the tests have a server that breaks the rules on purpose.",
+    ),
 ]
 
 
@@ -70,7 +75,7 @@ def read() -> tuple[list[Row], dict[str, dict]]:
 
 
 def chapter(kind: Kind, rows: list[Row], scripts: dict[str, dict]) -> str:
-    """The section of THREAT_MODEL.md."""
+    """Its section of docs/promises.md."""
     lines = [kind.heading, "", kind.preface, "", f"| | {kind.table.capitalize()} | Held by |", "| --- | --- | --- |"]
     for row in (row for row in rows if row.kind == kind):
         by_module: dict[str, list[str]] = {}
@@ -88,19 +93,7 @@ def chapter(kind: Kind, rows: list[Row], scripts: dict[str, dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def documented(text: str, kind: Kind, section: str) -> str:
-    """`text` with `section` in the place of the one of this heading, or at its end."""
-    start = text.find(kind.heading)
-    if start < 0:
-        return text.rstrip("\n") + "\n\n" + section
-    end = text.find("\n## ", start + 1)
-    return text[:start] + section + (text[end:] if end >= 0 else "")
-
-
 def document() -> str:
-    """THREAT_MODEL.md as it should be."""
+    """docs/promises.md as it should be."""
     rows, scripts = read()
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for kind in KINDS:
-        text = documented(text, kind, chapter(kind, rows, scripts))
-    return text
+    return "\n".join([HEAD, *(chapter(kind, rows, scripts) for kind in KINDS)])
