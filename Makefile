@@ -49,7 +49,7 @@ help:
 	@echo 'make bench       our figures beside ssh-agent, oidc-agent and gpg-agent (release build)'
 	@echo 'make clean       removes build products, keeps downloaded dependencies'
 	@echo
-	@echo 'Missing packages are installed first (apt-get or brew), and every installation is announced.'
+	@echo 'Missing packages are installed first (apt-get), and every installation is announced.'
 
 demo:
 	@Scripts/install-dependencies build curl
@@ -114,10 +114,10 @@ install:
 	$(RELEASE)/tokenctl completions bash > '$(DESTDIR)$(bashdir)/tokenctl'
 	$(RELEASE)/tokenctl completions zsh > '$(DESTDIR)$(zshdir)/_tokenctl'
 	$(RELEASE)/tokenctl completions fish > '$(DESTDIR)$(fishdir)/tokenctl.fish'
-	if [ "$$(uname)" = Linux ]; then \
-	    $(INSTALL) -d '$(DESTDIR)$(unitdir)' && for unit in $(UNITS); do \
-	        sed 's,/usr/bin/,$(bindir)/,' "packaging/systemd/$$unit" > '$(DESTDIR)$(unitdir)'"/$$unit" || exit 1; \
-	    done && $(INSTALL) -m 644 packaging/systemd/strict.conf '$(DESTDIR)$(docdir)'; fi
+	$(INSTALL) -d '$(DESTDIR)$(unitdir)'
+	for unit in $(UNITS); do \
+	    sed 's,/usr/bin/,$(bindir)/,' "packaging/systemd/$$unit" > '$(DESTDIR)$(unitdir)'"/$$unit" || exit 1; done
+	$(INSTALL) -m 644 packaging/systemd/strict.conf '$(DESTDIR)$(docdir)'
 
 uninstall:
 	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \

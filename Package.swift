@@ -47,7 +47,6 @@ let staticStandardLibrary: [LinkerSetting] = [
 
 let package = Package(
     name: "tokenagent",
-    platforms: [.macOS(.v15)],
     products: [
         .executable(name: "tokenagent", targets: ["tokenagent"]),
         .executable(name: "tokenagent-runner", targets: ["tokenagent-runner"]),

@@ -2,13 +2,7 @@
 
 import Dispatch
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Keeps the process alive until it is told to end.
 enum RunUntilEnded {

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// What one call of ours may take: input that needs more than this stops everybody who waits behind it.
 ///

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// libFuzzer's own `main`, with the function to call as an argument.
 @_silgen_name("LLVMFuzzerRunDriver")

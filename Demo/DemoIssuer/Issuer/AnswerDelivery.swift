@@ -2,13 +2,7 @@
 
 import NIOCore
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Puts one answer on the wire, whole or broken as its disturbance wants it.
 struct AnswerDelivery: Sendable {

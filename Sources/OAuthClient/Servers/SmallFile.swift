@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Reads small configuration files.
 enum SmallFile {
@@ -27,13 +21,7 @@ enum SmallFile {
         defer { Wiping.wipe(&chunk) }
         while true {
             let count = unsafe chunk.withUnsafeMutableBytes { buffer in
-                #if canImport(Glibc)
                 unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-                #elseif canImport(Musl)
-                unsafe Musl.read(descriptor, buffer.baseAddress, buffer.count)
-                #else
-                unsafe Darwin.read(descriptor, buffer.baseAddress, buffer.count)
-                #endif
             }
             guard count >= 0 else { throw Failure(message: SystemError.text(errno)) }
             guard count > 0 else { return bytes }

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// An IPv4 or IPv6 address in its canonical text form, and the networks it may belong to.
 struct IPAddress: Equatable, Sendable {

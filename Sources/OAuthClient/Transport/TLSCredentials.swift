@@ -5,13 +5,7 @@ import NIOPosix
 import NIOSSL
 import TokenCore
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A ``ServerTrust`` with its files read: what a TLS context is made of.
 struct TLSCredentials: Hashable {

@@ -5,13 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A client with a key that talks to the issuer through `curl`.
 struct ProvingClient {

@@ -6,13 +6,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Answers whose text `String` takes minutes for, and answers that are too much to keep.
 struct HostileAnswerTests {

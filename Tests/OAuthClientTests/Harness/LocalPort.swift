@@ -2,13 +2,7 @@
 
 import TestSupport
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A listening TCP socket that accepts nothing, on an address of this machine.
 final class LocalPort: Sendable {

@@ -4,13 +4,7 @@ import NIOCore
 import NIOPosix
 import StrictJSON
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A peer that speaks bytes, so that it can also speak nonsense.
 package struct AgentSocket: Sendable {

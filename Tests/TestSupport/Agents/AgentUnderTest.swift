@@ -3,13 +3,7 @@
 import StrictJSON
 import Synchronization
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The real agent and its real client in a world of their own.
 ///

@@ -4,13 +4,7 @@ import CTesting
 import Dispatch
 import Synchronization
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A server at a socket of its own that says exactly what a test tells it to, also nonsense.
 package final class ScriptedAgent: Sendable {

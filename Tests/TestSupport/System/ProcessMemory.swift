@@ -2,13 +2,7 @@
 
 import CTesting
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The memory of another process, which only root may read.
 package struct ProcessMemory {

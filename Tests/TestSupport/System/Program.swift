@@ -2,13 +2,7 @@
 
 import Synchronization
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// What a finished program left.
 package struct ProgramResult: Equatable, Sendable {

@@ -2,13 +2,7 @@
 
 import Synchronization
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A program with a terminal of its own, at which the test is the person.
 package final class ProgramAtTerminal: Sendable {
@@ -34,10 +28,6 @@ package final class ProgramAtTerminal: Sendable {
 
     /// Unlocks and names the end that the program gets.
     private static func otherEnd(of master: Int32) -> String? {
-        #if canImport(Darwin)
-        guard grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else { return nil }
-        return String(cString: name)
-        #else
         // The headers show unlockpt(3) and ptsname(3) only to GNU programs: TIOCSPTLCK, TIOCGPTN.
         var unlocked: Int32 = 0
         var number: UInt32 = 0
@@ -45,7 +35,6 @@ package final class ProgramAtTerminal: Sendable {
             return nil
         }
         return "/dev/pts/\(number)"
-        #endif
     }
 
     deinit {

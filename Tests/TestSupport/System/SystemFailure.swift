@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A system call that a test needed and did not get.
 package struct SystemFailure: Error, CustomStringConvertible {

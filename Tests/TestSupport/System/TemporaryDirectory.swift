@@ -2,13 +2,7 @@
 
 import Synchronization
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A private directory (0700) that is removed with everything in it when the last reference goes, or when the
 /// process ends with one left.
