@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""Reads the package's Swift sources as far as its checks need: no compiler, only braces, names and keywords."""
+
+import collections
+import dataclasses
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PRODUCT, DEMO, TESTS = ROOT / "Sources", ROOT / "Demo", ROOT / "Tests"
+
+FUNCTION = re.compile(r"\b(?:func\s+(`[^`]+`|[\w]+|[^\s\w(]+)|(init|subscript|deinit)\b[?!]?)")
+TYPE = re.compile(
+    r"^[ \t]*(?:@[\w.]+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate|final|indirect|nonisolated)\s+)*"
+    r"(struct|class|enum|actor|protocol|extension)\s+([\w.]+)", re.M)
+PROPERTY = re.compile(
+    r"^[ \t]*(?:@[\w.]+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate|final|lazy|weak|unowned|nonisolated"
+    r"|unsafe)(?:\([\w]+\))?\s+)*(let|var)\s+(\w+|\([^)]*\))", re.M)
+
+
+def blanked(text: str) -> str:
+    """The source with comments and string contents as blanks, line breaks kept."""
+    out, i, n = [], 0, len(text)
+    while i < n:
+        if text.startswith("//", i):
+            end = text.find("\n", i)
+            end = n if end < 0 else end
+        elif text.startswith("/*", i):
+            end = text.find("*/", i)
+            end = n if end < 0 else end + 2
+        elif match := re.match(r'(#*)(""")', text[i:i + 16]):
+            close = '"""' + match[1]
+            end = text.find(close, i + len(match[0]))
+            end = n if end < 0 else end + len(close)
+        elif match := re.match(r'(#*)"', text[i:i + 16]):
+            end = end_of_string(text, i + len(match[0]), match[1])
+        elif text[i] == "`":
+            end = text.find("`", i + 1)
+            end = n if end < 0 else end + 1
+            out.append("`" + re.sub(r"[^\n]", "_", text[i + 1:end - 1]) + "`")
+            i = end
+            continue
+        else:
+            out.append(text[i])
+            i += 1
+            continue
+        out.append(re.sub(r"[^\n]", " ", text[i:end]))
+        i = end
+    return "".join(out)
+
+
+def end_of_string(text: str, i: int, hashes: str) -> int:
+    """The index after a one-line string literal, over its interpolations."""
+    escape, depth = "\\" + hashes, 0
+    while i < len(text) and text[i] != "\n":
+        if depth == 0 and text.startswith('"' + hashes, i):
+            return i + 1 + len(hashes)
+        if text.startswith(escape, i):
+            i += len(escape)
+            if depth == 0 and text[i:i + 1] == "(":
+                depth = 1
+        elif depth and text[i] == '"':
+            i = end_of_string(text, i + 1, "") - 1
+        elif depth:
+            depth += {"(": 1, ")": -1}.get(text[i], 0)
+        i += 1
+    return i
+
+
+def closing(code: str, opening: int) -> int:
+    """The index of the brace that closes the one at `opening`."""
+    depth = 0
+    for i in range(opening, len(code)):
+        depth += {"{": 1, "}": -1}.get(code[i], 0)
+        if depth == 0:
+            return i
+    return len(code)
+
+
+def functions(text: str, code: str):
+    """Yields (name, first line, number of lines) of every function body, the nested ones too."""
+    for match in FUNCTION.finditer(code):
+        before = code[code.rfind("\n", 0, match.start()) + 1:match.start()]
+        if before.rstrip().endswith((".", "case")) or "\"" in before:
+            continue
+        opening = body_start(code, match.end())
+        if opening is None:
+            continue
+        first = code.count("\n", 0, match.start()) + 1
+        name = text[match.start(1):match.end(1)] if match[1] else match[2]
+        yield name, first, code.count("\n", opening, closing(code, opening)) + 1
+
+
+def body_start(code: str, i: int) -> int | None:
+    """The index of the brace that opens the body, or None for a requirement or a call."""
+    depth, seen_parameters = 0, False
+    while i < len(code):
+        c = code[i]
+        if c in "([":
+            depth, seen_parameters = depth + 1, True
+        elif c in ")]":
+            depth -= 1
+            if depth < 0:
+                return None
+        elif depth == 0 and c == "{":
+            return i
+        elif depth == 0 and c == "}":
+            return None
+        elif depth == 0 and c == "\n" and seen_parameters:
+            following = code[i:].lstrip()
+            if not following.startswith(("{", "->", "where", "throws", "async", "rethrows", ")")):
+                return None
+        i += 1
+    return None
+
+
+@dataclasses.dataclass
+class File:
+    """A source file: its text, and the text without comments and strings."""
+
+    path: pathlib.Path
+    text: str
+    code: str
+
+    @property
+    def target(self) -> str:
+        base = next(base for base in (PRODUCT, DEMO, TESTS) if base in self.path.parents)
+        return self.path.relative_to(base).parts[0]
+
+    @property
+    def lines(self) -> int:
+        return self.text.count("\n")
+
+
+def read(*folders: pathlib.Path) -> list[File]:
+    """The Swift files below these folders, in the order of their paths."""
+    found = []
+    for path in sorted(path for folder in folders for path in folder.rglob("*.swift")):
+        text = path.read_text(encoding="utf-8")
+        found.append(File(path, text, blanked(text)))
+    return found
+
+
+@dataclasses.dataclass
+class Piece:
+    """One body of a type: its declaration, or an extension of it."""
+
+    file: File
+    kind: str
+    name: str  # with the types around it: Session.State
+    line: int
+    body: str  # without the bodies of types inside
+    lines: int  # of the body, without those of types inside
+
+    @property
+    def is_declaration(self) -> bool:
+        return self.kind != "extension"
+
+
+def pieces(file: File) -> list[Piece]:
+    """Every body of a type in a file, outer ones first."""
+    found: list[tuple[int, int, re.Match]] = []
+    for match in TYPE.finditer(file.code):
+        opening = file.code.find("{", match.end())
+        if opening >= 0:
+            found.append((opening, closing(file.code, opening), match))
+    result = []
+    for opening, end, match in found:
+        around = [m[2] for o, e, m in found if o < match.start() and end <= e]
+        inside = [(m.start(), e) for o, e, m in found if opening < m.start() and e < end]
+        body, at = [], opening + 1
+        for start, stop in inside:
+            if start >= at:
+                body.append(file.code[at:start])
+                at = stop + 1
+        body.append(file.code[at:end])
+        text = "".join(body)
+        line = file.code.count("\n", 0, match.start(1)) + 1
+        result.append(Piece(file, match[1], ".".join([*around, match[2]]), line, text, text.count("\n")))
+    return result
+
+
+def stored_properties(piece: Piece) -> list[str]:
+    """Names of the stored properties declared in a body; those of enums and protocols are none."""
+    if piece.kind in ("enum", "protocol", "extension"):
+        return []
+    names = []
+    for match in PROPERTY.finditer(piece.body):
+        if piece.body.count("{", 0, match.start()) != piece.body.count("}", 0, match.start()):
+            continue  # a variable of a function
+        if re.search(r"\bstatic\s*$", piece.body[:match.start(1)]):
+            continue
+        rest = piece.body[match.end():]
+        head = rest[:re.search(r"\n|$", rest).start()]
+        if match[1] == "var" and "=" not in head and re.search(r"\{\s*$|\{.*\}\s*$", head):
+            opening = rest.index("{")
+            if not re.match(r"\{\s*(?:willSet|didSet)\b", rest[opening:]):
+                continue  # computed
+        names.append(match[2])
+    return names
+
+
+@dataclasses.dataclass
+class Type:
+    """A type of a target with all its bodies."""
+
+    target: str
+    name: str
+    declaration: Piece | None = None
+    lines: int = 0
+    files: set[pathlib.Path] = dataclasses.field(default_factory=set)
+    properties: list[str] = dataclasses.field(default_factory=list)
+
+
+def types(files: list[File]) -> dict[tuple[str, str], Type]:
+    """All types by target and name; extensions of other targets' types stand alone."""
+    found: dict[tuple[str, str], Type] = {}
+    for piece in (piece for file in files for piece in pieces(file)):
+        entry = found.setdefault((piece.file.target, piece.name), Type(piece.file.target, piece.name))
+        entry.lines += piece.lines
+        entry.files.add(piece.file.path)
+        if piece.is_declaration:
+            entry.declaration = piece
+            entry.properties += stored_properties(piece)
+    return found
+
+
+def cases(piece: Piece) -> set[str]:
+    """The cases an enum declares."""
+    found: set[str] = set()
+    for line in re.findall(r"^[ \t]*(?:indirect\s+)?case\s+(.+)$", piece.body, re.M):
+        flat = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)?", "", line)
+        found |= {re.split(r"[\s=:]", name.strip())[0].strip("`") for name in flat.split(",")}
+    return {name for name in found if re.fullmatch(r"\w+", name)}
+
+
+def switches(file: File):
+    """Yields (line, labels) of every switch: the names of the cases it lists."""
+    for match in re.finditer(r"\bswitch\b", file.code):
+        opening = file.code.find("{", match.end())
+        if opening < 0:
+            continue
+        body = file.code[opening + 1:closing(file.code, opening)]
+        labels: set[str] = set()
+        depth = 0
+        for part in re.finditer(r"[{}]|\bcase\b([^:{}]*)", body):
+            if part[0] == "{":
+                depth += 1
+            elif part[0] == "}":
+                depth -= 1
+            elif depth == 0:
+                labels |= set(re.findall(r"(?<![\w)\]])\.(\w+)", part[1]))
+        if labels:
+            yield file.code.count("\n", 0, match.start()) + 1, labels
+
+
+def switched(files: list[File]) -> dict[str, list[str]]:
+    """The switches that list most of an enum's cases, by the enum's name; a list that fits several goes to the smallest."""
+    enums: dict[str, set[str]] = {}
+    for piece in (piece for file in files for piece in pieces(file)):
+        if piece.kind == "enum" and len(cases(piece)) >= 3:
+            enums[f"{piece.file.target}.{piece.name}"] = cases(piece)
+    found: dict[str, list[str]] = collections.defaultdict(list)
+    for file in files:
+        for line, labels in switches(file):
+            fitting = [name for name, names in enums.items() if labels <= names and 2 * len(labels) > len(names)]
+            if fitting:
+                best = min(fitting, key=lambda name: (len(enums[name]), not name.startswith(file.target)))
+                found[best].append(f"{file.path.relative_to(ROOT)}:{line}")
+    return found
