@@ -78,7 +78,7 @@ let package = Package(
         .target(name: "TokenCore", swiftSettings: strict),
         .target(
             name: "SealedStore",
-            dependencies: ["CSodium", "StrictJSON", "TokenCore"],
+            dependencies: ["CSodium", "TokenCore"],
             swiftSettings: strict
         ),
         .target(
@@ -181,7 +181,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTesting", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore", "DemoIssuer",
+                "CTesting", "StrictJSON", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -205,7 +205,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenCoreTests",
-            dependencies: ["TokenCore", "TestSupport"],
+            dependencies: ["TokenCore"],
             swiftSettings: testing
         ),
         .testTarget(
@@ -231,7 +231,7 @@ let package = Package(
         .testTarget(
             name: "AgentServerTests",
             dependencies: [
-                "AgentServer", "AgentProtocol", "SealedStore", "StrictJSON", "TokenCore", "TestSupport",
+                "AgentServer", "SealedStore", "StrictJSON", "TokenCore", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
