@@ -67,14 +67,14 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CHardening"),
-        .target(name: "StrictJSON", swiftSettings: strict),
+        .target(name: "Text", swiftSettings: strict),
         .target(name: "ModularArithmetic", swiftSettings: strict),
         .target(
             name: "PositionedTOML",
             dependencies: [.product(name: "TOMLKit", package: "TOMLKit")],
             swiftSettings: strict
         ),
-        .target(name: "AgentProtocol", dependencies: ["StrictJSON"], swiftSettings: strict),
+        .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: strict),
         .target(name: "TokenCore", swiftSettings: strict),
         .target(
             name: "SealedStore",
@@ -84,7 +84,7 @@ let package = Package(
         .target(
             name: "OAuthClient",
             dependencies: [
-                "StrictJSON", "ModularArithmetic", "TokenCore", "SealedStore",
+                "Text", "ModularArithmetic", "TokenCore", "SealedStore",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -98,7 +98,7 @@ let package = Package(
         .target(
             name: "AgentServer",
             dependencies: [
-                "CHardening", "StrictJSON", "AgentProtocol", "TokenCore", "SealedStore",
+                "CHardening", "Text", "AgentProtocol", "TokenCore", "SealedStore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -131,7 +131,7 @@ let package = Package(
             name: "tokenagent",
             dependencies: [
                 "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
-                "AgentSettings", "Confinement", "StrictJSON",
+                "AgentSettings", "Confinement", "Text",
                 "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -149,7 +149,7 @@ let package = Package(
         .executableTarget(
             name: "tokenctl",
             dependencies: [
-                "CHardening", "StrictJSON", "AgentProtocol",
+                "CHardening", "Text", "AgentProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
@@ -158,7 +158,7 @@ let package = Package(
         .target(
             name: "DemoIssuer",
             dependencies: [
-                "StrictJSON", "ModularArithmetic",
+                "Text", "ModularArithmetic",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -172,7 +172,7 @@ let package = Package(
         .executableTarget(
             name: "demo-issuer",
             dependencies: [
-                "DemoIssuer", "StrictJSON",
+                "DemoIssuer", "Text",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Demo/demo-issuer",
@@ -181,7 +181,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTesting", "StrictJSON", "TokenCore",
+                "CTesting", "Text", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -197,7 +197,7 @@ let package = Package(
             swiftSettings: testing
         ),
         .testTarget(name: "PositionedTOMLTests", dependencies: ["PositionedTOML"], swiftSettings: testing),
-        .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"], swiftSettings: testing),
+        .testTarget(name: "TextTests", dependencies: ["Text"], swiftSettings: testing),
         .testTarget(
             name: "AgentProtocolTests",
             dependencies: ["AgentProtocol", "TestSupport"],
@@ -217,7 +217,7 @@ let package = Package(
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "OAuthClient", "ModularArithmetic", "SealedStore", "StrictJSON", "TokenCore", "DemoIssuer",
+                "OAuthClient", "ModularArithmetic", "SealedStore", "Text", "TokenCore", "DemoIssuer",
                 "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -231,7 +231,7 @@ let package = Package(
         .testTarget(
             name: "AgentServerTests",
             dependencies: [
-                "AgentServer", "SealedStore", "StrictJSON", "TokenCore", "TestSupport",
+                "AgentServer", "SealedStore", "Text", "TokenCore", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -259,13 +259,13 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenctlTests",
-            dependencies: ["AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenctl"],
+            dependencies: ["AgentProtocol", "DemoIssuer", "Text", "TestSupport", "tokenctl"],
             swiftSettings: testing
         ),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AgentProtocol", "DemoIssuer", "StrictJSON", "TestSupport", "tokenagent",
+                "AgentProtocol", "DemoIssuer", "Text", "TestSupport", "tokenagent",
                 "tokenagent-runner", "tokenctl", "demo-issuer",
             ],
             swiftSettings: testing
@@ -283,7 +283,7 @@ if Context.environment["TOKENAGENT_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "AgentServer", "OAuthClient", "SealedStore", "StrictJSON", "TokenCore",
+                "AgentServer", "OAuthClient", "SealedStore", "Text", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzzing",

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import DemoIssuer
-import StrictJSON
+import Text
 
 @main
 struct DemoIssuerCommand: AsyncParsableCommand {

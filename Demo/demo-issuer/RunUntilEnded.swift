@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import Dispatch
-
 import Glibc
 
 /// Keeps the process alive until it is told to end.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Dispatch
-import StrictJSON
+import Text
 import TokenCore
 
 @testable import OAuthClient
@@ -114,5 +114,5 @@ func fuzzCallback(_ bytes: [UInt8]) {
     let half = CallbackRequest(bytes.prefix(bytes.count / 2), host: host)
     precondition(half == .incomplete || half == whole, "half a request is another one")
     if case .callback = CallbackRequest(bytes, host: "localhost:49152") { fatalError("any Host will do") }
-    _ = FormEncoding.decode(query)
+    _ = FormEncoding.decoded(query)
 }

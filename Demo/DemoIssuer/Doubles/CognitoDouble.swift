@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import Synchronization
+import Text
 
 /// An Amazon Cognito user pool as Amazon documents it, for what other doubles of it leave out.
 ///

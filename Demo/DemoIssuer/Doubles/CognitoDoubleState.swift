@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
+import Text
 
 /// What a user pool knows.
 struct CognitoDoubleState: Sendable {
@@ -114,7 +114,7 @@ struct CognitoDoubleState: Sendable {
         }
         var mac = HMAC<SHA256>(key: SymmetricKey(data: Array(secret.utf8)))
         mac.update(data: Array((name + client.id).utf8))
-        guard Base64.encode(mac.finalize()) == hash else {
+        guard Base64.encoded(mac.finalize()) == hash else {
             let message = "SecretHash does not match for the client: \(client.id)"
             throw Refusal(type: "NotAuthorizedException", message: message)
         }

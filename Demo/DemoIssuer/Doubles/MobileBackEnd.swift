@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import Synchronization
+import Text
 
 /// The back end of a mobile app, with JSON endpoints in place of OAuth: rolling refresh tokens, codes in bodies.
 ///

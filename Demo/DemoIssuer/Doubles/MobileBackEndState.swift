@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// What a mobile back end knows.
 struct MobileBackEndState: Sendable {

@@ -2,7 +2,7 @@
 
 import Crypto
 import ModularArithmetic
-import StrictJSON
+import Text
 
 /// The server's half of Cognito's Secure Remote Password, written from RFC 5054 §2.5 apart from the client's.
 struct SRPServer: Sendable {
@@ -37,7 +37,7 @@ struct SRPServer: Sendable {
         let multiplier = SRPServer.digest([SRPServer.octets(Residue.prime), [2]])
         guard let multiplier = Residue(bigEndian: multiplier) else { return nil }
         serverValue = multiplier * verifier + Residue(2).power(privateKey)
-        secretBlock = Base64.encode((0..<64).map { _ in UInt8.random(in: 0...255) })
+        secretBlock = Base64.encoded((0..<64).map { _ in UInt8.random(in: 0...255) })
     }
 
     /// Whether the responses to `PASSWORD_VERIFIER` prove the password.
@@ -48,9 +48,9 @@ struct SRPServer: Sendable {
         else { return false }
         var mac = HMAC<SHA256>(key: sessionKey)
         for part in [pool, userID] { mac.update(data: Array(part.utf8)) }
-        mac.update(data: Base64.decode(secretBlock) ?? [])
+        mac.update(data: Base64.decoded(secretBlock) ?? [])
         mac.update(data: Array(timestamp.utf8))
-        return Base64.encode(mac.finalize()) == signature
+        return Base64.encoded(mac.finalize()) == signature
     }
 
     /// The first 16 bytes of HKDF (RFC 5869), spelled out.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 extension IssuerState {
     /// The device authorization endpoint (RFC 8628 §3.1).

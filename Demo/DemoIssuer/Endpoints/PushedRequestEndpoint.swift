@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 extension IssuerState {
     /// How long a pushed request may be opened.

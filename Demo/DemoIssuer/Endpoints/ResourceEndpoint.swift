@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 extension IssuerState {
     /// The userinfo endpoint (OIDC Core §5.3).

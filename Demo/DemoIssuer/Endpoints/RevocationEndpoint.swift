@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 extension IssuerState {
     /// The revocation endpoint (RFC 7009 §2): an unknown token is no error.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 extension IssuerState {
     /// An access token as a JWT (RFC 9068 §2).

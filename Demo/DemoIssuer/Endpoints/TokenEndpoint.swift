@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
+import Text
 
 extension IssuerState {
     /// The token endpoint (RFC 6749 §3.2).
@@ -46,7 +46,7 @@ extension IssuerState {
             throw OAuthRefusal(code: "invalid_grant", description: "code used twice")
         }
         let verifier = form["code_verifier"] ?? ""
-        guard Base64.encodeForURL(SHA256.hash(data: Array(verifier.utf8))) == code.challenge else {
+        guard Base64.urlEncoded(SHA256.hash(data: Array(verifier.utf8))) == code.challenge else {
             throw OAuthRefusal(code: "invalid_grant", description: "wrong code_verifier")
         }
         guard code.keyThumbprint == nil || code.keyThumbprint == key else {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import NIOCore
-
 import Glibc
+import NIOCore
 
 /// Puts one answer on the wire, whole or broken as its disturbance wants it.
 struct AnswerDelivery: Sendable {

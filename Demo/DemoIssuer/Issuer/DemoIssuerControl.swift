@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// The same control a script has under `/_control/`, for tests in this process.
 extension DemoIssuer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 extension Disturbance {
     /// Reads the body of `POST /_control/queue`.

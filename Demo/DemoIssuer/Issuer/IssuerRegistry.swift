@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// A client registration.
 package struct RegisteredClient: Equatable, Sendable {
     package var id: String
@@ -56,13 +58,16 @@ package struct IssuerRegistry: Sendable {
         guard let header = request.header("authorization"), header.hasPrefix("Basic ") else {
             return (request.form["client_id"], request.form["client_secret"])
         }
-        let decoded = Base64.decode(header.dropFirst("Basic ".count)) ?? []
+        let decoded = Base64.decoded(header.dropFirst("Basic ".count)) ?? []
         let halves = decoded.split(
             separator: UInt8(ascii: ":"),
             maxSplits: 1,
             omittingEmptySubsequences: false
         )
         guard halves.count == 2 else { return (nil, nil) }
-        return (PercentCoding.decode(halves[0]), PercentCoding.decode(halves[1]))
+        return (
+            PercentCoding.decoded(halves[0], plusIsBlank: true),
+            PercentCoding.decoded(halves[1], plusIsBlank: true)
+        )
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// One HTTP answer, before anything is done to it on the wire.
 package struct IssuerReply: Equatable, Sendable {

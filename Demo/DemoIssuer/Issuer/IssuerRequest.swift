@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// One HTTP request as the issuer saw it; the request log is made of these.
 package struct IssuerRequest: Sendable {
@@ -73,7 +73,7 @@ package struct IssuerRequest: Sendable {
     /// `user:secret` of `Authorization: Basic …` (RFC 7617 §2).
     package var basicCredentials: String? {
         guard let header = header("authorization"), header.hasPrefix("Basic ") else { return nil }
-        return Base64.decode(header.dropFirst("Basic ".count)).map { String(decoding: $0, as: UTF8.self) }
+        return Base64.decoded(header.dropFirst("Basic ".count)).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The log entry as JSON.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// How the issuer behaves; may be changed at any moment, the next request follows it.
 package struct IssuerSettings: Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 extension IssuerSettings {
     /// Applies the body of `POST /_control/settings`; returns the first member that means nothing.

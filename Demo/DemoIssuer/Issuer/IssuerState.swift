@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// Everything the issuer knows; its endpoints are methods of this value, one file each.
 struct IssuerState: Sendable {

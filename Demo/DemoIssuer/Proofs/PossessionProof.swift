@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
+import Text
 
 /// A DPoP proof whose signature is good (RFC 9449 §4.2); what it says is still to be compared with its request.
 struct PossessionProof {
@@ -16,7 +16,7 @@ struct PossessionProof {
         guard text.utf8.count <= PossessionProof.maximumSize else { throw .oversized }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),
-            let signature = Base64.decodeForURL(parts[2])
+            let signature = Base64.urlDecoded(parts[2].utf8)
         else { throw .malformed }
         guard header["typ"] == "dpop+jwt" else { throw .wrongType }
         guard header["alg"] == "ES256" else { throw .wrongAlgorithm }
@@ -36,11 +36,11 @@ struct PossessionProof {
             throw .wrongTime
         }
         guard let accessToken else { return }
-        let hash = Base64.encodeForURL(SHA256.hash(data: Array(accessToken.utf8)))
+        let hash = Base64.urlEncoded(SHA256.hash(data: Array(accessToken.utf8)))
         guard claims["ath"]?.string == hash else { throw .wrongAccessToken }
     }
 
     private static func object(_ part: Substring) -> JSONObject? {
-        Base64.decodeForURL(part).flatMap { try? JSONValue(parsing: $0) }?.object
+        Base64.urlDecoded(part.utf8).flatMap { try? JSONValue(parsing: $0) }?.object
     }
 }

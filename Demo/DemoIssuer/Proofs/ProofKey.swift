@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
+import Text
 
 /// The public key in the header of a DPoP proof, on the curve P-256 (RFC 7518 §6.2.1).
 struct ProofKey {
@@ -14,12 +14,12 @@ struct ProofKey {
         guard let members = value?.object else { throw .unusableKey }
         guard members["d"] == nil else { throw .privateKey }
         guard members["kty"] == "EC", members["crv"] == "P-256",
-            let x = members["x"]?.string, let first = Base64.decodeForURL(x), first.count == 32,
-            let y = members["y"]?.string, let second = Base64.decodeForURL(y), second.count == 32,
+            let x = members["x"]?.string, let first = Base64.urlDecoded(x.utf8), first.count == 32,
+            let y = members["y"]?.string, let second = Base64.urlDecoded(y.utf8), second.count == 32,
             let key = try? P256.Signing.PublicKey(rawRepresentation: first + second)
         else { throw .unusableKey }
         publicKey = key
-        thumbprint = Base64.encodeForURL(
+        thumbprint = Base64.urlEncoded(
             SHA256.hash(data: Array(#"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#.utf8))
         )
     }

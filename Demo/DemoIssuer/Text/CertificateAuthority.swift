@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
+import Text
 
 /// A private certification authority that lives as long as its test or demonstration.
 package struct CertificateAuthority: Sendable {
@@ -53,7 +54,7 @@ package struct CertificateAuthority: Sendable {
         return TLSIdentity(
             certificatePEM: PEM.encode(certificate, label: "CERTIFICATE"),
             privateKeyPEM: leafKey.pemRepresentation,
-            publicKeyHash: Base64.encode(SHA256.hash(data: leafKey.publicKey.derRepresentation))
+            publicKeyHash: Base64.encoded(SHA256.hash(data: leafKey.publicKey.derRepresentation))
         )
     }
 
@@ -132,7 +133,7 @@ private enum CertificateExtension {
 enum PEM {
     static func encode(_ bytes: [UInt8], label: String) -> String {
         var text = "-----BEGIN \(label)-----\n"
-        var rest = Base64.encode(bytes)[...]
+        var rest = Base64.encoded(bytes)[...]
         while !rest.isEmpty {
             text += "\(rest.prefix(64))\n"
             rest = rest.dropFirst(64)

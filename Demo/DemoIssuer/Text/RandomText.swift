@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Text no one can guess.
 enum RandomText {
     /// 192 random bits behind `prefix`.
     static func token(_ prefix: String) -> String {
-        "\(prefix)-\(Base64.encodeForURL((0..<24).map { _ in UInt8.random(in: 0...255) }))"
+        "\(prefix)-\(Base64.urlEncoded((0..<24).map { _ in UInt8.random(in: 0...255) }))"
     }
 
     /// Eight letters in two groups, none of them easily mistaken (RFC 8628 §6.1).

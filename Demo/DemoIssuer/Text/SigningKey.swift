@@ -2,7 +2,7 @@
 
 import Crypto
 import CryptoExtras
-import StrictJSON
+import Text
 
 /// The key that signs the issuer's tokens (RFC 7518).
 package enum SigningKey: Sendable {
@@ -37,9 +37,9 @@ package enum SigningKey: Sendable {
         header["typ"] = "JWT"
         header.replace(with: replacements)
         let input =
-            Base64.encodeForURL(JSONValue.object(header).serialized) + "."
-            + Base64.encodeForURL(JSONValue.object(claims).serialized)
-        return "\(input).\(Base64.encodeForURL(try signature(of: Array(input.utf8))))"
+            Base64.urlEncoded(JSONValue.object(header).serialized) + "."
+            + Base64.urlEncoded(JSONValue.object(claims).serialized)
+        return "\(input).\(Base64.urlEncoded(try signature(of: Array(input.utf8))))"
     }
 
     /// The public half as a member of the key set (RFC 7517).
@@ -55,9 +55,9 @@ package enum SigningKey: Sendable {
     private var keyID: String {
         switch self {
         case .es256(let key):
-            Base64.encodeForURL(SHA256.hash(data: key.publicKey.rawRepresentation).prefix(9))
+            Base64.urlEncoded(SHA256.hash(data: key.publicKey.rawRepresentation).prefix(9))
         case .rs256(let key):
-            Base64.encodeForURL(SHA256.hash(data: key.publicKey.derRepresentation).prefix(9))
+            Base64.urlEncoded(SHA256.hash(data: key.publicKey.derRepresentation).prefix(9))
         }
     }
 
@@ -67,15 +67,15 @@ package enum SigningKey: Sendable {
             let point = Array(key.publicKey.rawRepresentation)
             return [
                 ("kty", "EC"), ("crv", "P-256"),
-                ("x", .string(Base64.encodeForURL(point.prefix(32)))),
-                ("y", .string(Base64.encodeForURL(point.suffix(32)))),
+                ("x", .string(Base64.urlEncoded(point.prefix(32)))),
+                ("y", .string(Base64.urlEncoded(point.suffix(32)))),
             ]
         case .rs256(let key):
             let numbers = try key.publicKey.getKeyPrimitives()
             return [
                 ("kty", "RSA"),
-                ("n", .string(Base64.encodeForURL(numbers.modulus))),
-                ("e", .string(Base64.encodeForURL(numbers.publicExponent))),
+                ("n", .string(Base64.urlEncoded(numbers.modulus))),
+                ("e", .string(Base64.urlEncoded(numbers.publicExponent))),
             ]
         }
     }

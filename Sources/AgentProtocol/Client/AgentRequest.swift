@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// One request to the agent: HTTP/1.1 over the Unix socket, every path under `/v1`.
 public struct AgentRequest: Equatable, Sendable {
@@ -44,13 +45,13 @@ public struct AgentRequest: Equatable, Sendable {
         target = "/v1"
         for segment in path {
             target += "/"
-            target.appendPercentEncoded(segment)
+            target += PercentCoding.encoded(segment)
         }
         for (index, parameter) in query.enumerated() {
             target += index == 0 ? "?" : "&"
-            target.appendPercentEncoded(parameter.name)
+            target += PercentCoding.encoded(parameter.name)
             target += "="
-            target.appendPercentEncoded(parameter.value)
+            target += PercentCoding.encoded(parameter.value)
         }
     }
 
@@ -76,26 +77,4 @@ public struct AgentRequest: Equatable, Sendable {
         }
         return text + "\r\n"
     }
-}
-
-extension String {
-    /// Appends `text` with everything but unreserved characters encoded (RFC 3986 §2.3).
-    fileprivate mutating func appendPercentEncoded(_ text: String) {
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
-                unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                append("%")
-                unicodeScalars.append(hexDigit(byte >> 4))
-                unicodeScalars.append(hexDigit(byte & 15))
-            }
-        }
-    }
-}
-
-private func hexDigit(_ value: UInt8) -> Unicode.Scalar {
-    Unicode.Scalar(value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// A token as the agent hands it out.
 public struct TokenAnswer: Equatable, Sendable {

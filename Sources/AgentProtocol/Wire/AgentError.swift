@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// Why the agent did not do what was asked, or could not be asked.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 import TokenCore
 
 extension SessionAgent {
@@ -120,7 +120,7 @@ extension SessionAgent.AuditQuery {
             code: .badRequest,
             message: "The parameters are session=NAME and follow=1."
         )
-        guard let parameters = PercentCoding.parameters(of: text) else { throw complaint }
+        guard let parameters = RequestTarget.parameters(of: text) else { throw complaint }
         for (name, value) in parameters {
             switch name {
             case "session":

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 extension SessionAgent {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// What is answered at a `[[socket]]`, whose peers are trusted with tokens and with nothing else.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import StrictJSON
+import Text
 import TokenCore
 
 extension SessionAgent {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 extension SessionAgent {

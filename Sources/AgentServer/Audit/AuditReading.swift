@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import NIOCore
-import StrictJSON
+import Text
 import TokenCore
 
 /// Which lines of the audit log a peer gets.

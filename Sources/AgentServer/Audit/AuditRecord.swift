@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// One line of the audit log, never with a token: a token that was given out or refused because of who asked, or

@@ -3,7 +3,7 @@
 import Logging
 import NIOCore
 import NIOPosix
-import StrictJSON
+import Text
 
 /// Collects the lines of the audit log and has them written, so that giving out a token waits for no disk.
 ///

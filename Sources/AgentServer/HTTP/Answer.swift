@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// A complete answer that holds no secret; tokens are written by ``TokenAnswer``.
 struct Answer: Equatable, Sendable {

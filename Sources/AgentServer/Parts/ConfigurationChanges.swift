@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Logging
-import StrictJSON
+import Text
 import TokenCore
 
 /// What a configuration says otherwise than the one before it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Logging
-import StrictJSON
+import Text
 import TokenCore
 
 /// What the log says about sessions at its default level: one line for each change.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// The parameters of `GET …/token` that ask for a proof of possession (RFC 9449 §4.2).

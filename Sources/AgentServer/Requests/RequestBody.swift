@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// The JSON object of a request, every member of which must be one the route knows.
 struct RequestBody {

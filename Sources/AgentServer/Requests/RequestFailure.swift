@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 import TokenCore
 
 /// Why a request could not be served, as the peer is told.

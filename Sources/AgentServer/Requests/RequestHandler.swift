@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import Logging
-import StrictJSON
+import Text
 import TokenCore
 
 /// HTTP requests become calls of the agent here, and nowhere else.
@@ -169,7 +169,7 @@ extension SessionAgent: RequestAnswering {
     /// `?session=NAME`: only the events of that session.
     func eventFilter(_ query: Substring) throws(RequestFailure) -> SessionName? {
         guard !query.isEmpty else { return nil }
-        guard let parameters = PercentCoding.parameters(of: query), parameters.count == 1,
+        guard let parameters = RequestTarget.parameters(of: query), parameters.count == 1,
             parameters[0].name == "session", !parameters[0].value.isEmpty
         else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
         return try SessionName(asked: parameters[0].value)

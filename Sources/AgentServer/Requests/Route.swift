@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// What a request asks for, by its method and path.
@@ -35,7 +35,7 @@ enum Route: Equatable {
             self = .token(name)
             return
         }
-        guard let segments = PercentCoding.segments(of: path), segments.first == "v1" else { return nil }
+        guard let segments = RequestTarget.segments(of: path), segments.first == "v1" else { return nil }
         let rest = segments.dropFirst()
         if rest.first == "sessions" {
             self.init(session: Array(rest.dropFirst()))
@@ -58,7 +58,7 @@ enum Route: Equatable {
 
     /// Whether `path` is one of a session, but its name can be none.
     static func namesNoSession(_ path: Substring) -> Bool {
-        guard let segments = PercentCoding.segments(of: path), segments.starts(with: ["v1", "sessions"]),
+        guard let segments = RequestTarget.segments(of: path), segments.starts(with: ["v1", "sessions"]),
             segments.count > 2
         else { return false }
         return SessionName(segments[2].text) == nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
+import Text
 import TokenCore
 
 /// The answer that carries a token, written straight from the vault's bytes.
@@ -81,8 +82,9 @@ extension ByteBuffer {
                 continue
             }
             writeStaticString("\\u00")
-            writeInteger(hexDigit(byte >> 4))
-            writeInteger(hexDigit(byte & 15))
+            let (high, low) = Hex.digits(of: byte)
+            writeInteger(high)
+            writeInteger(low)
         }
     }
 }
@@ -91,8 +93,4 @@ extension UInt8 {
     fileprivate var needsEscape: Bool {
         self < 0x20 || self == 0x7F || self == UInt8(ascii: "\"") || self == UInt8(ascii: "\\")
     }
-}
-
-private func hexDigit(_ value: UInt8) -> UInt8 {
-    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
 }

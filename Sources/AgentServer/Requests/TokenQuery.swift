@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// The parameters of `GET …/token`.
@@ -24,7 +24,7 @@ struct TokenQuery: Equatable {
     /// Reads a query; unknown, repeated or malformed parameters are refused, so that a typing error is not
     /// silently another request.
     init(_ query: some StringProtocol) throws(RequestFailure) {
-        guard let parameters = PercentCoding.parameters(of: query) else {
+        guard let parameters = RequestTarget.parameters(of: query) else {
             throw RequestFailure(code: .badRequest, message: "The query is not properly encoded.")
         }
         var seen: Set<ByteText> = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// What shows that whoever changes how the store opens may open it already.
@@ -21,7 +21,7 @@ extension VaultProof {
         if let passphrase = try body.string(passphraseMember) {
             self = .passphrase(Array(passphrase.utf8))
         } else if let digits = try body.string("unlock_key") {
-            guard let key = PercentCoding.bytes(ofHexDigits: digits) else {
+            guard let key = Hex.decoded(digits.utf8) else {
                 throw RequestFailure(
                     code: .badRequest,
                     message: "unlock_key is hexadecimal digits, two a byte."

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import StrictJSON
+import Text
 import TokenCore
 
 /// A further socket that gives out tokens of some sessions and does nothing else: to be forwarded, to be put into a

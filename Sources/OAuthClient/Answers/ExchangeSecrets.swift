@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
 import Synchronization
+import Text
 import TokenCore
 
 /// What was said to and by a server in one refresh, login or revocation that nobody else may learn.
@@ -86,8 +86,8 @@ final class ExchangeSecrets: Sendable {
         }
         unsafe request.form?.withBytes { bytes in
             let text = unsafe String(decoding: bytes, as: UTF8.self)
-            for (name, value) in FormEncoding.decode(text) ?? [] where !names.harmless.contains(name.bytewise)
-            {
+            for (name, value) in FormEncoding.decoded(text) ?? []
+            where !names.harmless.contains(name.bytewise) {
                 note(value.utf8)
             }
         }
@@ -109,7 +109,7 @@ final class ExchangeSecrets: Sendable {
         guard let pair = Base64.decoded(String(word)) else { return }
         let secret = pair.drop { $0 != UInt8(ascii: ":") }.dropFirst()
         note(secret)
-        guard let text = FormEncoding.decode(String(decoding: secret, as: UTF8.self))?.first?.name else {
+        guard let text = FormEncoding.decoded(String(decoding: secret, as: UTF8.self))?.first?.name else {
             return
         }
         note(text.utf8)

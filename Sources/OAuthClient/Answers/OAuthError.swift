@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// The error an authorization server reported (RFC 6749 §5.2, §4.1.2.1).

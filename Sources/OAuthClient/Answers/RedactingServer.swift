@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// A server of any kind, whose words are rid of our secrets before anybody keeps, shows or logs them.

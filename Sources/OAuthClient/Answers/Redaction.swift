@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// Takes secrets out of text that somebody else wrote, in each form in which a server may echo what it was sent.
@@ -161,11 +161,7 @@ private enum Encoding: Hashable, CaseIterable {
     }
 
     private static func digits(_ byte: UInt8, isUpper: Bool) -> [UInt8] {
-        let letter = isUpper ? UInt8(ascii: "A") : UInt8(ascii: "a")
-        return [byte >> 4, byte & 15].map { $0 < 10 ? UInt8(ascii: "0") + $0 : letter + $0 - 10 }
+        let (high, low) = Hex.digits(of: byte, isUpper: isUpper)
+        return [high, low]
     }
-}
-
-extension UInt8 {
-    fileprivate var isUnreserved: Bool { isASCIIDigit || isASCIILetter || "-._~".utf8.contains(self) }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// The `Retry-After` header (RFC 9110 §10.2.3).

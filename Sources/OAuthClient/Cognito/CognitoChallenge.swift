@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ModularArithmetic
-import StrictJSON
+import Text
 import TokenCore
 
 /// One step Cognito wants done before it gives tokens.
@@ -42,8 +42,8 @@ struct CognitoChallenge: Equatable {
     /// The numbers of a `PASSWORD_VERIFIER` challenge.
     var passwordVerifier: SRPClient.Challenge? {
         guard let userID = parameters["USER_ID_FOR_SRP"]?.string,
-            let salt = parameters["SALT"]?.string.flatMap({ HexDigits.decoded($0) }),
-            let serverKey = parameters["SRP_B"]?.string.flatMap({ HexDigits.decoded($0) })
+            let salt = parameters["SALT"]?.string.flatMap({ HexNumber.decoded($0) }),
+            let serverKey = parameters["SRP_B"]?.string.flatMap({ HexNumber.decoded($0) })
                 .flatMap({ Residue(bigEndian: $0) }),
             let block = secretBlock
         else { return nil }

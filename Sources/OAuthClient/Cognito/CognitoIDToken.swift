@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// What an ID token of a pool must say.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// The requests of one login at a user pool.

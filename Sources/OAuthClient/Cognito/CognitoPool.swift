@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// An Amazon Cognito user pool (kind `cognito`).
 package struct CognitoPool: Equatable, Sendable {
     /// How a password is proven, spelled as in the configuration.

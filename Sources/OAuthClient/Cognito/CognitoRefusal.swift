@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// Why Cognito did not do what was asked, in Amazon's words and in ours.

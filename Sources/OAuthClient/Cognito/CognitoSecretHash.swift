@@ -2,6 +2,7 @@
 
 import Crypto
 import SealedStore
+import Text
 import TokenCore
 
 /// `SECRET_HASH`: how a client with a secret proves that it knows it, for one user name.

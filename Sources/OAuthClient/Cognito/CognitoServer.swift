@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
 import Synchronization
+import Text
 import TokenCore
 
 /// An Amazon Cognito user pool in Amazon's own protocol: kind `cognito`.

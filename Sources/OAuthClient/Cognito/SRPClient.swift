@@ -2,6 +2,7 @@
 
 import Crypto
 import ModularArithmetic
+import Text
 
 /// The client's half of Secure Remote Password as Cognito speaks it: SRP-6a (RFC 5054) over a 3072-bit
 /// group with SHA-256, numbers hashed in a form and a key derived in a way of Amazon's own.
@@ -33,7 +34,7 @@ struct SRPClient {
     }
 
     /// `SRP_A`, in hexadecimal digits.
-    var publicKey: String { HexDigits.encoded(publicValue.bytes) }
+    var publicKey: String { HexNumber.encoded(publicValue.bytes) }
 
     /// `PASSWORD_CLAIM_SIGNATURE`, or `nil` when the server's values are not fit for a proof.
     ///
@@ -98,17 +99,14 @@ extension [UInt8] {
 }
 
 /// Numbers in hexadecimal digits, as many of them as it takes.
-enum HexDigits {
+enum HexNumber {
     static func encoded(_ bytes: [UInt8]) -> String {
-        let text = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return String(text.drop { $0 == "0" })
+        String(Hex.encoded(bytes).drop { $0 == "0" })
     }
 
     /// The bytes, most significant first; `nil` for anything but digits, at most 800 of them.
     static func decoded(_ text: String) -> [UInt8]? {
-        let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-        guard (1...800).contains(digits.count), digits.count == text.utf8.count else { return nil }
-        let even = digits.count % 2 == 0 ? digits : [0] + digits
-        return stride(from: 0, to: even.count, by: 2).map { UInt8(even[$0] << 4 | even[$0 + 1]) }
+        guard (1...800).contains(text.utf8.count) else { return nil }
+        return Hex.decoded(text.utf8.count % 2 == 0 ? Array(text.utf8) : [UInt8(ascii: "0")] + text.utf8)
     }
 }

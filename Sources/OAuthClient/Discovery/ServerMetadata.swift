@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// What a server publishes about itself, checked (OIDC Discovery §3, RFC 8414 §2).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
+import Text
 import TokenCore
 
 /// What an ID token must say (OIDC Core §3.1.3.7, §12.2); pure, signature aside.

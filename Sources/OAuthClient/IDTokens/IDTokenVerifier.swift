@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// Decides whether the ID token of an answer is believed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// The three parts of a signed JWT, decoded strictly, nothing verified (RFC 7519 §7.2).
 struct JWTParts: Equatable, Sendable {

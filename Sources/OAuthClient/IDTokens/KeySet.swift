@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import JWTKit
-import StrictJSON
+import Text
 import TokenCore
 
 /// The public keys of an issuer (RFC 7517 §5), reduced to those that can verify signatures.

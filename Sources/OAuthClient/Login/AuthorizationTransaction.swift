@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
 import Synchronization
+import Text
 import TokenCore
 
 /// One authorization request and the response it waits for (RFC 6749 §4.1, RFC 7636, RFC 9207).
@@ -65,7 +65,7 @@ final class AuthorizationTransaction: Sendable {
 
     /// ``address(at:profile:)`` with other parameters.
     static func address(at endpoint: EndpointURL, _ parameters: [(name: String, value: String)]) -> String {
-        let query = parameters.map { "\($0)=\(FormEncoding.queryEncoded($1))" }.joined(separator: "&")
+        let query = parameters.map { "\($0)=\(PercentCoding.encoded($1))" }.joined(separator: "&")
         // A query the endpoint brought along is kept (RFC 6749 §3.1).
         return endpoint.description + (endpoint.query == nil ? "?" : "&") + query
     }
@@ -77,7 +77,7 @@ final class AuthorizationTransaction: Sendable {
 
     /// The response in `query` if it is ours, the first time; `nil` for everything else.
     func accept(_ query: some StringProtocol) -> Response? {
-        guard let parameters = FormEncoding.decode(query) else { return nil }
+        guard let parameters = FormEncoding.decoded(query) else { return nil }
         guard let given = AuthorizationTransaction.single("state", in: parameters), isOurs(given) else {
             return nil
         }
@@ -149,12 +149,5 @@ extension RefreshFailure {
         var failure = FailureClassification.classify(answer, from: "")
         failure.message = ServerText.cleaned("the server refused the login: \(error.text)")
         return failure
-    }
-}
-
-extension FormEncoding {
-    /// As ``encoded(_:)``, with `%20` for a blank: right in a query whoever reads it.
-    static func queryEncoded(_ text: String) -> String {
-        encoded(text).split(separator: "+", omittingEmptySubsequences: false).joined(separator: "%20")
     }
 }

@@ -2,7 +2,7 @@
 
 import Crypto
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// The key pair whose possession a client proves with every request (RFC 9449 §4), for ES256 (RFC 7518 §3.4).

@@ -2,7 +2,7 @@
 
 import Crypto
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// Makes proofs with one session's key (RFC 9449 §4.2).

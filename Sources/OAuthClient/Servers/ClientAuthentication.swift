@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// Who the client is, put into a request in exactly one way (RFC 6749 §2.3).

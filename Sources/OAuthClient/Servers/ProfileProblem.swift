@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// What is wrong with a ``ServerProfile``; `key` is spelled as in the configuration.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Values nobody can guess and none of which comes twice.
 enum RandomText {
     /// 256 bits from the system, as 43 characters of base64url.

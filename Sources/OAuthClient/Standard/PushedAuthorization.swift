@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 import TokenCore
 
 /// The authorization request, sent by the browser or, where the server wants that, past it (RFC 9126).

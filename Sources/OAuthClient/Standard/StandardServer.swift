@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// OAuth 2.0 and OpenID Connect by the book: kinds `oidc` and `oauth2`.

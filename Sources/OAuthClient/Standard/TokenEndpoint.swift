@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
+import Text
 import TokenCore
 
 /// Sends requests that end in tokens, and turns the answers into sealed tokens or one classified failure.

@@ -2,6 +2,7 @@
 
 import Crypto
 import NIOSSL
+import Text
 
 /// The SHA-256 of a SubjectPublicKeyInfo, written `sha256/BASE64` (as `curl --pinnedpubkey`, RFC 7469 §2.4).
 struct CertificatePin: Equatable, Sendable {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// An absolute `https` or `http` URL that is safe to send secrets to, as far as its text can tell.
 ///
 /// ASCII without blanks, no user information, no fragment (RFC 6749 §3.1–3.2); a query is kept. Plain `http`
@@ -107,10 +109,6 @@ package enum EndpointProblem: Error, Equatable, Sendable, CustomStringConvertibl
 }
 
 extension UInt8 {
-    var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-
-    var isASCIILetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
-
     fileprivate var isHostNameByte: Bool {
         switch self {
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true

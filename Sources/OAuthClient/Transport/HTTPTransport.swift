@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import StrictJSON
+import Text
 
 /// The network: HTTP/1.1 over a fresh connection per request, nothing followed, nothing unpacked.
 ///

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
 import TokenCore
-
-import Glibc
 
 /// A ``ServerTrust`` with its files read: what a TLS context is made of.
 struct TLSCredentials: Hashable {

@@ -3,7 +3,7 @@
 import AgentProtocol
 import AgentSettings
 import Glibc
-import StrictJSON
+import Text
 
 /// Reads the configuration and says what is wrong with it, or that nothing is.
 enum ConfigurationCheck {

@@ -3,7 +3,7 @@
 import AgentProtocol
 import CHardening
 import Glibc
-import StrictJSON
+import Text
 
 /// An agent that answers on a socket.
 struct RunningAgent {

@@ -6,8 +6,8 @@ import Glibc
 import Logging
 import OAuthClient
 import SealedStore
-import StrictJSON
 import Synchronization
+import Text
 import TokenCore
 
 /// The configuration file and everything that follows it: servers, hooks, the log and the agent's sessions.

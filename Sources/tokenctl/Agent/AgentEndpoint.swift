@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import Glibc
-import StrictJSON
+import Text
 
 /// Which agent a command talks to, and whether it may start it.
 struct AgentEndpoint {

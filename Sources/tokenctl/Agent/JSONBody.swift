@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// The JSON object of a request, written into one buffer so that no copy of a secret in it stays behind.
 struct JSONBody: ~Copyable {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Has the agent read its configuration again.
 struct ReloadCommand: ParsableCommand {

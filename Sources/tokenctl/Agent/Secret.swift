@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import Glibc
-import StrictJSON
+import Text
 
 /// A password, passphrase or token on its way to the agent, wiped at its last use.
 struct Secret: ~Copyable {

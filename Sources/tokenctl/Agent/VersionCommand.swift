@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Prints the version of this program, and of the agent if one is running.
 struct VersionCommand: ParsableCommand {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// A credential helper as Bazel and others call it (EngFlow's credential-helper-spec).
 struct BazelCommand: ParsableCommand {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// A credential helper of Docker, Podman and their like.
 struct DockerCredentialCommand: ParsableCommand {

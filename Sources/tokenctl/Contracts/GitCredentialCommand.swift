@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// A credential helper of git (gitcredentials(7)).
 struct GitCredentialCommand: ParsableCommand {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// An executable that Google's libraries ask for the token of an external account.
 struct GoogleCommand: ParsableCommand {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// The program `keyring` as pip, uv and others call it.
 struct KeyringCommand: ParsableCommand {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// A credential plugin of Kubernetes clients (client-go, ExecCredential).
 struct KubeCredentialCommand: ParsableCommand {

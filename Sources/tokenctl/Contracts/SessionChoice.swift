@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// Which session is for a server.
 struct SessionChoice: Equatable {

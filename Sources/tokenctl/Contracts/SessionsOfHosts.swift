@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// The servers that sessions say they are for, patterns left out.
 struct SessionsOfHosts {

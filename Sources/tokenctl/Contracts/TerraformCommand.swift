@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// A credentials helper of Terraform and OpenTofu.
 struct TerraformCommand: ParsableCommand {

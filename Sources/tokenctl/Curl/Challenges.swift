@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// What a server asks for instead of a refused request: the fields `WWW-Authenticate` (RFC 9110 §11.6.1).
 struct Challenges {

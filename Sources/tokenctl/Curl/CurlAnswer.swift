@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// The heads of a server's answers as they arrive: whether the server refused the token.
 struct CurlAnswer {

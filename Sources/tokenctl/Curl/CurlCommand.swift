@@ -3,7 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 import Glibc
-import StrictJSON
+import Text
 
 /// Runs curl with a token, and once more when the server says that the token has expired.
 struct CurlCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// What a server answered to a token, for the agent to judge.
 struct RefusalReport {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// The configuration file: where it is, whether it is right, what it can say.
 struct ConfigCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// What `tokenagent --check-config --json` says about a configuration file.
 struct ConfigurationReport {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Looks for what could keep tokens from being served.
 struct DoctorCommand: ParsableCommand {

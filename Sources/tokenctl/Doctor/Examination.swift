@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import Glibc
-import StrictJSON
+import Text
 
 /// The checks of `tokenctl doctor`: those of this side first, then the agent's own.
 struct Examination {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// What one check of `tokenctl doctor` found.
 struct Finding {

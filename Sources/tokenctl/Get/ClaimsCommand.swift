@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Shows what a token says about itself.
 struct ClaimsCommand: ParsableCommand {
@@ -77,7 +77,7 @@ struct UnverifiedJWT {
     }
 
     private static func object(_ part: Substring) -> JSONValue? {
-        guard let bytes = Base64.decodeURLSafe(part), let value = try? JSONValue(parsing: bytes),
+        guard let bytes = Base64.urlDecoded(part.utf8), let value = try? JSONValue(parsing: bytes),
             value.object != nil
         else { return nil }
         return value

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// How `get` prints a token: exactly one line, and where it prints a proof of possession, another for that.
 enum TokenFormat: String, CaseIterable {
@@ -128,10 +128,10 @@ enum TokenFormat: String, CaseIterable {
             "machine \(place.host ?? "") login \(TokenFormat.netrcWord(place.user ?? TokenPlace.commonUser)) "
                 + "password \(TokenFormat.netrcWord(token))"
         case .saslXOAuth2:
-            Base64.encode("user=\(place.user ?? "")\u{1}auth=\(scheme) \(token)\u{1}\u{1}")
+            Base64.encoded("user=\(place.user ?? "")\u{1}auth=\(scheme) \(token)\u{1}\u{1}".utf8)
         case .saslOAuthBearer:
-            Base64.encode(
-                "n,a=\(TokenFormat.saslName(place.user ?? "")),\u{1}auth=\(scheme) \(token)\u{1}\u{1}"
+            Base64.encoded(
+                "n,a=\(TokenFormat.saslName(place.user ?? "")),\u{1}auth=\(scheme) \(token)\u{1}\u{1}".utf8
             )
         }
     }

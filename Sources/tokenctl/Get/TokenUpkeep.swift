@@ -3,7 +3,7 @@
 import AgentProtocol
 import CHardening
 import Glibc
-import StrictJSON
+import Text
 
 /// Keeps a token file fresh: looks when the agent says that something changed, and before the token gets old.
 struct TokenUpkeep: ~Copyable {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Shows who was given tokens, and what else was done.
 struct AuditCommand: ParsableCommand {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Logs in: the agent does it, this command shows the way and asks.
 struct LoginCommand: ParsableCommand {

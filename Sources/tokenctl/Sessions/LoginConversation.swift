@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// Follows the progress of a login and answers what the agent asks.
 struct LoginConversation {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Ends a session, here and at the server.
 struct LogoutCommand: ParsableCommand {

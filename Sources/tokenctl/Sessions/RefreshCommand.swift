@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Refreshes whether or not the token is still good.
 struct RefreshCommand: ParsableCommand {

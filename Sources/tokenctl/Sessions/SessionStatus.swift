@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// The state of one session as the agent reports it, read for printing.
 struct SessionStatus {

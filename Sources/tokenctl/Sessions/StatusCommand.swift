@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Shows the state of one session or of all.
 struct StatusCommand: ParsableCommand {

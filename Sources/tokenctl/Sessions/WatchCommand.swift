@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Prints events as they happen.
 struct WatchCommand: ParsableCommand {

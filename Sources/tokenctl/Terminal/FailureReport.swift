@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
+import Text
 
 /// Says on standard error, in one line, what failed and what to do about it.
 enum FailureReport {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import Glibc
-import StrictJSON
+import Text
 
 /// Standard output, where nothing but the answer goes and a failure to write is a failure.
 enum StandardOutput {

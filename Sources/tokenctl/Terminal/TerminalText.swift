@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// Makes text from elsewhere safe to show: no server drives the terminal.
 enum TerminalText {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Gives the agent its keys back.
 struct UnlockCommand: ParsableCommand {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// How the store is unlocked.
 struct VaultCommand: ParsableCommand {

@@ -3,7 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 import Glibc
-import StrictJSON
+import Text
 
 /// The options of the commands that change how the store opens: only who can open it may.
 struct VaultProofOptions: ParsableArguments {
@@ -80,9 +80,9 @@ private enum KeyDigits {
         var digits: [UInt8] = []
         digits.reserveCapacity(2 * count)
         for byte in bytes[..<count] {
-            for digit in [byte >> 4, byte & 15] {
-                digits.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            }
+            let (high, low) = Hex.digits(of: byte)
+            digits.append(high)
+            digits.append(low)
         }
         return try Secret(digits, of: "key of \(path)")
     }

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
-import StrictJSON
+import Text
 
 /// Lists, adds and removes the ways to unlock the store.
 struct VaultSlotsCommand: ParsableCommand {

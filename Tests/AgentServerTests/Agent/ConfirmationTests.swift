@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import StrictJSON
 import Synchronization
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import AgentServer

@@ -2,8 +2,8 @@
 
 import NIOCore
 import NIOEmbedded
-import StrictJSON
 import Testing
+import Text
 
 @testable import AgentServer
 

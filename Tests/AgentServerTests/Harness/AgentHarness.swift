@@ -2,9 +2,9 @@
 
 import Logging
 import SealedStore
-import StrictJSON
 import Synchronization
 import TestSupport
+import Text
 import TokenCore
 
 @testable import AgentServer

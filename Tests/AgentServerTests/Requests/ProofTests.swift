@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import Testing
+import Text
 
 /// Proofs for those who show a token that is bound to a key (RFC 9449 §7).
 struct ProofTests {

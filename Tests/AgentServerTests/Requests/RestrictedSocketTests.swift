@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import AgentServer

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import Synchronization
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import AgentServer

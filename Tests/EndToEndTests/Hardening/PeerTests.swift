@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 extension EndToEnd {
     /// Who is given tokens, and what is written down about it.

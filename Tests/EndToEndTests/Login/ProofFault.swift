@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// What can be wrong with a DPoP proof at the token endpoint, one rule of RFC 9449 §4.3 after the other.
 struct ProofFault: CustomTestStringConvertible, Sendable {

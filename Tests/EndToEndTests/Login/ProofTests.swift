@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 extension EndToEnd {
     /// Tokens that are bound to a key in the agent (RFC 9449).

@@ -2,9 +2,9 @@
 
 import DemoIssuer
 import NIOSSL
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 extension EndToEnd {
     @Suite struct TransportTests {

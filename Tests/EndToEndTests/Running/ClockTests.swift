@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// A shared object that adds the seconds in a file to the wall clock of the program that loads it.
 private struct WallClockShim {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// A user pool this project did not write, run for one suite.
 struct MotoPool: SuiteTrait, TestScoping {

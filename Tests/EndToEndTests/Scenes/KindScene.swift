@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// A running agent whose session `phone` belongs to a back end that is no OAuth, over HTTPS with a pinned key.
 struct KindScene {

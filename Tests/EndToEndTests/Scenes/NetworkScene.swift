@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// An agent and an issuer in a network of their own, which can be switched off.
 struct NetworkScene {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
+import Glibc
 import TestSupport
 import Testing
-
-import Glibc
+import Text
 
 /// A client with a key that talks to the issuer through `curl`.
 struct ProvingClient {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// Nonces in proofs of possession (RFC 9449 §8, §9), and how the issuer is told to want them.
 @Suite(.takingTurns, .timeLimit(.minutes(10)))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// Proofs of possession (RFC 9449) at the issuer's token endpoint.
 @Suite(.takingTurns, .timeLimit(.minutes(10)))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// Access tokens bound to a key at the issuer's protected resources (RFC 9449 §7).
 @Suite(.takingTurns, .timeLimit(.minutes(10)))

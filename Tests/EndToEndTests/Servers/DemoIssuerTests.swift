@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// The issuer must be right before it can judge the agent; `curl` is the witness.
 @Suite(.takingTurns, .timeLimit(.minutes(10)))

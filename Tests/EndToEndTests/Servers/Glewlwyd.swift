@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// An authorization server this project did not write, run for one suite.
 ///

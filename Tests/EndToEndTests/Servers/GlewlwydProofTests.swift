@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 extension EndToEnd.GlewlwydTests {
     /// Shows the session's token at userinfo with a proof for `url`, by default userinfo's own; once more with the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 private let isMissing: Comment =
     "the scripts that run glewlwyd are not here; set TOKENAGENT_IDP_DIR to their directory"

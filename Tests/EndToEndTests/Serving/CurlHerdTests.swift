@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 extension EndToEnd {
     /// Two hundred clients whose token expired at once, for each kind of server.

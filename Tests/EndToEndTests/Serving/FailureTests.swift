@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 /// What a failed refresh must look like from outside.
 struct FailureRow: Sendable, CustomTestStringConvertible {

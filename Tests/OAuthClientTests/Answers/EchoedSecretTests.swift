@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import Synchronization
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient
@@ -159,7 +159,7 @@ struct EchoedSecretTests {
         let person = ScriptedPerson(vault: bench.vault) { _ in
             let opened = address.withLock { $0 }
             let query = opened.split(separator: "?", maxSplits: 1).last ?? ""
-            let parameters = FormEncoding.decode(query) ?? []
+            let parameters = FormEncoding.decoded(query) ?? []
             func value(_ name: String) -> String { parameters.first { $0.name == name }?.value ?? "" }
             return "\(value("redirect_uri"))?code=the-code-of-this-login&state=\(value("state"))"
         } whenTold: { step in

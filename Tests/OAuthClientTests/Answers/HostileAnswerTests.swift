@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Glibc
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient
-
-import Glibc
 
 /// Answers whose text `String` takes minutes for, and answers that are too much to keep.
 struct HostileAnswerTests {

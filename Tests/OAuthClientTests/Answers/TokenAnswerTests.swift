@@ -2,6 +2,7 @@
 
 import SealedStore
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

@@ -2,6 +2,7 @@
 
 import ModularArithmetic
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient
@@ -64,11 +65,11 @@ struct SRPClientTests {
     ]
 
     func sign(_ vector: Vector, password: String) throws -> String? {
-        let client = SRPClient(privateKey: try #require(HexDigits.decoded(vector.privateKey)))
-        let serverKey = try #require(HexDigits.decoded(vector.serverKey))
+        let client = SRPClient(privateKey: try #require(HexNumber.decoded(vector.privateKey)))
+        let serverKey = try #require(HexNumber.decoded(vector.serverKey))
         let challenge = SRPClient.Challenge(
             userID: vector.userID,
-            salt: try #require(HexDigits.decoded(vector.salt)),
+            salt: try #require(HexNumber.decoded(vector.salt)),
             serverKey: try #require(Residue(bigEndian: serverKey)),
             secretBlock: try #require(Base64.decoded(vector.secretBlock))
         )
@@ -92,7 +93,7 @@ struct SRPClientTests {
 
     @Test(arguments: ["", "-1", "xyz", "0x10", "\u{661}", String(repeating: "f", count: 801)])
     func `a number that is none is refused`(text: String) {
-        #expect(HexDigits.decoded(text) == nil)
+        #expect(HexNumber.decoded(text) == nil)
     }
 
     @Test func `keys are never used twice`() {
@@ -104,7 +105,7 @@ struct SRPClientTests {
         ("10000000000000000", "010000000000000000"), ("ff0000000000000000", "00ff0000000000000000"),
     ])
     func `numbers are hashed in two's complement`(digits: String, bytes: String) throws {
-        let padded = try #require(HexDigits.decoded(digits)).padded
+        let padded = try #require(HexNumber.decoded(digits)).padded
         #expect(padded.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() == bytes)
     }
 

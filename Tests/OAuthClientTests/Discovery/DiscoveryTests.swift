@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

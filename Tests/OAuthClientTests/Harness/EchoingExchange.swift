@@ -2,8 +2,8 @@
 
 import NIOPosix
 import SealedStore
-import StrictJSON
 import Synchronization
+import Text
 import TokenCore
 
 @testable import OAuthClient
@@ -26,7 +26,7 @@ final class EchoingExchange: HTTPExchanging {
     func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
         var parameters: [String: String] = [:]
         request.form?.withBytes { bytes in
-            for (name, value) in FormEncoding.decode(String(decoding: bytes, as: UTF8.self)) ?? [] {
+            for (name, value) in FormEncoding.decoded(String(decoding: bytes, as: UTF8.self)) ?? [] {
                 parameters[name] = value
             }
         }

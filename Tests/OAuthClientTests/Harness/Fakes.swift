@@ -3,9 +3,9 @@
 import NIOCore
 import NIOPosix
 import SealedStore
-import StrictJSON
 import Synchronization
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient
@@ -83,7 +83,7 @@ final class ScriptedExchange: HTTPExchanging {
 
     func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
         let body = request.form.map { form in form.withBytes { String(decoding: $0, as: UTF8.self) } }
-        let pairs = body.flatMap { FormEncoding.decode($0) } ?? []
+        let pairs = body.flatMap { FormEncoding.decoded($0) } ?? []
         let sent = Sent(
             url: request.url.description,
             method: OutgoingBody(of: request) == nil ? "GET" : "POST",

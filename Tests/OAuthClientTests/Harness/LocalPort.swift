@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import TestSupport
-
 import Glibc
+import TestSupport
 
 /// A listening TCP socket that accepts nothing, on an address of this machine.
 final class LocalPort: Sendable {

@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import Text
 import TokenCore
 
 @testable import OAuthClient
@@ -61,7 +62,7 @@ struct OpenedAddress: Sendable {
 
     init?(_ step: LoginStep) {
         guard case .openURL(let address, _) = step, let mark = address.firstIndex(of: "?"),
-            let pairs = FormEncoding.decode(address[address.index(after: mark)...])
+            let pairs = FormEncoding.decoded(address[address.index(after: mark)...])
         else { return nil }
         endpoint = String(address[..<mark])
         names = pairs.map(\.name)

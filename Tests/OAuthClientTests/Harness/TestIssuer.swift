@@ -2,8 +2,8 @@
 
 import Crypto
 import JWTKit
-import StrictJSON
 import Testing
+import Text
 
 @testable import OAuthClient
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
-import StrictJSON
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

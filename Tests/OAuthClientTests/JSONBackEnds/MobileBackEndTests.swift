@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import StrictJSON
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

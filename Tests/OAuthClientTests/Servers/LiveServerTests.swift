@@ -3,8 +3,8 @@
 import Foundation
 import NIOPosix
 import SealedStore
-import StrictJSON
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

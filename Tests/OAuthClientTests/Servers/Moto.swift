@@ -2,9 +2,9 @@
 
 import NIOPosix
 import SealedStore
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
 import Synchronization
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

@@ -3,6 +3,7 @@
 import NIOSSL
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NIOCore
 import NIOPosix
-import StrictJSON
-
-import Glibc
+import Text
 
 /// A peer that speaks bytes, so that it can also speak nonsense.
 package struct AgentSocket: Sendable {

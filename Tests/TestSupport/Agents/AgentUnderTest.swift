@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
-import Synchronization
-
 import Glibc
+import Synchronization
+import Text
 
 /// The real agent and its real client in a world of their own.
 ///

@@ -2,9 +2,8 @@
 
 import CTesting
 import Dispatch
-import Synchronization
-
 import Glibc
+import Synchronization
 
 /// A server at a socket of its own that says exactly what a test tells it to, also nonsense.
 package final class ScriptedAgent: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import StrictJSON
+import Text
 
 /// A client's key, and the DPoP proofs it signs, right or wrong as a test wants them (RFC 9449 §4.2).
 package struct ProvingKey: Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
+import Text
 
 /// A Cognito user pool this project did not write, as its script describes it.
 package struct UserPool: Sendable {

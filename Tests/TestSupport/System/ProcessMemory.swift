@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import CTesting
-
 import Glibc
 
 /// The memory of another process, which only root may read.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import Synchronization
-
 import Glibc
+import Synchronization
 
 /// What a finished program left.
 package struct ProgramResult: Equatable, Sendable {

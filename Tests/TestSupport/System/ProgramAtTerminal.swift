@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import Synchronization
-
 import Glibc
+import Synchronization
 
 /// A program with a terminal of its own, at which the test is the person.
 package final class ProgramAtTerminal: Sendable {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import Synchronization
-
 import Glibc
+import Synchronization
 
 /// A private directory (0700) that is removed with everything in it when the last reference goes, or when the
 /// process ends with one left.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 @Suite struct `The other commands` {
     private static let session = #"""

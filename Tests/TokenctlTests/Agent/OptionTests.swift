@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 @Suite struct `Options of every command` {
     private func run(_ arguments: [String]) async throws -> ProgramResult {

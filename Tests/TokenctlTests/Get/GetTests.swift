@@ -2,9 +2,9 @@
 
 import AgentProtocol
 import Glibc
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 @Suite struct `tokenctl get` {
     private static let answer = #"""

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 @Suite struct `tokenctl login` {
     private static let done = #"{"event":"done","session":"work","expires_at":4000000000,"scope":["a"]}"#

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import StrictJSON
 import TestSupport
 import Testing
+import Text
 
 @Suite struct `tokenctl logout` {
     private static let done = #"{"session":"a","state":"logged_out","revoked":true}"#

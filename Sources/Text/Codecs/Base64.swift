@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Base64 in its two alphabets (RFC 4648 §4, §5); strict readers.
-enum Base64 {
+package enum Base64 {
     private static let standard = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
     )
@@ -10,24 +10,24 @@ enum Base64 {
     )
 
     /// With padding.
-    static func encoded(_ bytes: some Sequence<UInt8>) -> String {
+    package static func encoded(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(bytes, alphabet: standard, padded: true), as: UTF8.self)
     }
 
     /// Without padding (RFC 7515 §2).
-    static func urlEncoded(_ bytes: some Sequence<UInt8>) -> String {
+    package static func urlEncoded(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(bytes, alphabet: urlSafe, padded: false), as: UTF8.self)
     }
 
     /// Reads the standard alphabet, padding required.
-    static func decoded(_ text: String) -> [UInt8]? {
+    package static func decoded(_ text: some StringProtocol) -> [UInt8]? {
         let digits = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }
         guard text.utf8.count % 4 == 0, text.utf8.count - digits.count <= 2 else { return nil }
         return decode(digits.reversed(), alphabet: standard)
     }
 
     /// Reads the URL-safe alphabet, padding refused.
-    static func urlDecoded(_ bytes: some Collection<UInt8>) -> [UInt8]? {
+    package static func urlDecoded(_ bytes: some Collection<UInt8>) -> [UInt8]? {
         decode(Array(bytes), alphabet: urlSafe)
     }
 

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import StrictJSON
+@testable import Text
 
 @Suite struct ParsingTests {
     private static let texts: [(String, JSONValue)] = [

@@ -25,8 +25,8 @@ package struct ByteText: Sendable {
 
     /// The same with `A` to `Z` in lower case; everything else stays, KELVIN SIGN too.
     package var lowercased: ByteText {
-        guard utf8.contains(where: \.isUppercaseASCII) else { return self }
-        return ByteText(String(decoding: utf8.map { $0.isUppercaseASCII ? $0 | 0x20 : $0 }, as: UTF8.self))
+        guard utf8.contains(where: { $0 != $0.lowercasedASCII }) else { return self }
+        return ByteText(String(decoding: utf8.map(\.lowercasedASCII), as: UTF8.self))
     }
 
     package func hasPrefix(_ start: ByteText) -> Bool {
@@ -86,8 +86,4 @@ extension ByteText: ExpressibleByStringLiteral, CustomStringConvertible {
 extension StringProtocol {
     /// The text as its bytes: how to ask for anything about text that is not our own.
     package var bytewise: ByteText { ByteText(self) }
-}
-
-extension UInt8 {
-    fileprivate var isUppercaseASCII: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
 }

@@ -61,16 +61,11 @@ package enum JSONString {
                 output(UInt8(ascii: "\\"))
                 output(byte)
             case 0..<0x20, 0x7F:
-                for part in [0x5C, 0x75, 0x30, 0x30, hexDigit(byte >> 4), hexDigit(byte & 15)] {
-                    output(part)
-                }
+                let (high, low) = Hex.digits(of: byte)
+                for part in [0x5C, 0x75, 0x30, 0x30, high, low] { output(part) }
             default: output(byte)
             }
         }
         output(UInt8(ascii: "\""))
-    }
-
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 }

@@ -128,7 +128,7 @@ private struct JSONParser {
 
     private mutating func parseDigits() throws(JSONError) {
         let start = offset
-        while offset < bytes.count, bytes[offset].isDigit { offset += 1 }
+        while offset < bytes.count, bytes[offset].isASCIIDigit { offset += 1 }
         guard offset > start else { throw failure(.invalidNumber) }
     }
 
@@ -245,15 +245,4 @@ private struct JSONParser {
 
 extension UInt8 {
     fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
-
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-
-    fileprivate var hexDigitValue: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
 }

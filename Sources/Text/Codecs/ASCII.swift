@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+
+/// Classes of bytes that every protocol here builds its words of.
+extension UInt8 {
+    package var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    package var isASCIILetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
+
+    /// Whether it stands for itself in every part of an address (RFC 3986 §2.3).
+    package var isUnreserved: Bool { isASCIIDigit || isASCIILetter || "-._~".utf8.contains(self) }
+
+    /// `A` to `Z` in lower case, everything else as it is.
+    package var lowercasedASCII: UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+    }
+
+    /// What it stands for as a hexadecimal digit of either case; `nil`: it is none.
+    package var hexDigitValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
