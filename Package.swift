@@ -158,7 +158,7 @@ let package = Package(
         .target(
             name: "DemoIssuer",
             dependencies: [
-                "Text", "ModularArithmetic",
+                "Text",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -181,7 +181,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTesting", "Text", "TokenCore",
+                "CTesting", "DemoIssuer", "ModularArithmetic", "Text", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),

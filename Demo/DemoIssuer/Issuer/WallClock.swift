@@ -3,7 +3,7 @@
 import Glibc
 
 /// The machine's idea of the date, for claims in tokens.
-enum WallClock {
+package enum WallClock {
     /// Since 1970-01-01 UTC.
-    static var seconds: Int64 { Int64(time(nil)) }
+    package static var seconds: Int64 { Int64(time(nil)) }
 }

@@ -3,9 +3,9 @@
 import Text
 
 /// Text no one can guess.
-enum RandomText {
+package enum RandomText {
     /// 192 random bits behind `prefix`.
-    static func token(_ prefix: String) -> String {
+    package static func token(_ prefix: String) -> String {
         "\(prefix)-\(Base64.urlEncoded((0..<24).map { _ in UInt8.random(in: 0...255) }))"
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DemoIssuer
 import Text
 
 /// Refresh and its end.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DemoIssuer
 import Text
 
 /// Login and its challenges.

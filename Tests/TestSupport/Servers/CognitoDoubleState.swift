@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
+import DemoIssuer
 import Text
 
 /// What a user pool knows.
