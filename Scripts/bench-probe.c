@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What Scripts/bench can not measure from Python: processes and requests that take less time than Python itself.
+// What Scripts/bench cannot measure from Python: processes and requests that take less time than Python itself.
 //
 //   bench-probe spawn RUNS FILE
 //       FILE has one command on each line, its arguments separated by tabs. Runs them in turn (A B C A B C …), RUNS

@@ -35,7 +35,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Problem(Exception):
-    """The sweep itself can not go on."""
+    """The sweep itself cannot go on."""
 
 
 def until(seconds: float, condition, what: str):

@@ -42,7 +42,7 @@ struct SystemFailure: Error, CustomStringConvertible {
     let description: String
 
     init(action: String) {
-        description = "can not \(action): \(unsafe String(cString: strerror(errno)))"
+        description = "cannot \(action): \(unsafe String(cString: strerror(errno)))"
     }
 }
 

@@ -15,7 +15,7 @@ int hardening_memory_file(void) {
 
 int hardening_unnamed_file(const char *directory) {
     int file = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    // Some file systems can not make files without a name.
+    // Some file systems cannot make files without a name.
     if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return file;
     char path[4096];
     if (snprintf(path, sizeof path, "%s/tokenctl-XXXXXX", directory) >= (int)sizeof path) {

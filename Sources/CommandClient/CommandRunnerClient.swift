@@ -79,7 +79,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
             guard let known = CommandVariable(name: variable),
                 value.utf8.count <= CommandVariable.longestValue
             else {
-                throw CommandFailure(message: "\(name) can not be told \(variable)")
+                throw CommandFailure(message: "\(name) cannot be told \(variable)")
             }
             variables[known] = value
         }
@@ -97,7 +97,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
 
     /// Has the runner read the configuration itself, which must then name the same commands as `table`.
     ///
-    /// - Throws: ``CommandFailure`` where it can not, or reads something else; the commands of before go on.
+    /// - Throws: ``CommandFailure`` where it cannot, or reads something else; the commands of before go on.
     package func adopt(_ table: CommandTable) async throws(CommandFailure) {
         guard commands.withLock({ $0.digest != table.digest }) else { return }
         let number = lastNumber.add(1, ordering: .relaxed).newValue

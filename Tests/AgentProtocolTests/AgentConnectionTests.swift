@@ -164,7 +164,7 @@ import Testing
         #expect(error == AgentError(.locked, "locked"))
     }
 
-    /// What `body` throws; connections can not be captured by the expectation macros.
+    /// What `body` throws; connections cannot be captured by the expectation macros.
     private func failure<Result>(_ body: () throws -> Result) -> AgentError? {
         do {
             _ = try body()

@@ -41,7 +41,7 @@ import Testing
         ["TOKENAGENT_SOCK": "agent.sock", "HOME": "/h"], ["TOKENAGENT_STATE_DIR": "s"], ["HOME": "h"], [:],
         ["TOKENAGENT_SOCK": "/" + String(repeating: "x", count: 107), "HOME": "/h"],
     ])
-    func `a place that can not be one is an error of the configuration`(variables: [String: String]) {
+    func `a place that cannot be one is an error of the configuration`(variables: [String: String]) {
         let error = #expect(throws: AgentError.self) { try AgentPaths.socket { variables[$0] } }
         #expect(error?.code == .misconfigured)
     }

@@ -36,7 +36,7 @@ import Testing
         ("\u{E9}", "%C3%A9"),
         ("a?b#c", "a%3Fb%23c"), ("AZaz09-._~", "AZaz09-._~"),
     ])
-    func `a name can not leave its path segment`(name: String, encoded: String) {
+    func `a name cannot leave its path segment`(name: String, encoded: String) {
         #expect(AgentRequest(.get, "sessions", name).target == "/v1/sessions/\(encoded)")
     }
 

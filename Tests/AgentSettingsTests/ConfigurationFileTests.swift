@@ -33,7 +33,7 @@ struct ConfigurationFileTests {
         #expect(complaint("/nonexistent/config.toml", mustExist: false) == nil)
         #expect(
             complaint("/nonexistent/config.toml")
-                == "/nonexistent/config.toml: can not be read: No such file or directory"
+                == "/nonexistent/config.toml: cannot be read: No such file or directory"
         )
     }
 

@@ -120,7 +120,7 @@ struct SettingsMistakeTests {
         ("allow = [{}]", "allow: must name an exe or a unit, or confirm = true"),
         (
             "allow = [{ confirm = true }]",
-            "allow: can not ask for confirmation: set hooks.confirm, the command that asks"
+            "allow: cannot ask for confirmation: set hooks.confirm, the command that asks"
         ),
         (
             "allow = [{ unit = \"u\", sha256 = \"\(String(repeating: "a", count: 64))\" }]",
@@ -240,7 +240,7 @@ struct SettingsMistakeTests {
         ),
         (
             "path = \"/s\"\nsessions = [\"work\"]\nusers = [\"65534\"]",
-            "8: socket.users: can not connect: mode gives them no access"
+            "8: socket.users: cannot connect: mode gives them no access"
         ),
         (
             "path = \"/s\"\nsessions = [\"work\"]\ngroup = \"0\"",

@@ -57,7 +57,7 @@ struct StartOptionsTests {
         (["-a", ""], "-a needs a path"), (["-D=1"], "unknown option -D=1"),
         (["--foreground=1"], "--foreground takes no value"),
         (["-D", "-k"], "only one of -D, -k, --check-config, --version and --help may be given"),
-        (["-D", "make"], "make can not be combined with another form of start"),
+        (["-D", "make"], "make cannot be combined with another form of start"),
         (
             ["--log-level", "loud"],
             "--log-level must be one of critical, error, warning, notice, info, debug, trace"

@@ -26,7 +26,7 @@ struct CommandFrameTests {
     @Test(arguments: [
         CommandReply(number: 1, outcome: .success(CommandResult(status: 0, standardOutput: [0, 255, 10]))),
         CommandReply(number: .max, outcome: .success(CommandResult(status: 137, standardOutput: []))),
-        CommandReply(number: 3, outcome: .failure(CommandFailure(message: "can not run x: No such file"))),
+        CommandReply(number: 3, outcome: .failure(CommandFailure(message: "cannot run x: No such file"))),
     ])
     func `a reply comes out as it went in`(reply: CommandReply) {
         #expect(CommandReply(payload: Array(reply.frame.dropFirst(4))) == reply)

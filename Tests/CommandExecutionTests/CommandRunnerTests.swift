@@ -106,7 +106,7 @@ struct CommandRunnerTests {
     @Test func `a program that does not exist is named`() async throws {
         try await RunnerUnderTest.with { (runner) async throws in
             await #expect(
-                throws: CommandFailure(message: "can not run no-such-program: No such file or directory")
+                throws: CommandFailure(message: "cannot run no-such-program: No such file or directory")
             ) {
                 try await runner.output(of: "no-such-program")
             }

@@ -70,7 +70,7 @@ enum Probe {
         return filePages() * 100 / before
     }
 
-    /// The third number of statm (proc(5)); -1 if it can not be read.
+    /// The third number of statm (proc(5)); -1 if it cannot be read.
     private static func filePages() -> Int32 {
         guard let file = fopen("/proc/self/statm", "re") else { return -1 }
         defer { fclose(file) }

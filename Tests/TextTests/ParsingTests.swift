@@ -72,7 +72,7 @@ import Testing
         #"{"access_token":"a","\u0061ccess_token":"b"}"#,
         #"{"":1,"":1}"#,
     ])
-    func `two readers can not see two different tokens`(text: String) {
+    func `two readers cannot see two different tokens`(text: String) {
         #expect {
             try JSONValue(parsing: text.utf8)
         } throws: { error in

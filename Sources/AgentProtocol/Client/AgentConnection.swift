@@ -28,7 +28,7 @@ public struct AgentConnection: ~Copyable {
     ///
     /// - Parameter path: the socket. Default: what the environment says, see ``AgentPaths``.
     /// - Throws: ``AgentError`` with the code `noAgent` if nothing answers there, `denied` if another user does,
-    ///   `misconfigured` if the path can not be one.
+    ///   `misconfigured` if the path cannot be one.
     public init(socket path: String? = nil) throws(AgentError) {
         let path = if let path { path } else { try AgentPaths.socket() }
         try AgentPaths.checkSocketPath(path)

@@ -12,7 +12,7 @@ public enum PrivateDirectory {
     public static func prepare(_ path: String) throws(AgentError) {
         try createParents(of: path)
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw AgentError(.internal, "\(path) can not be created: \(systemMessage(errno))")
+            throw AgentError(.internal, "\(path) cannot be created: \(systemMessage(errno))")
         }
         try check(path)
     }
@@ -47,7 +47,7 @@ public enum PrivateDirectory {
         if unsafe stat(parent, &status) == 0 { return }
         try createParents(of: parent)
         guard unsafe mkdir(parent, 0o700) == 0 || errno == EEXIST else {
-            throw AgentError(.internal, "\(parent) can not be created: \(systemMessage(errno))")
+            throw AgentError(.internal, "\(parent) cannot be created: \(systemMessage(errno))")
         }
     }
 }

@@ -14,7 +14,7 @@ public enum FailureCode: String, CaseIterable, Sendable {
     case noAgent = "no_agent"
     /// The session is over; a person has to log in.
     case loginRequired = "login_required"
-    /// The authorization server or the network can not serve now, or the wait was too long.
+    /// The authorization server or the network cannot serve now, or the wait was too long.
     case temporarilyUnavailable = "temporarily_unavailable"
     /// The agent is locked.
     case locked

@@ -53,7 +53,7 @@ extension SessionAgent {
                 agent.sessions[name]?.owesForget = false
                 return
             }
-            agent.log(.error, "can not remove the session's files", name, ["error": "\(failure.message)"])
+            agent.log(.error, "cannot remove the session's files", name, ["error": "\(failure.message)"])
             let seconds = Int64(min(60, 5 << min(failures, 4)))
             agent.eventLoop.scheduleTask(in: .seconds(seconds)) { [weak agent] in
                 agent?.assumeIsolated { agent in

@@ -112,7 +112,7 @@ extension SessionAgent {
         changes.restarts += onConfiguration(new).map { socket in
             ConfigurationChanges.Restart(
                 "socket",
-                reason: "\(socket.path) can not be opened: \(socket.reason)"
+                reason: "\(socket.path) cannot be opened: \(socket.reason)"
             )
         }
         ports.logger.notice("configuration reloaded", metadata: changes.metadata)

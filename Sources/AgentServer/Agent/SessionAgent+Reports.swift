@@ -56,7 +56,7 @@ extension SessionAgent {
             !isRepeated(refusal, token, call)
         {
             return answerNone(
-                "a refusal without a reason does not end a login that can not be refreshed",
+                "a refusal without a reason does not end a login that cannot be refreshed",
                 to: call
             )
         }
@@ -84,7 +84,7 @@ extension SessionAgent {
     private var moment: Moment { ports.timekeeper.moment }
 }
 
-/// Refusals without a reason of tokens that can not be replaced, by the session's own servers.
+/// Refusals without a reason of tokens that cannot be replaced, by the session's own servers.
 struct BareRefusals {
     private struct Entry {
         var secret: SecretID

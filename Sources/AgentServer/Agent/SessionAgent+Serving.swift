@@ -50,7 +50,7 @@ extension SessionAgent {
             return forceRefresh(variant ?? .primary, rejecting: nil, call)
         }
         let rejected = try rejectedToken(text, variant, in: kept)
-        // Without a word of why it was refused nobody is to lose a login that can not be refreshed.
+        // Without a word of why it was refused nobody is to lose a login that cannot be refreshed.
         guard rejected.isHeld, kept.session.canRefresh else {
             return forceRefresh(rejected.variant, rejecting: rejected.secret, call)
         }
@@ -187,8 +187,8 @@ extension SessionAgent {
                 audit(.served, call.session, call.connection, isIDToken: isID, at: time)
             }
         } catch {
-            log(.error, "a token can not be opened", call.session)
-            let message = "The token can not be opened."
+            log(.error, "a token cannot be opened", call.session)
+            let message = "The token cannot be opened."
             self.answer(RequestFailure(code: .internal, message: message, session: call.session), to: call)
         }
         scratch.giveBack(body)

@@ -96,7 +96,7 @@ extension SessionAgent {
             let secret = try unsafe output.withUnsafeBytes { try unsafe vault.seal($0, as: .password) }
             return (secret, SignedToken.looksLike(output))
         } catch {
-            let message = "what reauth_command printed can not be sealed"
+            let message = "what reauth_command printed cannot be sealed"
             throw RefreshFailure(kind: .interactionRequired, message: message)
         }
     }

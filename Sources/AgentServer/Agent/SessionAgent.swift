@@ -38,7 +38,7 @@ package actor SessionAgent {
     var asksAboutVault = false
     let scratch = OutputBuffer()
     let startedAt: Instant
-    /// Is told a configuration as soon as it is in force, and says which of its sockets can not be opened.
+    /// Is told a configuration as soon as it is in force, and says which of its sockets cannot be opened.
     private(set) var onConfiguration: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
     let onShutdownRequest: @Sendable () -> Void
 
@@ -224,7 +224,7 @@ extension SessionAgent {
         }
         if let alarm, alarm.time == next { return }
         alarm?.task.cancel()
-        // A session that is due again at once can not stop the loop; a far plan is looked at again within the hour.
+        // A session that is due again at once cannot stop the loop; a far plan is looked at again within the hour.
         let delay = min(max(.milliseconds(5), next - ports.timekeeper.now), .seconds(3_600))
         let task = eventLoop.scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) { [weak self] in
             guard let self else { return }

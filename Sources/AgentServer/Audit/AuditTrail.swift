@@ -98,7 +98,7 @@ final class AuditTrail {
         } else {
             if dropped == 0 {
                 logger.error(
-                    "audit lines are lost: the log can not be written",
+                    "audit lines are lost: the log cannot be written",
                     metadata: ["file": "\(file.path)"]
                 )
             }

@@ -27,7 +27,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         }
     }
 
-    /// Something that the running agent can not take over.
+    /// Something that the running agent cannot take over.
     package struct Restart: Equatable, Sendable {
         /// As in ``Change/key``.
         package var key: String

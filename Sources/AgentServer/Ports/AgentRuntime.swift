@@ -58,7 +58,7 @@ package final class AgentRuntime: Sendable {
         }
     }
 
-    /// Waits until the store has been opened or can not be, and answers whether it is open.
+    /// Waits until the store has been opened or cannot be, and answers whether it is open.
     package func untilOpened() async -> Bool {
         await agent.untilOpened()
     }
@@ -91,7 +91,7 @@ package final class AgentRuntime: Sendable {
         stopRequest.yield()
     }
 
-    /// Finishes what is in flight, at most 20 s, and releases everything; the runtime can not be started again.
+    /// Finishes what is in flight, at most 20 s, and releases everything; the runtime cannot be started again.
     package func shutdown() async {
         let listeners = listeners
         await agent.beginStopping()

@@ -41,7 +41,7 @@ package struct StoredSession: Equatable, Sendable {
     package enum Content: Equatable, Sendable {
         /// - interrupted: an intent to refresh without its end was found.
         case record(SessionSnapshot, interrupted: Bool)
-        /// The record can not be used; it has been kept aside.
+        /// The record cannot be used; it has been kept aside.
         case lost(EndReason, message: String)
     }
 

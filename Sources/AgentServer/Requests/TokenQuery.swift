@@ -81,7 +81,7 @@ struct TokenQuery: Equatable {
         guard isValid else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "A scope holds characters that scopes can not have."
+                message: "A scope holds characters that scopes cannot have."
             )
         }
         return scopes

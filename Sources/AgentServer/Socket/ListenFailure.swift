@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the agent can not listen; every case is fixed by the person who started it.
+/// Why the agent cannot listen; every case is fixed by the person who started it.
 package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// Linux has room for 107 bytes (unix(7)).
     case pathTooLong(path: String)
@@ -21,7 +21,7 @@ package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible 
         case .unsafeDirectory(let path, let reason): "refusing the directory \(path): \(reason)"
         case .alreadyRunning(let path): "an agent is already listening at \(path)"
         case .occupied(let path): "\(path) exists and is not a socket"
-        case .system(let operation, let path, let reason): "can not \(operation) \(path): \(reason)"
+        case .system(let operation, let path, let reason): "cannot \(operation) \(path): \(reason)"
         case .notASocket(let descriptor): "descriptor \(descriptor) is not a listening Unix stream socket"
         }
     }

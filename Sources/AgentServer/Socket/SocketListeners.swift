@@ -40,7 +40,7 @@ final class SocketListeners: @unchecked Sendable {
     }
 
     /// Opens what is new, closes what is gone, and admits whom the configuration admits.
-    /// - Returns: the sockets that can not be opened.
+    /// - Returns: the sockets that cannot be opened.
     func adopt(_ configuration: AgentConfiguration) -> [UnopenedSocket] {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
@@ -110,7 +110,7 @@ final class SocketListeners: @unchecked Sendable {
         } catch {
             guard failed.updateValue("\(error)", forKey: socket.path) == nil else { return }
             logger.error(
-                "a socket can not be opened; one in a new directory needs a restart of the agent",
+                "a socket cannot be opened; one in a new directory needs a restart of the agent",
                 metadata: ["reason": "\(error)"]
             )
         }

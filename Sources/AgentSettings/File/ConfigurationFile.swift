@@ -50,13 +50,13 @@ package struct ConfigurationFile: Equatable, Sendable {
         guard unsafe reason != EACCES || access(path, R_OK) != 0 else {
             throw problem("is outside what the agent may read since its start; restart it")
         }
-        throw problem("can not be read: \(unsafe String(cString: strerror(reason)))")
+        throw problem("cannot be read: \(unsafe String(cString: strerror(reason)))")
     }
 
     private func checkedStatus(_ file: Int32) throws(ConfigurationProblems) -> stat {
         var status = stat()
         guard unsafe fstat(file, &status) == 0 else {
-            throw problem("can not be read: \(unsafe String(cString: strerror(errno)))")
+            throw problem("cannot be read: \(unsafe String(cString: strerror(errno)))")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw problem("is not a regular file") }
         guard status.st_uid == getuid() || status.st_uid == 0 else {
@@ -79,7 +79,7 @@ package struct ConfigurationFile: Equatable, Sendable {
             }
             if got < 0, errno == EINTR { continue }
             guard got >= 0 else {
-                throw problem("can not be read: \(unsafe String(cString: strerror(errno)))")
+                throw problem("cannot be read: \(unsafe String(cString: strerror(errno)))")
             }
             guard got > 0 else { break }
             count += got

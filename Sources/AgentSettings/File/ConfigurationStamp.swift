@@ -12,7 +12,7 @@ package struct ConfigurationStamp: Equatable, Sendable {
         var size: Int64
         var changed: [Int]
 
-        /// `nil`: there is nothing, or it can not be looked at.
+        /// `nil`: there is nothing, or it cannot be looked at.
         init?(_ path: String) {
             var status = stat()
             guard unsafe stat(path, &status) == 0 else { return nil }

@@ -81,7 +81,7 @@ extension SessionReader {
             table.problems.add(
                 reader.path,
                 at: value.position,
-                "can not ask for confirmation: set hooks.confirm, the command that asks"
+                "cannot ask for confirmation: set hooks.confirm, the command that asks"
             )
         }
         if !reader.has("exe"), !reader.has("unit"), !confirms {

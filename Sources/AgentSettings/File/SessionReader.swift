@@ -62,7 +62,7 @@ struct SessionReader {
         return isAccepted(session) ? session : nil
     }
 
-    /// Asks the client, which knows best what it can not work with.
+    /// Asks the client, which knows best what it cannot work with.
     private func isAccepted(_ session: ConfiguredSession) -> Bool {
         let profile = session.profile { _ in SecretID(rawValue: 0) }
         do throws(ProfileProblem) {

@@ -106,7 +106,7 @@ struct SocketReader {
         }
         // Root needs no permission.
         if !isOpen, users.contains(where: { $0 != 0 }) {
-            table.report("users", "can not connect: mode gives them no access")
+            table.report("users", "cannot connect: mode gives them no access")
         }
         if group != nil, mode & 0o060 == 0 { table.report("group", "is never used: mode gives it no access") }
     }

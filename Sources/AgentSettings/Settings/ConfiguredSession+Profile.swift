@@ -46,7 +46,7 @@ extension ConfiguredSession {
         }
     }
 
-    /// The address without which the session can not be refreshed.
+    /// The address without which the session cannot be refreshed.
     package var serverAddress: String {
         switch server {
         case .oidc(let issuer): issuer

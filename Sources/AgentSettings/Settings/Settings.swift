@@ -74,7 +74,7 @@ package struct VaultSettings: Equatable, Sendable {
     ///
     /// Default: `keyfile` in the state directory.
     package var keyFile: String?
-    /// Refuse to start when key memory can not be locked, instead of warning.
+    /// Refuse to start when key memory cannot be locked, instead of warning.
     package var requiresLockedMemory: Bool
     /// The command that a slot may name which opens the store, as argv; empty: no slot may run any.
     package var unlockCommand: [String]

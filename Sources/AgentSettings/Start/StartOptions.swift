@@ -69,7 +69,7 @@ extension StartOptions {
         }
         guard !rest.isEmpty else { return }
         guard form == .background else {
-            throw UsageError("\(rest[rest.startIndex]) can not be combined with another form of start")
+            throw UsageError("\(rest[rest.startIndex]) cannot be combined with another form of start")
         }
         form = .around(Array(rest))
     }

@@ -64,7 +64,7 @@ package struct ProgramStart: Sendable {
         }
         guard error == 0 else {
             throw CommandFailure(
-                message: "can not run \(executable): \(unsafe String(cString: strerror(error)))"
+                message: "cannot run \(executable): \(unsafe String(cString: strerror(error)))"
             )
         }
         return child

@@ -21,7 +21,7 @@ struct RunningProgram {
         let name = words.first ?? ""
         var ends: [Int32] = [-1, -1]
         guard unsafe hardening_pipe(&ends) == 0 else {
-            throw CommandFailure(message: "can not run \(name): \(unsafe String(cString: strerror(errno)))")
+            throw CommandFailure(message: "cannot run \(name): \(unsafe String(cString: strerror(errno)))")
         }
         defer { close(ends[1]) }
         let start = ProgramStart(
@@ -85,7 +85,7 @@ struct RunningProgram {
             }
             let count = unsafe poll(&events, 2, Int32(clamping: remaining))
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw CommandFailure(message: "can not wait for \(name)") }
+            guard count >= 0 else { throw CommandFailure(message: "cannot wait for \(name)") }
             if events[0].revents != 0 { isOpen = try readSome(into: &collected, atMost: limit) }
             // Everything the program wrote is in the pipe by the time it has ended.
             if events[1].revents != 0, events[0].revents == 0 { return }

@@ -35,7 +35,7 @@ final class CommandTables: Sendable {
     /// Reads the configuration's table anew, and answers its digest.
     func load() throws(CommandFailure) -> [UInt8] {
         guard !source.isEmpty else {
-            throw CommandFailure(message: "commands can not be read again; restart the agent")
+            throw CommandFailure(message: "commands cannot be read again; restart the agent")
         }
         var output: [UInt8] = []
         let program = try RunningProgram.start(source, environment: [:], inheriting: environment)
@@ -46,7 +46,7 @@ final class CommandTables: Sendable {
         )
         guard status == 0, let table = CommandTable(encoded: output) else {
             throw CommandFailure(
-                message: "the commands of the configuration can not be read; restart the agent"
+                message: "the commands of the configuration cannot be read; restart the agent"
             )
         }
         tables.withLock { tables in

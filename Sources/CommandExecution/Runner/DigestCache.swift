@@ -11,7 +11,7 @@ final class DigestCache: Sendable {
 
     private let known = Mutex<[FileIdentity: String]>([:])
 
-    /// The digest of the open file `descriptor`, which is closed, in hexadecimal digits; `nil` if it can not be read.
+    /// The digest of the open file `descriptor`, which is closed, in hexadecimal digits; `nil` if it cannot be read.
     func digest(of file: FileIdentity, opening descriptor: @autoclosure () -> Int32?) -> String? {
         if let digest = known.withLock({ $0[file] }) { return digest }
         guard let descriptor = descriptor() else { return nil }

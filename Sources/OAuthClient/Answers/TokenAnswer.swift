@@ -68,7 +68,7 @@ struct TokenAnswer: Equatable, Sendable {
         let shown = ServerText.cleaned(type, limit: 40)
         guard isBound else {
             let remedy = given == "dpop" ? "set dpop = true" : nil
-            let message = "the answer's token_type is \(shown), which this session can not use"
+            let message = "the answer's token_type is \(shown), which this session cannot use"
             throw Problem(message: message, kind: .misconfigured, remedy: remedy)
         }
         throw Problem(

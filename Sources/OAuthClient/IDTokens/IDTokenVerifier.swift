@@ -87,7 +87,7 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// A token that is not believed, or can not be judged now.
+    /// A token that is not believed, or cannot be judged now.
     private enum Refusal: Error {
         case broken(IDTokenRules.Problem)
         case undecided(RefreshFailure)

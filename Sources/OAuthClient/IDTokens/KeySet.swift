@@ -149,7 +149,7 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether `key` made the signature of `token`; `false` also for a key that can not be used.
+    /// Whether `key` made the signature of `token`; `false` also for a key that cannot be used.
     func verify(_ token: JWTParts, with key: KeySet.Material) async -> Bool {
         let keys = JWTKeyCollection()
         do {

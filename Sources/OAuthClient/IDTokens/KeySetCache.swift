@@ -37,7 +37,7 @@ actor KeySetCache {
     ///   - url: of the key set.
     ///   - publicAddressOnly: see ``HTTPRequest/publicAddressOnly``.
     /// - Returns: what the keys say.
-    /// - Throws: why the key set can not be had.
+    /// - Throws: why the key set cannot be had.
     func verdict(
         on token: JWTParts,
         _ algorithm: SignatureAlgorithm,

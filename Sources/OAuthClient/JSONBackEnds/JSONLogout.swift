@@ -35,7 +35,7 @@ struct JSONLogout {
         return try await renewAndLogOut(at: address)
     }
 
-    /// From here on the refresh token of before is spent: what fails now can not be tried again with it.
+    /// From here on the refresh token of before is spent: what fails now cannot be tried again with it.
     private func renewAndLogOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return .nothing }
         let renewed: GrantedTokens

@@ -55,7 +55,7 @@ final class LoopbackListener: Sendable {
             let reason = (error as? IOError).map { SystemError.text($0.errnoCode) } ?? "\(error)"
             throw RefreshFailure(
                 kind: .misconfigured,
-                message: "can not listen on 127.0.0.1:\(port): \(reason)"
+                message: "cannot listen on 127.0.0.1:\(port): \(reason)"
             )
         }
     }

@@ -102,7 +102,7 @@ extension Vault {
         }
     }
 
-    /// The secret as a string, for the few uses that can not do without one.
+    /// The secret as a string, for the few uses that cannot do without one.
     func text(of secret: SecretID) throws(RefreshFailure) -> String {
         do {
             return try unsafe open(secret) { unsafe String(decoding: $0, as: UTF8.self) }

@@ -13,7 +13,7 @@ enum CertificateStrength {
     /// A sentence, or `nil` for a certificate that is strong enough.
     static func weakness(of certificate: NIOSSLCertificate) throws -> String? {
         guard let signature = signatureAlgorithm(try certificate.toDERBytes()) else {
-            return "the server's certificate can not be read"
+            return "the server's certificate cannot be read"
         }
         if outdatedSignatures.contains(signature) {
             return "the server's certificate is signed with SHA-1 or something older"

@@ -59,7 +59,7 @@ extension TransportFailure {
                 self = .insecure("the TLS handshake was refused")
             }
         case .unableToValidateCertificate, .noCertificateToValidate:
-            self = .untrusted("the server's certificate can not be checked")
+            self = .untrusted("the server's certificate cannot be checked")
         default:
             self = .unreachable("the server closed the connection during the TLS handshake")
         }
@@ -69,7 +69,7 @@ extension TransportFailure {
 extension NIOConnectionError {
     /// "connection refused", or what else the last address tried said.
     package var reason: String {
-        guard let last = connectionErrors.last?.error else { return "the host name can not be resolved" }
+        guard let last = connectionErrors.last?.error else { return "the host name cannot be resolved" }
         guard let error = last as? IOError else { return "no connection in time" }
         return SystemError.text(error.errnoCode)
     }

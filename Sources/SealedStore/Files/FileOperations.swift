@@ -12,7 +12,7 @@ package protocol FileOperations: Sendable {
     func status(of file: Int32) throws(SystemCallError) -> FileStatus
     func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus
     func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError)
-    /// Reserves disk blocks for the first `count` bytes, so that writing them later can not run out of space.
+    /// Reserves disk blocks for the first `count` bytes, so that writing them later cannot run out of space.
     func allocate(_ file: Int32, count: Int) throws(SystemCallError)
     func resize(_ file: Int32, to count: Int) throws(SystemCallError)
     /// Writes some of `bytes` and returns how many.

@@ -10,7 +10,7 @@ enum MountTable {
         "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs", "davfs",
     ]
 
-    /// Whether `directory` is on a network file system; `false` where that can not be found out.
+    /// Whether `directory` is on a network file system; `false` where that cannot be found out.
     static func isOnNetwork(_ directory: OpenDirectory) -> Bool {
         do throws(SystemCallError) {
             let device = try directory.files.status(of: directory.descriptor).device

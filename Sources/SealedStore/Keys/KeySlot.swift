@@ -85,7 +85,7 @@ package struct PassphraseCost: Equatable, Sendable {
     package static let standard = PassphraseCost(operations: 3, memoryKiB: 262_144)
     /// The least that is accepted when read.
     package static let floor = PassphraseCost(operations: 2, memoryKiB: 65_536)
-    /// The most, so that a changed file can not make unlocking take minutes.
+    /// The most, so that a changed file cannot make unlocking take minutes.
     package static let ceiling = PassphraseCost(operations: 10, memoryKiB: 1_048_576)
 
     package init(operations: UInt32, memoryKiB: UInt32) {

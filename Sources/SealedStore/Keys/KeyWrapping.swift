@@ -6,7 +6,7 @@ import CSodium
 enum KeyWrapping {
     /// The 32-byte wrapping key of `secret` in a slot of the vault `vault`.
     ///
-    /// - Throws: ``StoreError/outOfMemory`` when Argon2's memory can not be had.
+    /// - Throws: ``StoreError/outOfMemory`` when Argon2's memory cannot be had.
     static func wrappingKey(
         _ secret: GuardedBytes,
         _ stretching: KeyStretching,

@@ -53,7 +53,7 @@ struct VaultFile: Equatable, Sendable {
     }
 
     /// The bytes of the file, sealed by `key`.
-    /// - Throws: ``StoreError/slotTooLarge(limit:)`` when its length can not be written down.
+    /// - Throws: ``StoreError/slotTooLarge(limit:)`` when its length cannot be written down.
     func serialized(under key: MasterKey) throws(StoreError) -> [UInt8] {
         var slotBytes: [UInt8] = []
         for slot in slots { slot.append(to: &slotBytes) }

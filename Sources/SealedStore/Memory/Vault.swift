@@ -162,7 +162,7 @@ package final class Vault: Sendable {
 }
 
 extension SecretID {
-    /// Binds a blob to its identifier and kind, so that blobs can not be exchanged for one another.
+    /// Binds a blob to its identifier and kind, so that blobs cannot be exchanged for one another.
     fileprivate func associatedData(_ kind: SecretKind) -> [UInt8] {
         unsafe withUnsafeBytes(of: rawValue.littleEndian) { unsafe Array($0) } + [kind.rawValue]
     }

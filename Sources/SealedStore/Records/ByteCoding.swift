@@ -4,7 +4,7 @@
 enum FormatFault: Error, Equatable {
     /// They end too early.
     case truncated
-    /// A field has a value it can not have.
+    /// A field has a value it cannot have.
     case invalid(String)
 }
 

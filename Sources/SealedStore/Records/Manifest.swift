@@ -14,7 +14,7 @@
 /// ```
 ///
 /// Version 2 is written exactly when the store has such a counter, so that a version of this program that does not
-/// know counters can not drop the value unnoticed.
+/// know counters cannot drop the value unnoticed.
 struct Manifest: Equatable, Sendable {
     static let fileName = "manifest"
     private static let magic = Array("TKAMAN\0".utf8)

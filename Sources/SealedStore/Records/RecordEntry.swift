@@ -23,7 +23,7 @@ struct RecordEntry {
     }
 
     struct Reservation {
-        /// Open while the answer is awaited, so that a lack of descriptors can not get between.
+        /// Open while the answer is awaited, so that a lack of descriptors cannot get between.
         var file: OpenFile?
         var half: Int
         var generation: UInt64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a record can not be used.
+/// Why a record cannot be used.
 package enum RecordFault: Error, Equatable, Sendable {
     /// Nothing was ever written there.
     case empty
@@ -35,7 +35,7 @@ package enum RecordFault: Error, Equatable, Sendable {
         case .forged: "was changed or damaged"
         case .malformed(let reason): "makes no sense: \(reason)"
         case .rolledBack(let found, let expected): "is an old copy (\(found) instead of \(expected))"
-        case .file(let fault): "can not be used: \(fault)"
+        case .file(let fault): "cannot be used: \(fault)"
         }
     }
 }

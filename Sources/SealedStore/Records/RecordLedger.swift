@@ -43,7 +43,7 @@ struct RecordLedger {
                 entry.hasStaleReservation = true
             }
             entries[session] = entry
-            throw files.failure("can not reserve \(2 * half / 1024) KiB for \(session)", error)
+            throw files.failure("cannot reserve \(2 * half / 1024) KiB for \(session)", error)
         }
     }
 
@@ -58,7 +58,7 @@ struct RecordLedger {
             entry.reservation = nil
             entry.hasStaleReservation = error != .missing
             guard case .system = error else { return false }
-            throw files.failure("can not open the reservation", error)
+            throw files.failure("cannot open the reservation", error)
         }
     }
 
@@ -137,7 +137,7 @@ struct RecordLedger {
                 dropsReservation: entry.hasStaleReservation
             )
         } catch {
-            throw files.failure("can not write the record", error)
+            throw files.failure("cannot write the record", error)
         }
         entry.hasStaleReservation = false
         settle(&entry, pending.generation, pending.epoch)
@@ -193,7 +193,7 @@ struct RecordLedger {
             // The tombstone alone is enough: the next start removes what it covers.
             guard entry.pending == nil else {
                 entries[session] = entry
-                throw files.failure("can not remove the record of \(session)", error)
+                throw files.failure("cannot remove the record of \(session)", error)
             }
         }
         manifest.note(entry.id, entry.generation)

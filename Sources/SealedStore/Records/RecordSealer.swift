@@ -10,7 +10,7 @@ struct RecordSealer {
     /// The record of `session` in the given phase, never longer than the longest that is read.
     ///
     /// Tokens of further scopes and audiences are left out where they do not fit: after a restart they are asked for
-    /// again, which a login can not be.
+    /// again, which a login cannot be.
     /// - Throws: ``StorageFailure`` when a token cannot be taken from the vault, or the login itself does not fit.
     func seal(
         _ session: SessionName,

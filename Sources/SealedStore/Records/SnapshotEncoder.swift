@@ -57,7 +57,7 @@ struct SnapshotEncoder: ~Copyable {
             do {
                 try unsafe vault.open(id) { secret in unsafe append(secret, kind, record, key) }
             } catch {
-                throw StorageFailure(message: "a token to be stored can not be opened: \(error)")
+                throw StorageFailure(message: "a token to be stored cannot be opened: \(error)")
             }
         }
     }

@@ -24,7 +24,7 @@ struct ClockReading: Equatable, Sendable {
 
 /// The identity of the running boot.
 package enum BootID {
-    /// The kernel's random boot identifier; a fresh one where it can not be read, which makes every stored
+    /// The kernel's random boot identifier; a fresh one where it cannot be read, which makes every stored
     /// instant go by the wall clock.
     package static func current() -> RandomID {
         let descriptor = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)

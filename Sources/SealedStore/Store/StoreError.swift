@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the sealed store can not be used, each with a sentence on what happened and one on what to do.
+/// Why the sealed store cannot be used, each with a sentence on what happened and one on what to do.
 package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     // The directory
     /// Another agent holds the store; its process number, where it could be read.
     case heldByAnother(path: String, pid: Int32?)
     /// A directory or file others could change or read.
     case unsafe(path: String, reason: String)
-    /// The directory is on a file system whose locks and flushes can not be relied on.
+    /// The directory is on a file system whose locks and flushes cannot be relied on.
     case networkFileSystem(path: String)
     /// The system refused.
     case unavailable(path: String, reason: String)
@@ -86,7 +86,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .wrongSecret: "what was given opens no slot of the vault"
         case .emptyPassphrase: "the passphrase is empty"
         case .keyFileMissing(let path): "the key file \(path) is missing"
-        case .keyFileUnusable(let path, let reason): "the key file \(path) can not be used: \(reason)"
+        case .keyFileUnusable(let path, let reason): "the key file \(path) cannot be used: \(reason)"
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
         case .wrongExternalSecret(let source): "what \(source) delivered does not open this vault"
         case .noExternalSecret(let provider, let name, let reason):

@@ -185,7 +185,7 @@ extension SessionStore {
         return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems, counter: verdict)
     }
 
-    /// The manifest, or an empty one and a problem when it can not be used.
+    /// The manifest, or an empty one and a problem when it cannot be used.
     private func readManifest(
         _ ring: KeyRing,
         _ keeper: VaultKeeper,
@@ -204,7 +204,7 @@ extension SessionStore {
             let sentence = "\(path) \(fault.sentence); old copies of records could not be noticed"
             problems.append(StoreProblem(kind: .manifest, session: nil, description: sentence))
         } catch {
-            let sentence = "\(path) can not be read: \(error); old copies of records could not be noticed"
+            let sentence = "\(path) cannot be read: \(error); old copies of records could not be noticed"
             problems.append(StoreProblem(kind: .manifest, session: nil, description: sentence))
         }
         return Manifest()

@@ -42,7 +42,7 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case ambiguous
     /// A complete answer that is none (HTML with 200, a redirect, no `access_token`): perhaps used.
     case misbehaved
-    /// The server answered that it can not serve now (5xx, 429, 408, a proxy's 403). Token unused.
+    /// The server answered that it cannot serve now (5xx, 429, 408, a proxy's 403). Token unused.
     case busy
     /// `invalid_grant` and its like: the authorization server itself says that the grant is dead.
     case grantDead = "grant_dead"
@@ -54,7 +54,7 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case unexplained
     /// `invalid_client`, `unauthorized_client`, …: fix the configuration; the refresh token stays good.
     case misconfigured
-    /// `invalid_scope` or `invalid_target`: only the asked variant can not be had.
+    /// `invalid_scope` or `invalid_target`: only the asked variant cannot be had.
     case variantRefused = "variant_refused"
     /// The ID token of a refresh names someone else: nothing is served until a person acts.
     case identityChanged = "identity_changed"

@@ -77,7 +77,7 @@ package enum Renewal: Equatable, Sendable {
 package enum RefreshOutcome: Equatable, Sendable {
     case granted(GrantedTokens)
     case failed(RefreshFailure)
-    /// The answer's access token can not be accepted, for the reason given; its refresh token counts.
+    /// The answer's access token cannot be accepted, for the reason given; its refresh token counts.
     case unusable(RefreshFailure, SavedRenewal)
 }
 

@@ -6,7 +6,7 @@
 /// after the other, in the order of the effects that asked for them.
 package protocol SessionStoring: Sendable {
     /// Makes the intent to send this session's refresh token durable and reserves room for the answer.
-    /// - Throws: ``StorageFailure`` when that can not be done; the refresh token must then not be sent.
+    /// - Throws: ``StorageFailure`` when that cannot be done; the refresh token must then not be sent.
     func reserve(
         _ session: SessionName,
         _ attempt: AttemptNumber,
@@ -41,7 +41,7 @@ package enum CommitOutcome: Equatable, Sendable {
 
 /// The disk's refusal.
 package struct StorageFailure: Error, Equatable, Sendable {
-    /// What was tried and why it failed, for a person: "can not reserve 32 KiB in …: No space left on device".
+    /// What was tried and why it failed, for a person: "cannot reserve 32 KiB in …: No space left on device".
     package var message: String
 
     package init(message: String) {

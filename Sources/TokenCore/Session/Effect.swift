@@ -43,7 +43,7 @@ package enum ServingFailure: Error, Equatable, Sendable {
     case loginRequired(EndReason, message: String)
     /// Worth another try after `retryAfter`.
     case temporarilyUnavailable(message: String, retryAfter: Duration?)
-    /// The token there is was refused, and another one can not be had before `retryAfter`.
+    /// The token there is was refused, and another one cannot be had before `retryAfter`.
     case tokenRefused(message: String, retryAfter: Duration)
     /// Something has to be fixed by hand; the login is kept.
     case misconfigured(message: String, remedy: String? = nil)

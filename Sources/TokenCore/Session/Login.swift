@@ -220,7 +220,7 @@ extension AccessToken {
         isRenewable: Bool,
         jitter: Double
     ) {
-        // A token that can not be renewed and names no life is good until a server refuses it.
+        // A token that cannot be renewed and names no life is good until a server refuses it.
         let lifetime = granted.lifetime ?? (isRenewable ? AccessToken.assumedLifetime : nil)
         // Silence means the scope that was asked for (RFC 6749 §5.1).
         let asked = variant.scopes.isEmpty ? previous?.scope ?? [] : variant.scopes

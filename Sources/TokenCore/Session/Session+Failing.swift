@@ -164,7 +164,7 @@ extension Session {
             + settleAll(.misconfigured(message: failure.message, remedy: failure.remedy), at: moment.now)
     }
 
-    /// Only this variant can not be had; the login itself is fine.
+    /// Only this variant cannot be had; the login itself is fine.
     private mutating func refuse(
         _ variant: TokenVariant,
         _ failure: RefreshFailure,

@@ -3,7 +3,7 @@
 extension Session {
     /// A person logs out: gone here at once; the server is told unless `local`.
     ///
-    /// A refresh in flight can not bring the session back: its answer is late and will be revoked.
+    /// A refresh in flight cannot bring the session back: its answer is late and will be revoked.
     package mutating func logoutRequested(local: Bool, at moment: Moment) -> [Effect] {
         let interrupted = interruptLogin()
         let held = heldSecrets

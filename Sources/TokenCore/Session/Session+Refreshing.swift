@@ -47,7 +47,7 @@ extension Session {
         guard let attempt = currentAttempt, attempt.number == number, attempt.phase == .reserving,
             let login = renewing
         else { return [] }
-        // A server that keeps refresh tokens can not take this one away, so nothing is at stake.
+        // A server that keeps refresh tokens cannot take this one away, so nothing is at stake.
         if let failure, login.rotation != .keeps {
             return attemptFailed(
                 RefreshFailure(kind: .storage, message: failure.message),

@@ -9,7 +9,7 @@ extension Session {
     ///   - fingerprint: by which it is known again, should the authorization server give it out once more.
     ///   - deadline: when the requester gives up.
     ///   - moment: now.
-    /// - Returns: what to do; a session that can not be refreshed ends.
+    /// - Returns: what to do; a session that cannot be refreshed ends.
     package mutating func tokenRefused(
         by waiter: WaiterID,
         _ secret: SecretID,

@@ -103,7 +103,7 @@ extension Session {
         }
     }
 
-    /// Why `need` can not be met now or by waiting; `nil`: it waits.
+    /// Why `need` cannot be met now or by waiting; `nil`: it waits.
     private func immediateFailure(for need: TokenNeed, at now: Instant) -> ServingFailure? {
         guard let login else { return isReauthenticating ? nil : loginRequired }
         if let refusal = login.refusals[need.variant], refusal.until > now {
@@ -129,7 +129,7 @@ extension Session {
         return nil
     }
 
-    /// What a login that can not be refreshed does not have.
+    /// What a login that cannot be refreshed does not have.
     private func lacking(_ need: TokenNeed, _ login: Login) -> ServingFailure {
         let isMissed = need.wantsIDToken && usableToken(need.variant).map { $0.idToken == nil } ?? false
         return isMissed ? .noIDToken : loginRequired

@@ -33,7 +33,7 @@ package struct AccessToken: Equatable, Sendable {
     package var scope: [String]
     /// Taken before the request was sent, so that the token never looks younger than it is.
     package var obtainedAt: Instant
-    /// `nil`: the server named no life and the token can not be renewed, so it is served until a server refuses it.
+    /// `nil`: the server named no life and the token cannot be renewed, so it is served until a server refuses it.
     package var expiresAt: Instant?
     /// In `0..<1`, drawn once per token: how much of the jitter window its refresh is brought forward by.
     package var jitter: Double

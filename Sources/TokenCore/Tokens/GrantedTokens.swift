@@ -57,7 +57,7 @@ package struct GrantedTokens: Equatable, Sendable {
     }
 }
 
-/// What is left of an answer whose access token can not be accepted: how the session is renewed from now on.
+/// What is left of an answer whose access token cannot be accepted: how the session is renewed from now on.
 ///
 /// The server has spent the old refresh token for it, so the new one must not be lost (RFC 6749 §6).
 package struct SavedRenewal: Equatable, Sendable {

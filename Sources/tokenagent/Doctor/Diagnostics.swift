@@ -15,7 +15,7 @@ import TokenCore
 struct Diagnostics: DiagnosticsProviding {
     /// A refresh reserves 32 KiB and more; below this the next ones are in danger.
     private static let leastFreeBytes: UInt64 = 1 << 20
-    /// 2026-01-01: the clock of a machine that runs this version can not be before its making.
+    /// 2026-01-01: the clock of a machine that runs this version cannot be before its making.
     private static let earliestTime = WallTime(secondsSince1970: 1_767_225_600)
 
     let control: StoreControl
@@ -74,7 +74,7 @@ struct Diagnostics: DiagnosticsProviding {
             DiagnosticCheck(
                 name: "vault",
                 verdict: .bad,
-                detail: "there is none: logins can not be kept",
+                detail: "there is none: logins cannot be kept",
                 remedy: "tokenctl vault init"
             )
         }

@@ -9,7 +9,7 @@ import TokenCore
 
 /// Starts an agent in the background and waits until its socket answers.
 ///
-/// Swift can not fork, so the agent is this executable again, in its foreground form, in a session of its own.
+/// Swift cannot fork, so the agent is this executable again, in its foreground form, in a session of its own.
 /// It says over a pipe that it is ready, or why it is not.
 struct BackgroundStart {
     private let options: StartOptions

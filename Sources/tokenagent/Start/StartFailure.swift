@@ -53,7 +53,7 @@ struct StartFailure: Error {
 
     /// The system refused to `attempt`; reads errno.
     static func system(_ attempt: String) -> StartFailure {
-        StartFailure(.internal, "can not \(attempt): \(unsafe String(cString: strerror(errno)))")
+        StartFailure(.internal, "cannot \(attempt): \(unsafe String(cString: strerror(errno)))")
     }
 
     static func command(_ failure: CommandFailure) -> StartFailure {

@@ -54,12 +54,12 @@ extension StoreProblem {
         let candidates = problems.filter { $0.kind == .unreadable && $0.session == nil }
         guard let first = candidates.first else { return nil }
         let others = candidates.count > 1 ? " (and \(candidates.count - 1) more, see tokenctl doctor)" : ""
-        return "what may have been its record can not be read: \(first.description)\(others)"
+        return "what may have been its record cannot be read: \(first.description)\(others)"
     }
 }
 
 extension AgentServer.StoredSession {
-    /// A session whose record can not be used, or `nil` for problems that concern no session.
+    /// A session whose record cannot be used, or `nil` for problems that concern no session.
     init?(_ problem: StoreProblem) {
         guard let name = problem.session else { return nil }
         switch problem.kind {

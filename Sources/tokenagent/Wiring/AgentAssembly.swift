@@ -105,7 +105,7 @@ struct AgentAssembly {
         do {
             try threads.loop.makeFutureWithTask { try await runtime.start(on: socket) }.wait()
         } catch {
-            throw StartFailure(.internal, "can not serve: \(error)")
+            throw StartFailure(.internal, "cannot serve: \(error)")
         }
         Task { [hooks] in await hooks.work() }
         let count = configuration.sessions.count
@@ -154,16 +154,16 @@ extension AgentAssembly {
         guard !settings.requiresLockedMemory else {
             throw StartFailure(
                 .misconfigured,
-                "memory for keys can not be locked; raise RLIMIT_MEMLOCK or unset vault.require_locked_memory"
+                "memory for keys cannot be locked; raise RLIMIT_MEMLOCK or unset vault.require_locked_memory"
             )
         }
-        logger.warning("memory for keys can not be locked and may be swapped out; raise RLIMIT_MEMLOCK")
+        logger.warning("memory for keys cannot be locked and may be swapped out; raise RLIMIT_MEMLOCK")
         return false
     }
 
     /// What only an agent can do that is not confined yet; answers the commands there are.
     private static func prepare(_ settings: Settings, _ runner: Int32) -> CommandTable {
-        // Why one can not be made is told when its socket is opened.
+        // Why one cannot be made is told when its socket is opened.
         for socket in settings.sockets { try? ListeningSocket.prepareRestricted(socket.path) }
         let table = CommandTable(settings)
         table.hand(to: runner)

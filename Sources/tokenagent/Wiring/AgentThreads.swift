@@ -22,7 +22,7 @@ struct AgentThreads {
         do {
             commands = try CommandRunnerClient.connect(socket: runner, table: table, on: group.next()).wait()
         } catch {
-            throw StartFailure(.internal, "can not reach the process that runs commands: \(error)")
+            throw StartFailure(.internal, "cannot reach the process that runs commands: \(error)")
         }
     }
 }

@@ -40,6 +40,6 @@ final class CommandsInForce: Sendable {
             }
         }
         guard let failure = try? answer.wait() else { return }
-        logger.warning("changed commands can not run", metadata: ["reason": "\(failure.message)"])
+        logger.warning("changed commands cannot run", metadata: ["reason": "\(failure.message)"])
     }
 }

@@ -42,7 +42,7 @@ struct ExternalSecrets: Sendable {
         case .command: try run(name.split(separator: "\0", omittingEmptySubsequences: false).map(String.init))
         case .systemdCredential: try credential(name)
         case .secretService, .keychain:
-            throw .noExternalSecret(provider, name: name, reason: "this version can not ask such a keyring")
+            throw .noExternalSecret(provider, name: name, reason: "this version cannot ask such a keyring")
         }
     }
 

@@ -38,7 +38,7 @@ struct Places {
     /// Makes the place of a configuration that is yet to be written: an agent can read only from directories it knew.
     func makeConfigurationDirectory() {
         guard !configuration.mustExist else { return }
-        // One that can not be made, or is not private, can still be read.
+        // One that cannot be made, or is not private, can still be read.
         _ = try? PrivateDirectory.prepare(ListeningSocket.directory(of: configuration.path))
     }
 }

@@ -34,7 +34,7 @@ struct KeyringCommand: ParsableCommand {
 
     func run() throws {
         guard operation == "get" else {
-            throw AgentError(.badRequest, "the agent can not \(TerminalText.escaped(operation)) passwords")
+            throw AgentError(.badRequest, "the agent cannot \(TerminalText.escaped(operation)) passwords")
         }
         let question = ServerAddress(service).map {
             HelperQuestion(session: helper.session?.name, server: $0, user: user)

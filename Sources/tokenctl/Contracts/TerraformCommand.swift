@@ -27,7 +27,7 @@ struct TerraformCommand: ParsableCommand {
         guard operation == "get" else {
             throw AgentError(
                 .badRequest,
-                "terraform can not \(TerminalText.escaped(operation)) tokens of the agent",
+                "terraform cannot \(TerminalText.escaped(operation)) tokens of the agent",
                 remedy: "use tokenctl login and tokenctl logout"
             )
         }

@@ -43,7 +43,7 @@ struct ConfigCheckCommand: ParsableCommand {
         throw ExitCode(FailureCode.misconfigured.exitStatus)
     }
 
-    /// How the file differs from what the agent of the socket runs with; `nil`: none runs, it can not say, or it reads
+    /// How the file differs from what the agent of the socket runs with; `nil`: none runs, it cannot say, or it reads
     /// another file.
     private func difference(of file: String) -> ReloadReport? {
         var body = JSONBody()

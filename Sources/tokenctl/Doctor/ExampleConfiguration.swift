@@ -26,7 +26,7 @@ enum ExampleConfiguration {
         #confirm        = ["ssh-askpass", "Give out a token?"]   # exit status 0 is a yes, for rules with confirm
 
         [vault]
-        #require_locked_memory = false   # true: do not start when the memory of the keys can not be locked
+        #require_locked_memory = false   # true: do not start when the memory of the keys cannot be locked
         #unlock_command = ["pass", "show", "tokenagent"]   # the command that vault slots --type command may run
         #rollback_counter = ["/usr/local/bin/tpm-rollback-counter", "0x1500016"]   # refuse old copies of the store
 

@@ -11,7 +11,7 @@ struct ExecCommand: ParsableCommand {
         abstract: "Run a program that finds a fresh token in a file.",
         discussion: """
             BEARER_TOKEN_FILE names the file, which is kept fresh while the program runs and removed after. The \
-            exit status is the program's, 128 and the signal's number if a signal ended it, 127 if it can not be \
+            exit status is the program's, 128 and the signal's number if a signal ended it, 127 if it cannot be \
             started.
             """
     )

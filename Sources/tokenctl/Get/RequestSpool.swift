@@ -38,7 +38,7 @@ struct RequestSpool: ~Copyable {
         let error = copy(to: file)
         if error == 0, lseek(file, 0, SEEK_SET) == 0 { return file }
         close(file)
-        throw AgentError(.internal, "standard input can not be kept: \(systemMessage(error))")
+        throw AgentError(.internal, "standard input cannot be kept: \(systemMessage(error))")
     }
 
     private static func copy(to file: Int32) -> Int32 {

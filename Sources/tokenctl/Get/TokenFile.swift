@@ -15,7 +15,7 @@ struct TokenFile: ~Copyable {
 
     /// Removes what killed processes left, then makes a directory for this one.
     ///
-    /// - Throws: ``AgentError`` if the directory of the socket is open to others or can not be written.
+    /// - Throws: ``AgentError`` if the directory of the socket is open to others or cannot be written.
     init(besideSocket socket: String) throws(AgentError) {
         guard let slash = socket.lastIndex(of: "/"),
             let parent = TokenDirectories.parent(besideSocket: socket)

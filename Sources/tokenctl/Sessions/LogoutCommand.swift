@@ -9,7 +9,7 @@ struct LogoutCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logout",
         abstract: "Revoke a session's tokens and forget them.",
-        discussion: "The tokens are forgotten here even when the server can not be reached."
+        discussion: "The tokens are forgotten here even when the server cannot be reached."
     )
 
     @Argument(help: .sessionName)

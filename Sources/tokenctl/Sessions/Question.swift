@@ -11,7 +11,7 @@ enum Question {
     ///   - kind: what it is, for error messages: `passphrase`.
     ///   - option: what to use where there is no terminal: `--passphrase-stdin`; nil if there is nothing.
     /// - Returns: what was typed.
-    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or the answer can not be one.
+    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or the answer cannot be one.
     static func secret(_ prompt: String, kind: String, option: String?) throws(AgentError) -> Secret {
         guard let terminal = Terminal() else { throw nobody(toAskFor: kind, option) }
         guard let bytes = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: false) else {

@@ -18,7 +18,7 @@ struct ChildProcess {
     ///
     /// Descriptors of this process close on exec; those in `keeping` stay open under their numbers.
     ///
-    /// - Throws: ``AgentError`` with the code `internal` if it can not be executed.
+    /// - Throws: ``AgentError`` with the code `internal` if it cannot be executed.
     init(
         _ program: String,
         _ arguments: [String],
@@ -44,7 +44,7 @@ struct ChildProcess {
         var started: pid_t = 0
         let result = unsafe posix_spawnp(&started, program, &actions, &attributes, &argv, environ)
         guard result == 0 else {
-            throw AgentError(.internal, "\(program) can not be started: \(systemMessage(result))")
+            throw AgentError(.internal, "\(program) cannot be started: \(systemMessage(result))")
         }
         pid = started
     }

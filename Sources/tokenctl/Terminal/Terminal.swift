@@ -24,7 +24,7 @@ struct Terminal: ~Copyable {
     ///   - prompt: what to show, already safe for a terminal.
     ///   - echo: whether what is typed may be seen.
     /// - Returns: the line without its line feed; nil at ^D or when the terminal has gone.
-    /// - Throws: ``AgentError`` with the code `internal` if signals can not be caught.
+    /// - Throws: ``AgentError`` with the code `internal` if signals cannot be caught.
     borrowing func ask(_ prompt: String, echo: Bool) throws(AgentError) -> [UInt8]? {
         var line: [UInt8] = []
         line.reserveCapacity(Secret.longest)

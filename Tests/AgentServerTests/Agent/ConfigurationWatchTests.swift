@@ -155,7 +155,7 @@ struct ConfigurationWatchTests {
         await agent.stop()
     }
 
-    @Test func `a socket that can not be opened is said to need a restart`() async throws {
+    @Test func `a socket that cannot be opened is said to need a restart`() async throws {
         let agent = try await AgentHarness()
         let path = agent.directory.path("file/work.sock")
         try agent.directory.write("", to: "file")

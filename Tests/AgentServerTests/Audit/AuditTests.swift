@@ -133,7 +133,7 @@ struct AuditTests {
         #expect(File.text(agent.directory.path("audit.log"))?.split(separator: "\n").count == 2)
     }
 
-    @Test func `a log that can not be written hinders nobody, and its gap is told`() async throws {
+    @Test func `a log that cannot be written hinders nobody, and its gap is told`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         // A directory in its place is like a full disk to the agent: nothing can be written.

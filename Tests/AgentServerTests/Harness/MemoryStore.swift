@@ -25,7 +25,7 @@ final class MemoryStore: StoreControlling {
         self.vault = vault
     }
 
-    /// Adds a session whose record can not be read.
+    /// Adds a session whose record cannot be read.
     func lose(_ name: SessionName, _ reason: EndReason, message: String) {
         lost.withLock { $0.append(StoredSession(name: name, content: .lost(reason, message: message))) }
     }

@@ -189,7 +189,7 @@ struct ReportTests {
         (#","www_authenticate":"Bearer error=\"insufficient_scope\"""#, 3, false),
         (#","body":"{\"error\":\"access_token_expired\"}""#, 1, true),
     ])
-    func `a login that can not be refreshed ends only with a refusal that is about its token`(
+    func `a login that cannot be refreshed ends only with a refusal that is about its token`(
         more: String,
         times: Int,
         ends: Bool

@@ -164,7 +164,7 @@ struct RestrictedSocketTests {
         await agent.stop()
     }
 
-    @Test func `a socket that can not be opened keeps nobody else waiting and is tried again`() async throws {
+    @Test func `a socket that cannot be opened keeps nobody else waiting and is tried again`() async throws {
         let agent = try await AgentHarness.configured { configuration, directory in
             _ = try? directory.makeDirectory("open")
             chmod(directory.path("open"), 0o777)

@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// How the store opens is changed by nobody who can not open it, and guessing is slow.
+/// How the store opens is changed by nobody who cannot open it, and guessing is slow.
 @Suite(.timeLimit(.minutes(10)))
 struct VaultChangeTests {
     static let slot = #"{"type":"passphrase","passphrase":"mine""#

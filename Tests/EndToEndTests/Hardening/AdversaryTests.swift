@@ -114,7 +114,7 @@ extension EndToEnd {
             #expect(try await scene.token() == token)
         }
 
-        @Test func `a scope that was not granted is not shown, and can not be had`() async throws {
+        @Test func `a scope that was not granted is not shown, and cannot be had`() async throws {
             let scene = try await Scene.loggedIn { $0.knownScopes = ["openid", "offline_access"] }
             #expect(try await scene.agent.status("work")["scope"] == ["openid", "offline_access"])
             #expect(try await scene.agent.tokenctl("get", "work", "--scope", "api").status == 2)
@@ -150,7 +150,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a server that can not revoke now is told again when it said`() async throws {
+        @Test func `a server that cannot revoke now is told again when it said`() async throws {
             let scene = try await Scene.loggedIn()
             let busy = IssuerReply(status: 503, headers: [("Retry-After", "1")])
             // A server that cannot do it now is not asked about the access token as well.

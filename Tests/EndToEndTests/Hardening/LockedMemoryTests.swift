@@ -17,9 +17,9 @@ extension EndToEnd {
             return try #require(try JSONValue(parsing: answer.standardOutput.utf8).object)
         }
 
-        @Test func `memory that can not be locked is told`() async throws {
+        @Test func `memory that cannot be locked is told`() async throws {
             let scene = try await ForeignScene.ready(wrapper: limited(to: 0))
-            #expect(scene.program.standardError.contains("can not be locked"))
+            #expect(scene.program.standardError.contains("cannot be locked"))
             #expect(try await about(scene)["memory_locked"] == false)
             let doctor = try await scene.shell("tokenctl doctor")
             #expect(doctor.standardOutput.contains("keys are not in locked memory"))

@@ -59,7 +59,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: mayBeNobody, "needs root, and programs that others may run"))
-        func `an ordinary user's tokenctl is known though it can not be looked at`() async throws {
+        func `an ordinary user's tokenctl is known though it cannot be looked at`() async throws {
             let scene = try await Scene(session: #"allow = [{ exe = "/usr/bin/git" }]"#)
             try await Self.give(scene)
             let agent = try await Self.startAsNobody(scene)

@@ -20,7 +20,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
         }
 
-        @Test func `a server that can not revoke is no server that has`() async throws {
+        @Test func `a server that cannot revoke is no server that has`() async throws {
             let scene = try await Scene.loggedIn { $0.metadata["revocation_endpoint"] = .null }
             let result = try await scene.agent.tokenctl("logout", "work")
             #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
@@ -62,7 +62,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "home").status == 4)
         }
 
-        @Test func `a refresh in flight can not bring the session back`() async throws {
+        @Test func `a refresh in flight cannot bring the session back`() async throws {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])

@@ -24,7 +24,7 @@ final class DatagramReceiver: Sendable {
         let bound = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
         }
-        guard bound == 0 else { throw SystemFailure("can not bind \(path)", code: errno) }
+        guard bound == 0 else { throw SystemFailure("cannot bind \(path)", code: errno) }
     }
 
     deinit { close(descriptor) }

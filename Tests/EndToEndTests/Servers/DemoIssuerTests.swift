@@ -59,13 +59,13 @@ struct DemoIssuerTests {
         #expect(issuer.isAlive(second) && issuer.isAlive(third))
     }
 
-    @Test func `a refresh can not widen the scope`() async throws {
+    @Test func `a refresh cannot widen the scope`() async throws {
         let (issuer, token) = try await issuer(.none)
         #expect(try await refresh(issuer, token, "&scope=api")["scope"] == "api")
         #expect(try await refresh(issuer, token, "&scope=write")["error"] == "invalid_scope")
     }
 
-    @Test func `another client can not use the token`() async throws {
+    @Test func `another client cannot use the token`() async throws {
         let (issuer, token) = try await issuer(.none)
         let answer = try await post(
             issuer,

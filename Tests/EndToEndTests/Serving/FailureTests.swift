@@ -214,7 +214,7 @@ extension EndToEnd {
             #expect((5...8).contains(delay))
         }
 
-        @Test func `text from the server can not drive the terminal`() async throws {
+        @Test func `text from the server cannot drive the terminal`() async throws {
             let scene = try await scene()
             let hostile = "\u{1B}]0;owned\u{7}\u{1B}[2Jx\r\n\u{202E}y"
             scene.issuer.queue(.failure("invalid_client", status: 401, description: hostile))

@@ -27,7 +27,7 @@ extension EndToEnd {
             return Dictionary(pairs) { $1 }
         }
 
-        @Test func `a program of the same user can not look into the agent or a client`() async throws {
+        @Test func `a program of the same user cannot look into the agent or a client`() async throws {
             let scene = try await ForeignScene.ready()
             try await scene.logIn()
             let client = try scene.start(
@@ -50,7 +50,7 @@ extension EndToEnd {
         @Test func `an ordinary program of the same user can be looked into`() async throws {
             let scene = try await ForeignScene.ready()
             let victim = try scene.start(["tail", "-f", "/dev/null"])
-            // Until then it is the program that changes the user, which can not be looked into either.
+            // Until then it is the program that changes the user, which cannot be looked into either.
             #expect(try await Polling.until { File.text("/proc/\(victim.pid)/comm") == "tail\n" })
             let refused = try await looks(into: victim.pid, scene).filter {
                 Self.permissionDenied.contains($0.value)

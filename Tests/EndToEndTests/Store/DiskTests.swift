@@ -87,10 +87,10 @@ private final class SmallDisk: Sendable {
             )
     }
 
-    /// Ends the test case where this kind can not be mounted.
+    /// Ends the test case where this kind cannot be mounted.
     static func require(_ kind: Kind) throws {
         guard possible.contains(kind) else {
-            try Test.cancel("\(kind.rawValue) can not be mounted here")
+            try Test.cancel("\(kind.rawValue) cannot be mounted here")
         }
     }
 }

@@ -107,7 +107,7 @@ extension EndToEnd {
         ]
 
         @Test(arguments: failures)
-        func `a counter that can not be read keeps the store locked, and says why`(
+        func `a counter that cannot be read keeps the store locked, and says why`(
             failure: String,
             reason: String
         ) async throws {

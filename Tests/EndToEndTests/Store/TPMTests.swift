@@ -73,7 +73,7 @@ extension EndToEnd {
             #expect(try await Polling.until { try await (tpm.counter("read") ?? 0) > 0 })
         }
 
-        @Test(.enabled(if: canUseTPM, "this systemd-creds can not name a TPM"))
+        @Test(.enabled(if: canUseTPM, "this systemd-creds cannot name a TPM"))
         func `a credential sealed by a TPM opens the store, and no other TPM opens it`() async throws {
             let (tpm, other) = (try await SoftwareTPM.start(), try await SoftwareTPM.start())
             let scene = try await Scene()

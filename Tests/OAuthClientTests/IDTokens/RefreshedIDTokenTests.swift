@@ -100,7 +100,7 @@ struct RefreshedIDTokenTests {
         #expect((granted.idToken != nil) == isKept)
     }
 
-    @Test func `keys that can not be had cost no rotated refresh token`() async throws {
+    @Test func `keys that cannot be had cost no rotated refresh token`() async throws {
         let issuer = try await TestIssuer()
         let outcome = try await refresh(
             issuer.idToken(),

@@ -138,7 +138,7 @@ struct JSONServerTests {
         #expect(bench.exchange.sent.isEmpty)
     }
 
-    @Test func `a scope of its own can not be had`() async throws {
+    @Test func `a scope of its own cannot be had`() async throws {
         let bench = try bench()
         let outcome = try await bench.refresh(variant: TokenVariant(scopes: ["x"], audience: nil))
         #expect(outcome.failure?.kind == .variantRefused)

@@ -111,7 +111,7 @@ struct LoopbackListenerTests {
         }
     }
 
-    @Test func `a state can not be guessed`() throws {
+    @Test func `a state cannot be guessed`() throws {
         let uri = "http://127.0.0.1:1/callback"
         let transaction = AuthorizationTransaction(redirectURI: uri, issuer: nil, namesIssuer: false)
         let url = try EndpointURL("https://id.example/authorize")

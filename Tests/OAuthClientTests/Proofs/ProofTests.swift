@@ -172,7 +172,7 @@ struct ProofTests {
             (#""refresh_token":null"#, nil),
         ] as [(String, String?)]
     )
-    func `the refresh token of an answer that can not be used is kept`(
+    func `the refresh token of an answer that cannot be used is kept`(
         rest: String,
         kept: String?
     ) async throws {
@@ -241,7 +241,7 @@ struct ProofTests {
     }
 
     @Test(arguments: [("ES256", true), ("RS256", false)])
-    func `a server whose proofs we can not make is not asked`(algorithm: String, isAsked: Bool) async throws {
+    func `a server whose proofs we cannot make is not asked`(algorithm: String, isAsked: Bool) async throws {
         var profile = TestIssuer.profile()
         profile.bindsTokens = true
         let bench = try Bench(profile)

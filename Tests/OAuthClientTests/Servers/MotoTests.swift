@@ -65,7 +65,7 @@ struct MotoTests {
         await scene.servers.shutDown()
     }
 
-    @Test func `a logout signs out where tokens can not be revoked`() async throws {
+    @Test func `a logout signs out where tokens cannot be revoked`() async throws {
         let scene = try MotoScene()
         let grant = try #require(try await scene.logIn("alice").granted)
         #expect(await scene.revoke(grant) == .revoked)

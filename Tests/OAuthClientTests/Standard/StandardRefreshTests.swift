@@ -269,7 +269,7 @@ struct StandardRefreshTests {
     }
 
     @Test(arguments: [("", Int32(0)), ("\n", 0), ("secret", 1)])
-    func `a secret that can not be had is a wrong configuration`(output: String, status: Int32) async throws {
+    func `a secret that cannot be had is a wrong configuration`(output: String, status: Int32) async throws {
         let commands = ScriptedCommands(prints: output, status: status)
         let bench = try Bench(.fixed(secret: .command(["x"])), commands: commands)
         #expect(try await bench.refresh().failure?.kind == .misconfigured)

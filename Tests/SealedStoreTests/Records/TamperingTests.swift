@@ -133,7 +133,7 @@ struct TamperingTests {
         Attachment.record("\(record.count / step) lengths, all refused", named: "figure")
     }
 
-    @Test func `records can not be swapped`() throws {
+    @Test func `records cannot be swapped`() throws {
         let (one, other) = (try #require(Disk.read(work)), try #require(Disk.read(home)))
         Disk.write(one, to: home)
         Disk.write(other, to: work)
@@ -144,7 +144,7 @@ struct TamperingTests {
         #expect(Disk.names(fixture.sessionsPath).allSatisfy { $0.hasSuffix(".bad") })
     }
 
-    @Test func `a record can not be renamed`() throws {
+    @Test func `a record cannot be renamed`() throws {
         let name = String(work.dropLast(4).suffix(32))
         let other = String(name.reversed())
         try #require(name != other && name.allSatisfy(\.isHexDigit))
@@ -154,7 +154,7 @@ struct TamperingTests {
         #expect(loaded.problems.contains { $0.description.contains("renamed or rearranged") })
     }
 
-    @Test func `the halves of a record can not be swapped`() throws {
+    @Test func `the halves of a record cannot be swapped`() throws {
         let record = try #require(Disk.read(work))
         let loaded = try load(work, Array(record[(record.count / 2)...] + record[..<(record.count / 2)]))
         #expect(loaded.sessions.map(\.name) == [.home])
@@ -189,7 +189,7 @@ struct TamperingTests {
         try second.commitDurably("RT-4")
     }
 
-    @Test func `a logged-out session can not be brought back by an old copy`() throws {
+    @Test func `a logged-out session cannot be brought back by an old copy`() throws {
         let old = try #require(Disk.read(work))
         let (open, _) = try fixture.unlocked()
         try open.store.forget(.work)

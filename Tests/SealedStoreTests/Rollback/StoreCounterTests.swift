@@ -103,7 +103,7 @@ struct StoreCounterTests {
         }
     }
 
-    @Test func `a logout can not be undone by an older copy`() throws {
+    @Test func `a logout cannot be undone by an older copy`() throws {
         try prepared()
         let (open, _) = try open(at: 1)
         step(open, to: 2)
@@ -194,7 +194,7 @@ struct StoreCounterTests {
         )
     }
 
-    @Test func `a counter that can not be read leaves a new store locked`() throws {
+    @Test func `a counter that cannot be read leaves a new store locked`() throws {
         let (open, _) = try fixture.unlocked()
         #expect(throws: StoreError.counterUnusable(reason: "gone")) {
             try open.store.adopt(.unusable("gone"))

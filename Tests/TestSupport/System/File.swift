@@ -4,7 +4,7 @@ import Glibc
 
 /// Files as tests look at them.
 package enum File {
-    /// The whole content, or `nil` if it can not be read.
+    /// The whole content, or `nil` if it cannot be read.
     package static func bytes(_ path: String) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -54,7 +54,7 @@ package enum File {
 
     package static func exists(_ path: String) -> Bool { mode(path) != nil }
 
-    /// The names in a directory, sorted; none if it can not be read.
+    /// The names in a directory, sorted; none if it cannot be read.
     package static func names(in path: String) -> [String] {
         guard let stream = opendir(path) else { return [] }
         defer { closedir(stream) }

@@ -25,7 +25,7 @@ package final class Program: Sendable {
 
     /// Starts `command` with exactly `environment`, `input` on its standard input, and no other descriptors.
     ///
-    /// With `hasTerminal` false it can not ask the person who runs the tests.
+    /// With `hasTerminal` false it cannot ask the person who runs the tests.
     package init(
         _ command: [String],
         environment: [String: String],

@@ -174,7 +174,7 @@ import Testing
         #expect(!effects.contains { if case .revoke = $0 { true } else { false } })
     }
 
-    @Test func `a refresh in flight can not bring a logged out session back`() throws {
+    @Test func `a refresh in flight cannot bring a logged out session back`() throws {
         var script = SessionScript.ready()
         let due = script.sleepUntilWake()
         let sent = script.reserve(due)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// Answers whose access token can not be accepted, such as one of type `Bearer` where it had to be bound to a key.
+/// Answers whose access token cannot be accepted, such as one of type `Bearer` where it had to be bound to a key.
 struct UnusableAnswerTests {
     private static let newToken = SecretID(rawValue: 900)
     private static let reason = "token_type is Bearer, not DPoP"

@@ -38,7 +38,7 @@ import Text
         #expect(tokenctl.agent.requests.first?.hasPrefix("GET /v1/sessions/work ") == true)
     }
 
-    @Test func `what servers wrote can not drive the terminal`() async throws {
+    @Test func `what servers wrote cannot drive the terminal`() async throws {
         let nasty = #"\u001b]0;x\u0007\u001b[2J\u009b1A\r\u202e\#(String(repeating: "x", count: 5000))"#
         let body =
             #"{"session":"work","state":"ready","last_error":{"code":"\#(nasty)","message":"\#(nasty)"}}"#
@@ -109,7 +109,7 @@ import Text
     }
 
     @Test(arguments: [["watch"], ["watch", "--json"], ["audit"], ["audit", "--follow", "--json"]])
-    func `a session that does not exist can not be followed`(command: [String]) async throws {
+    func `a session that does not exist cannot be followed`(command: [String]) async throws {
         let error = #"{"code":"not_found","message":"There is no session nosuch.","session":"nosuch"}"#
         let agent = try ScriptedAgent(.read, .answer(#"{"error":\#(error)}"#, status: 404))
         let result = try await Program.run(

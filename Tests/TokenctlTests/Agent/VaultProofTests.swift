@@ -104,7 +104,7 @@ struct VaultProofTests {
     }
 
     @Test(arguments: ["/none", "/dev/zero", "/dev/null"])
-    func `a key file that can not be one is named, and nothing is sent`(path: String) async throws {
+    func `a key file that cannot be one is named, and nothing is sent`(path: String) async throws {
         let (result, requests) = try await change(["rekey"], proof: "keyfile", keyFile: path)
         #expect(result.status == 2 && requests.isEmpty)
         #expect(result.standardError.contains(path), "\(result.standardError)")

@@ -80,7 +80,7 @@ import Text
     }
 
     @Test(arguments: ["", "\n", "a\nb\n", "\u{7}\n"])
-    func `a password that can not be one is refused before anything is sent`(input: String) async throws {
+    func `a password that cannot be one is refused before anything is sent`(input: String) async throws {
         let tokenctl = try TokenctlRun(.read, .lines(Self.done))
         let result = try await tokenctl("login", "work", "--password-stdin", input: input)
         #expect(result.status == 2)
