@@ -34,7 +34,7 @@ public struct AgentLines: ~Copyable {
         do {
             while true {
                 if let line = takeLine() {
-                    if line.isEmpty == false { return line }
+                    if !line.isEmpty { return line }
                 } else if hasEnded {
                     return nil
                 } else {
@@ -74,7 +74,7 @@ extension AgentConnection {
         do {
             try send(request)
             let head = try receiveHead(by: .none)
-            if (200..<300).contains(head.status) == false {
+            if !(200..<300).contains(head.status) {
                 refusal = try receiveBody(after: head, by: .none)
             }
         } catch {

@@ -17,7 +17,7 @@ struct ResponseHead: Equatable {
 
     /// Reads the lines before the empty line, CR LF between them.
     init(parsing bytes: ArraySlice<UInt8>) throws(ConnectionFailure) {
-        guard let text = String(validating: bytes, as: UTF8.self), text.utf8.contains(0) == false else {
+        guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
             throw .malformed("its head is not text")
         }
         let lines = text.split(separator: "\r\n", omittingEmptySubsequences: false)
@@ -42,7 +42,7 @@ struct ResponseHead: Equatable {
             default: break
             }
         }
-        guard isChunked == false || length == nil else { throw .malformed("two framings") }
+        guard !isChunked || length == nil else { throw .malformed("two framings") }
         framing = isChunked ? .chunked : length.map(Framing.length) ?? .untilClose
         self.closes = closes || framing == .untilClose
         self.retryAfter = retryAfter

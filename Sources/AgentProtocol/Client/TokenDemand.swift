@@ -45,7 +45,7 @@ package struct TokenDemand: Equatable, Sendable {
         var query: [(name: String, value: String)] = []
         if let minimumValidity { query.append(("min_valid", minimumValidity.wholeSeconds)) }
         if let timeout { query.append(("timeout", timeout.wholeSeconds)) }
-        if scopes.isEmpty == false { query.append(("scope", scopes.joined(separator: " "))) }
+        if !scopes.isEmpty { query.append(("scope", scopes.joined(separator: " "))) }
         if let audience { query.append(("audience", audience)) }
         if wantsIDToken { query.append(("kind", "id")) }
         if reportsRefusals { query.append(("reports", "true")) }

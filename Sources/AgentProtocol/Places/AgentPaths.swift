@@ -75,7 +75,7 @@ public struct AgentPaths: Equatable, Sendable {
         guard path.utf8.count <= longestSocketPath else {
             throw AgentError(.pathTooLong(socket: path))
         }
-        guard path.isEmpty == false, path.utf8.contains(0) == false else {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
             throw AgentError(.misconfigured, "the socket path is empty or holds a NUL byte")
         }
     }
@@ -121,7 +121,7 @@ extension AgentPaths {
         _ name: String,
         _ environment: (String) -> String?
     ) throws(AgentError) -> String? {
-        guard let value = environment(name), value.isEmpty == false else { return nil }
+        guard let value = environment(name), !value.isEmpty else { return nil }
         guard value.hasPrefix("/") else {
             throw AgentError(.misconfigured, "\(name) is not an absolute path: \(value)")
         }

@@ -47,7 +47,7 @@ package enum TokenDirectories {
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name.hasPrefix(".") == false { names.append(name) }
+            if !name.hasPrefix(".") { names.append(name) }
         }
         return names
     }

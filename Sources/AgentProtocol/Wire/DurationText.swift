@@ -29,14 +29,14 @@ public enum DurationText {
             }
             let (part, partOverflows) = number.multipliedReportingOverflow(by: unit)
             let (sum, sumOverflows) = total.addingReportingOverflow(part)
-            guard partOverflows == false, sumOverflows == false else { return nil }
+            guard !partOverflows, !sumOverflows else { return nil }
             (total, smallestUnit) = (sum, unit)
-        } while rest.isEmpty == false
+        } while !rest.isEmpty
         return accepted(milliseconds: (total, false))
     }
 
     private static func accepted(milliseconds: (partialValue: Int64, overflow: Bool)) -> Duration? {
-        guard milliseconds.overflow == false else { return nil }
+        guard !milliseconds.overflow else { return nil }
         let duration = Duration.milliseconds(milliseconds.partialValue)
         return duration <= longest ? duration : nil
     }

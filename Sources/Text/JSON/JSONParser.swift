@@ -117,10 +117,10 @@ private struct JSONParser {
     private mutating func parseNumber() throws(JSONError) -> String {
         let start = offset
         skip(UInt8(ascii: "-"))
-        if skip(UInt8(ascii: "0")) == false { try parseDigits() }
+        if !skip(UInt8(ascii: "0")) { try parseDigits() }
         if skip(UInt8(ascii: ".")) { try parseDigits() }
         if skip(UInt8(ascii: "e")) || skip(UInt8(ascii: "E")) {
-            if skip(UInt8(ascii: "+")) == false { skip(UInt8(ascii: "-")) }
+            if !skip(UInt8(ascii: "+")) { skip(UInt8(ascii: "-")) }
             try parseDigits()
         }
         return String(decoding: bytes[start..<offset], as: UTF8.self)

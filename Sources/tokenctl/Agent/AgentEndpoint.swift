@@ -44,7 +44,7 @@ struct AgentEndpoint {
     var socketPath: String {
         get throws(AgentError) {
             guard let socket else { return try AgentPaths.socket() }
-            guard socket.hasPrefix("/") == false else { return socket }
+            guard !socket.hasPrefix("/") else { return socket }
             guard let directory = unsafe getcwd(nil, 0) else {
                 throw AgentError(.badRequest, "--socket is not an absolute path: \(socket)")
             }
@@ -58,7 +58,7 @@ extension AgentConnection {
     /// Sends one request and answers the object in its answer, empty if there is no body.
     mutating func object(_ request: AgentRequest, timeout: Duration) throws(AgentError) -> JSONObject {
         let body = try exchange(request, timeout: timeout).body
-        guard body.isEmpty == false else { return JSONObject() }
+        guard !body.isEmpty else { return JSONObject() }
         // A list of all sessions holds as many values as they are.
         guard let object = try? JSONValue(parsing: body, maximumValues: .max).object else {
             throw AgentError(.internal, "the agent's answer is not a JSON object")

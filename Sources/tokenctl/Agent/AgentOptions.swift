@@ -12,7 +12,7 @@ struct EndpointOptions: ParsableArguments {
     var refusesAutostart = false
 
     var endpoint: AgentEndpoint {
-        AgentEndpoint(socket: socket?.path, mayStartAgent: refusesAutostart == false)
+        AgentEndpoint(socket: socket?.path, mayStartAgent: !refusesAutostart)
     }
 }
 
@@ -31,7 +31,7 @@ struct SocketArgument: ExpressibleByArgument {
     let path: String
 
     init?(argument: String) {
-        guard argument.isEmpty == false else { return nil }
+        guard !argument.isEmpty else { return nil }
         path = argument
     }
 }
@@ -56,7 +56,7 @@ struct SessionArgument: ExpressibleByArgument {
     let name: String
 
     init?(argument: String) {
-        guard argument.isEmpty == false else { return nil }
+        guard !argument.isEmpty else { return nil }
         name = argument
     }
 

@@ -26,7 +26,7 @@ struct JSONBody: ~Copyable {
 
     /// Adds which of a session's tokens is meant, unless it is the ordinary one.
     mutating func add(_ scopes: [String], _ audience: String?) {
-        if scopes.isEmpty == false { add("scope", .string(scopes.joined(separator: " "))) }
+        if !scopes.isEmpty { add("scope", .string(scopes.joined(separator: " "))) }
         if let audience { add("audience", .string(audience)) }
     }
 

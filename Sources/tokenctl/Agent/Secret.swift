@@ -16,7 +16,7 @@ struct Secret: ~Copyable {
     /// - Throws: ``AgentError`` with the code `badRequest` saying what is wrong with them.
     init(_ bytes: consuming [UInt8], of kind: String) throws(AgentError) {
         self.bytes = bytes
-        guard self.bytes.isEmpty == false else { throw AgentError(.badRequest, "the \(kind) is empty") }
+        guard !self.bytes.isEmpty else { throw AgentError(.badRequest, "the \(kind) is empty") }
         guard self.bytes.count <= Secret.longest else {
             throw AgentError(.badRequest, "the \(kind) is longer than \(Secret.longest) bytes")
         }

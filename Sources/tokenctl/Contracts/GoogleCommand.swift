@@ -42,7 +42,7 @@ struct GoogleCredential: HelperContract {
     var givesAccessToken: Bool
 
     func question() -> HelperQuestion? {
-        HelperQuestion(session: session, wantsIDToken: givesAccessToken == false)
+        HelperQuestion(session: session, wantsIDToken: !givesAccessToken)
     }
 
     func answer(_ credential: HelperCredential) -> String {

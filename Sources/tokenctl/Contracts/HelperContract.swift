@@ -96,7 +96,7 @@ struct HelperRun {
     }
 
     private func give(_ reply: HelperReply) throws(AgentError) -> Int32 {
-        if reply.output.isEmpty == false { try StandardOutput.write(Array(reply.output.utf8)) }
+        if !reply.output.isEmpty { try StandardOutput.write(Array(reply.output.utf8)) }
         if let complaint = reply.complaint {
             StandardError.write("tokenctl: \(FailureReport.line(for: complaint))\n")
         }

@@ -17,7 +17,7 @@ struct SessionsOfHosts {
 
     init(_ sessions: [JSONObject]) {
         entries = sessions.flatMap { known in
-            SessionChoice.rules(known).filter { $0.coversSubdomains == false }.compactMap { rule in
+            SessionChoice.rules(known).filter { !$0.coversSubdomains }.compactMap { rule in
                 known["session"]?.string.map { session in
                     let port = rule.port.map { ":\($0)" } ?? ""
                     return Entry(session: session, host: rule.host + port, user: rule.user)

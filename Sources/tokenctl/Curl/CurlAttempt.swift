@@ -79,7 +79,7 @@ struct CurlAttempt: ~Copyable {
         let status = child.wait()
         // 22 is an answer that --fail takes for a failure.
         hasAnswer = status == 0 || status == 22
-        if isRefused == false { pass() }
+        if !isRefused { pass() }
         return status
     }
 
@@ -88,7 +88,7 @@ struct CurlAttempt: ~Copyable {
 
     /// Lets through what was held.
     mutating func pass() {
-        if isPassing == false {
+        if !isPassing {
             isPassing = true
             openHeaderTarget()
         }
@@ -130,7 +130,7 @@ struct CurlAttempt: ~Copyable {
 
     private mutating func readHeads() {
         let bytes = heads.read()
-        guard bytes.isEmpty == false else { return }
+        guard !bytes.isEmpty else { return }
         answer.append(bytes)
         if isPassing {
             if headerTarget >= 0 { heads.pass(bytes, to: headerTarget) }
@@ -144,7 +144,7 @@ struct CurlAttempt: ~Copyable {
         if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
         output.keep(bytes)
         // Without a head it is no HTTP; beyond the limit it is no refusal.
-        let isForeign = bytes.isEmpty == false && answer.bytes.isEmpty
+        let isForeign = !bytes.isEmpty && answer.bytes.isEmpty
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
     }
 

@@ -33,7 +33,7 @@ struct CurlCommand: ParsableCommand {
     var arguments: [String] = []
 
     func validate() throws {
-        guard arguments.isEmpty == false else { throw ValidationError("curl's arguments go after --") }
+        guard !arguments.isEmpty else { throw ValidationError("curl's arguments go after --") }
     }
 
     func run() throws {

@@ -73,7 +73,7 @@ struct CurlTarget: Equatable {
         if let request { return request }
         if isHead { return "HEAD" }
         if upload != nil { return "PUT" }
-        return hasBody && isGet == false ? "POST" : "GET"
+        return hasBody && !isGet ? "POST" : "GET"
     }
 
     /// The proof for the one request.
@@ -89,7 +89,7 @@ struct CurlTarget: Equatable {
         }
         // The query is no part of a proof and may be long.
         let resource = url.prefix { $0 != "?" && $0 != "#" }
-        guard addsFileName(to: resource, url) == false else {
+        guard !addsFileName(to: resource, url) else {
             throw AgentError(
                 .badRequest,
                 "a proof of possession is for a whole URL, and curl would add the file's name to \(resource)",
@@ -105,13 +105,13 @@ struct CurlTarget: Equatable {
         let host = (url.split(separator: "/").dropFirst().first ?? "").prefix { $0 != "]" }
         let isAddress = host.hasPrefix("[") && host.count { $0 == ":" } > 1
         let rest = isAddress ? url.drop { $0 != "]" } : url[...]
-        return "\(rest)\(upload ?? "")".contains { "{[".contains($0) } == false
+        return !"\(rest)\(upload ?? "")".contains { "{[".contains($0) }
     }
 
     /// Whether curl makes the name of an uploaded file the end of the path.
     private func addsFileName(to resource: Substring, _ url: String) -> Bool {
-        guard let upload, ["-", "."].contains(upload) == false else { return false }
+        guard let upload, !["-", "."].contains(upload) else { return false }
         let path = resource.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
-        return url.contains("?") == false && (path.contains("/") == false || path.hasSuffix("/"))
+        return !url.contains("?") && (!path.contains("/") || path.hasSuffix("/"))
     }
 }

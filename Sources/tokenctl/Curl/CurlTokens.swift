@@ -52,7 +52,7 @@ struct CurlTokens {
 
     /// Makes a proof with the nonce, once: the token itself was not refused, and the agent has nothing to judge.
     private mutating func takeNonce() throws(AgentError) -> Bool {
-        guard hasTakenNonce == false else { return false }
+        guard !hasTakenNonce else { return false }
         hasTakenNonce = true
         try renew()
         return true
@@ -67,7 +67,7 @@ struct CurlTokens {
             body: attempt.refusedBody(),
             place: attempt.server.place
         )
-        guard let fresh = try report.send(to: endpoint, about: demand), wasReplaced == false else {
+        guard let fresh = try report.send(to: endpoint, about: demand), !wasReplaced else {
             return false
         }
         wasReplaced = true

@@ -29,7 +29,7 @@ struct RefusalReport {
         defer { request.wipeBody() }
         let answer = try endpoint.object(request, timeout: .seconds(305))
         guard answer["action"]?.string == "retry", let fresh = answer["access_token"]?.string,
-            fresh.isEmpty == false, fresh.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+            !fresh.isEmpty, fresh.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
         else { return nil }
         var next = token
         next.value = fresh

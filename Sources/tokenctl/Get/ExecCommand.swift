@@ -43,7 +43,7 @@ struct ExecCommand: ParsableCommand {
                 || (byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z"))
                 || index > 0 && (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
         }
-        guard isName, variable.isEmpty == false else {
+        guard isName, !variable.isEmpty else {
             throw ValidationError("--env takes the name of a variable")
         }
     }

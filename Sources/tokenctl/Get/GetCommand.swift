@@ -52,10 +52,10 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard doesNotWait == false || timeout == nil else {
+        guard !doesNotWait || timeout == nil else {
             throw ValidationError("--no-wait and --timeout exclude each other")
         }
-        guard agent.wantsJSON == false || format == nil || format == .json else {
+        guard !agent.wantsJSON || format == nil || format == .json else {
             throw ValidationError("--json and --format exclude each other")
         }
     }

@@ -15,7 +15,7 @@ extension GetOrder {
         var rest = arguments.dropFirst()
         while let argument = rest.popFirst() {
             guard argument.hasPrefix("-") else {
-                guard demand.session.isEmpty, argument.isEmpty == false else { return nil }
+                guard demand.session.isEmpty, !argument.isEmpty else { return nil }
                 demand.session = argument
                 continue
             }
@@ -25,7 +25,7 @@ extension GetOrder {
                 readOption(String(parts[0]), value)
             else { return nil }
         }
-        guard demand.session.isEmpty == false else { return nil }
+        guard !demand.session.isEmpty else { return nil }
     }
 
     /// Whether a shell will evaluate what is printed, as far as the words tell, be they right or wrong otherwise.
@@ -67,7 +67,7 @@ extension GetOrder {
         case "--user": place.user = value
         case "--host": place.host = value
         case "--socket":
-            guard value.isEmpty == false else { return false }
+            guard !value.isEmpty else { return false }
             endpoint.socket = value
         default: return false
         }

@@ -51,7 +51,7 @@ struct GetOrder {
         guard format.hasPlaceForProof else {
             throw AgentError(.badRequest, "--dpop-url needs --format json, header or curl")
         }
-        guard demand.wantsIDToken == false else {
+        guard !demand.wantsIDToken else {
             throw AgentError(.badRequest, "--dpop-url is for access tokens and excludes --id-token")
         }
     }

@@ -81,7 +81,7 @@ enum TokenFormat: String, CaseIterable {
             let token = TokenFormat.visible(object["access_token"] ?? object["id_token"])
         else { throw AgentError(.internal, "the agent's answer holds no token") }
         let proof = TokenFormat.visible(object["dpop_proof"])
-        guard wantsProof == false || proof != nil else {
+        guard !wantsProof || proof != nil else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")
         }
         let scheme = TokenFormat.scheme(object)
@@ -110,7 +110,7 @@ enum TokenFormat: String, CaseIterable {
 
     /// The string, if it is of visible ASCII and not empty.
     private static func visible(_ value: JSONValue?) -> String? {
-        guard let text = value?.string, text.isEmpty == false,
+        guard let text = value?.string, !text.isEmpty,
             text.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
         else { return nil }
         return text
@@ -141,7 +141,7 @@ enum TokenFormat: String, CaseIterable {
         let type = object["token_type"]?.string ?? ""
         if type.lowercased() == "dpop" { return "DPoP" }
         guard type.lowercased() != "bearer",
-            type.isEmpty == false,
+            !type.isEmpty,
             type.utf8.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C })
         else { return "Bearer" }
         return type

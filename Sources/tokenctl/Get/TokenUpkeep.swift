@@ -106,7 +106,7 @@ struct TokenUpkeep: ~Copyable {
             if events == nil { events = try? endpoint.connect().lines(of: AgentRequest(.get, "events")) }
         } catch {
             nextLook = TokenUpkeep.now + TokenUpkeep.pause
-            guard error.code == .loginRequired, hasComplained == false else { return }
+            guard error.code == .loginRequired, !hasComplained else { return }
             hasComplained = true
             let line = FailureReport.line(for: error.about(demand.session))
             StandardError.write("tokenctl: \(line)\n")

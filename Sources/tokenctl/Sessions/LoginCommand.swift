@@ -48,13 +48,13 @@ struct LoginCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard readsPassword == false || readsRefreshToken == false else {
+        guard !readsPassword || !readsRefreshToken else {
             throw ValidationError("--password-stdin and --refresh-token-stdin exclude each other")
         }
-        guard readsPassword == false || flow == nil || flow == .password else {
+        guard !readsPassword || flow == nil || flow == .password else {
             throw ValidationError("--password-stdin goes with --flow password")
         }
-        guard readsRefreshToken == false || flow == nil || flow == .import else {
+        guard !readsRefreshToken || flow == nil || flow == .import else {
             throw ValidationError("--refresh-token-stdin goes with --flow import")
         }
     }
@@ -64,7 +64,7 @@ struct LoginCommand: ParsableCommand {
         defer { request.wipeBody() }
         let conversation = LoginConversation(
             session: session.name,
-            opensBrowser: opensNoBrowser == false && pastesRedirect == false,
+            opensBrowser: !opensNoBrowser && !pastesRedirect,
             isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
         )

@@ -97,7 +97,7 @@ struct LoginConversation {
 
     /// A line for the person, unless a program is reading.
     private func say(_ text: String) throws(AgentError) {
-        guard isJSON == false else { return }
+        guard !isJSON else { return }
         try StandardOutput.line(TerminalText.escaped(text, longest: 8192))
     }
 }

@@ -31,13 +31,13 @@ enum Question {
     /// Asks for something that may be seen, at the terminal or else on standard input.
     static func line(_ prompt: String, kind: String, option: String?) throws(AgentError) -> [UInt8] {
         guard let terminal = Terminal() else {
-            guard let answer = try StandardInput.line(), answer.isEmpty == false else {
+            guard let answer = try StandardInput.line(), !answer.isEmpty else {
                 throw nobody(toAskFor: kind, option)
             }
             return answer
         }
         guard let answer = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: true),
-            answer.isEmpty == false
+            !answer.isEmpty
         else { throw AgentError(.internal, "no \(kind) was given") }
         return answer
     }

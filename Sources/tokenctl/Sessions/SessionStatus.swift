@@ -43,7 +43,7 @@ struct SessionStatus {
             object["kept"]?.object?.members.map { ("kept \($0.name)", Optional($0.value.plainText)) } ?? []
         let notes = (object["notes"]?.array ?? []).map { ("note", $0.object?["message"]?.string) }
         return (lines + notes + kept).compactMap { name, value in
-            guard let value, value.isEmpty == false else { return nil }
+            guard let value, !value.isEmpty else { return nil }
             return (TerminalText.escaped(name), TerminalText.escaped(value))
         }
     }

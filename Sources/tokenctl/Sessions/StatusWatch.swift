@@ -9,7 +9,7 @@ struct StatusWatch {
 
     /// Redraws every second in a terminal; elsewhere prints a snapshot now and after every event.
     func run() throws(AgentError) {
-        if StandardOutput.isTerminal, report.isJSON == false {
+        if StandardOutput.isTerminal, !report.isJSON {
             while true { try redraw() }
         }
         try followEvents()
@@ -30,7 +30,7 @@ struct StatusWatch {
         var events = try report.endpoint.connect().lines(of: AgentRequest(.get, "events"))
         try StandardOutput.write(try report.text())
         while try events.next() != nil {
-            if report.isJSON == false { try StandardOutput.write([0x0A]) }
+            if !report.isJSON { try StandardOutput.write([0x0A]) }
             try StandardOutput.write(try report.text())
         }
         throw AgentError(.noAgent, "the agent has ended")

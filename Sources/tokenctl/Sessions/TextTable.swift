@@ -4,7 +4,7 @@
 enum TextTable {
     /// The lines of the table, without blanks at their ends.
     static func lines(_ header: [String], _ rows: [[String]]) -> [String] {
-        let shown = header.indices.filter { column in rows.contains { $0[column].isEmpty == false } }
+        let shown = header.indices.filter { column in rows.contains { !$0[column].isEmpty } }
         let table = ([header] + rows).map { row in shown.map { row[$0] } }
         let widths = shown.indices.map { column in table.map { $0[column].utf8.count }.max() ?? 0 }
         return table.map { row in

@@ -33,7 +33,7 @@ enum FailureReport {
     static func line(for error: AgentError) -> String {
         let message = sentence(for: error)
         guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0) }),
-            message.contains(remedy) == false
+            !message.contains(remedy)
         else { return message }
         let isCommand = remedy.hasPrefix("tokenctl ") || remedy == "tokenagent"
         return message + (isCommand ? "; run: " : "; ") + remedy
@@ -42,7 +42,7 @@ enum FailureReport {
     /// The message without its full stop, after the session's name if it does not tell that itself.
     private static func sentence(for error: AgentError) -> String {
         var text = TerminalText.escaped(error.message)
-        if text.hasSuffix("."), text.hasSuffix("...") == false { text.removeLast() }
+        if text.hasSuffix("."), !text.hasSuffix("...") { text.removeLast() }
         guard let session = error.session.map({ TerminalText.escaped($0, longest: 64) }) else { return text }
         // A name may be any word of the sentence: only where the sentence is about it, it is told.
         let isTold =

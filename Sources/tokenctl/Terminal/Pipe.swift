@@ -42,7 +42,7 @@ struct Pipe: ~Copyable {
             var wanted = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&wanted, 1, -1) > 0 else { continue }
             let more = available()
-            guard more.isEmpty == false else { return bytes }
+            guard !more.isEmpty else { return bytes }
             bytes += more
         }
     }

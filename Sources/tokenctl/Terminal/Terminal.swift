@@ -55,7 +55,7 @@ struct Terminal: ~Copyable {
         var before = termios()
         guard unsafe tcgetattr(descriptor, &before) == 0 else { return .end }
         var during = before
-        if echo == false { during.c_lflag &= ~tcflag_t(ECHO) }
+        if !echo { during.c_lflag &= ~tcflag_t(ECHO) }
         during.c_lflag |= tcflag_t(ICANON | ISIG)
         // What is typed or pasted around an open answer is kept. Around a hidden one it is dropped: it may be more of
         // the secret, and who reads the terminal next, a shell most often, would show and remember it.
@@ -67,7 +67,7 @@ struct Terminal: ~Copyable {
         line.removeAll(keepingCapacity: true)
         let answer = readLine(into: &line, signals)
         // The person's line feed was not echoed.
-        if echo == false || answer.isInterrupted { write("\n") }
+        if !echo || answer.isInterrupted { write("\n") }
         return answer
     }
 

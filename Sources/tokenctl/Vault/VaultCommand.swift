@@ -53,7 +53,7 @@ struct VaultSlotOptions: ParsableArguments {
     var command: [String] = []
 
     func validate() throws {
-        guard (type == .command) == (command.isEmpty == false) else {
+        guard (type == .command) == (!command.isEmpty) else {
             throw ValidationError("a command after -- goes with --type command")
         }
         guard (type == .systemdCredential) == (credential != nil) else {
@@ -71,7 +71,7 @@ struct VaultSlotOptions: ParsableArguments {
         body.add("type", .string(type.rawValue))
         if let file = self.path { body.add("path", .string(try absolute(file))) }
         if let credential { body.add("credential", .string(credential)) }
-        if command.isEmpty == false { body.add("command", .strings(command)) }
+        if !command.isEmpty { body.add("command", .strings(command)) }
         if type == .passphrase {
             body.add("passphrase", secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
         }
