@@ -109,7 +109,9 @@ extension SessionAgent {
     private func attemptEnded(_ attempt: AttemptNumber, _ failure: RefreshFailure?, for name: SessionName) {
         guard let slot = admitted[name], slot.attempt == attempt else { return }
         admitted[name] = nil
-        let trouble = failure.flatMap { $0.kind.isIssuersTrouble || $0.retryAfter != nil ? $0 : nil }
+        let trouble = failure.flatMap {
+            $0.kind.consequences.isIssuersTrouble || $0.retryAfter != nil ? $0 : nil
+        }
         pacing[slot.issuer]?.finished(name, trouble, at: ports.timekeeper.now)
         later { agent in agent.admit(at: slot.issuer) }
     }
@@ -254,18 +256,6 @@ extension RefreshOutcome {
         switch self {
         case .granted: nil
         case .failed(let failure), .unusable(let failure, _): failure
-        }
-    }
-}
-
-extension FailureClass {
-    /// The issuer, or the way to it, is in trouble; not this session's login.
-    fileprivate var isIssuersTrouble: Bool {
-        switch self {
-        case .unreachable, .insecure, .ambiguous, .misbehaved, .busy: true
-        case .grantDead, .sessionOver, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
-            .identityChanged, .storage:
-            false
         }
     }
 }

@@ -64,13 +64,13 @@ extension RequestFailure {
     init(_ failure: RefreshFailure, of session: SessionName) {
         var remedy = failure.remedy
         let code: FailureCode
-        switch failure.kind {
-        case .unreachable, .ambiguous, .misbehaved, .busy, .storage: code = .temporarilyUnavailable
-        // At a login somebody is there to look at it; a session that runs tries again by itself.
-        case .insecure, .misconfigured, .variantRefused: code = .misconfigured
+        switch failure.kind.consequences.loginRemedy {
+        case .tryLater: code = .temporarilyUnavailable
+        case .correctSettings: code = .misconfigured
         // The person, or the server for the person, said no.
-        case .interactionRequired where failure.code == "access_denied": code = .denied
-        case .grantDead, .sessionOver, .interactionRequired, .unexplained, .identityChanged:
+        case .logInAgain where failure.kind == .interactionRequired && failure.code == "access_denied":
+            code = .denied
+        case .logInAgain:
             code = .loginRequired
             let again = "tokenctl login \(session)"
             remedy = remedy.map { "\($0), then \(again)" } ?? again

@@ -165,11 +165,6 @@ struct StandardRevocation {
 extension RevocationOutcome {
     /// Whether another try later may work.
     init(_ failure: RefreshFailure) {
-        switch failure.kind {
-        case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage: self = .failed(failure)
-        case .grantDead, .sessionOver, .interactionRequired, .unexplained, .misconfigured, .variantRefused,
-            .identityChanged:
-            self = .refused(failure)
-        }
+        self = failure.kind.consequences.prospect == .soon ? .failed(failure) : .refused(failure)
     }
 }

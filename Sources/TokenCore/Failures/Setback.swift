@@ -34,14 +34,10 @@ struct Setback: Equatable, Sendable {
             unexplained: previous?.unexplained ?? 0,
             firstUnexplained: previous?.firstUnexplained
         )
-        switch failure.kind {
-        case .ambiguous, .misbehaved: setback.lostAnswers += 1
-        case .unexplained:
+        if failure.kind.consequences.tokenUse == .unanswered { setback.lostAnswers += 1 }
+        if failure.kind == .unexplained {
             setback.unexplained += 1
             setback.firstUnexplained = setback.firstUnexplained ?? now
-        case .unreachable, .insecure, .busy, .storage, .grantDead, .sessionOver, .interactionRequired,
-            .misconfigured, .variantRefused, .identityChanged:
-            break
         }
         setback.nextTry = now + setback.delay(tokenExpiresAt: tokenExpiresAt, jitter: jitter, now: now)
         if let loginEnd, loginEnd > now {
@@ -59,31 +55,19 @@ struct Setback: Equatable, Sendable {
         return unexplained >= 3 && now - firstUnexplained >= .seconds(60)
     }
 
-    /// Whether a request may bring the next try forward: only where nothing was sent, so nothing can be
-    /// counted against the refresh token.
-    var yieldsToRequests: Bool { latest.kind == .unreachable || latest.kind == .storage }
-
-    /// Whether requests wait for the next try instead of being answered with this failure.
-    var keepsWaiters: Bool {
-        switch latest.kind {
-        case .unreachable, .ambiguous, .storage: true
-        case .insecure, .misbehaved, .busy, .unexplained: false
-        case .grantDead, .sessionOver, .interactionRequired, .misconfigured, .variantRefused,
-            .identityChanged:
-            false
-        }
-    }
+    /// What follows from the latest failure.
+    var consequences: FailureConsequences { latest.kind.consequences }
 
     private func delay(tokenExpiresAt: Instant?, jitter: Double, now: Instant) -> Duration {
         if let replay = replayDelay(tokenExpiresAt: tokenExpiresAt, now: now) { return replay }
         let cap = RetrySchedule.cap(tokenExpiresAt: tokenExpiresAt, now: now)
         let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: jitter)
-        return max(backoff, RetrySchedule.floor(after: latest.kind), latest.leastPause ?? .zero)
+        return max(backoff, consequences.leastPause, latest.leastPause ?? .zero)
     }
 
     /// The replay schedule: 0, 2, 8 s, then a minute before expiry, then the ordinary backoff.
     private func replayDelay(tokenExpiresAt: Instant?, now: Instant) -> Duration? {
-        guard lostAnswers > 0, latest.kind == .ambiguous || latest.kind == .misbehaved else { return nil }
+        guard lostAnswers > 0, consequences.tokenUse == .unanswered else { return nil }
         // An answer that is nonsense is replayed once; it did arrive, so the next ones are not urgent.
         let quick = latest.kind == .ambiguous ? RetrySchedule.replayDelays.count : 1
         if lostAnswers <= quick { return RetrySchedule.replayDelays[lostAnswers - 1] }

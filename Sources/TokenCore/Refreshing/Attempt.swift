@@ -74,7 +74,7 @@ struct Ended: Equatable, Sendable {
 
     /// The login whose tokens may be served to their end.
     var login: Login? {
-        guard case .quarantined(let login, _, _) = afterlife, reason.leavesTokensGood else { return nil }
+        guard case .quarantined(let login, _, _) = afterlife, reason.consequences.leavesTokensGood else { return nil }
         return login
     }
 
@@ -107,30 +107,4 @@ enum Remains: Sendable {
 struct Suspension: Equatable, Sendable {
     var failure: RefreshFailure
     var retryAt: Instant
-}
-
-extension EndReason {
-    /// Whether logging in again without a person could help.
-    var allowsSilentLogin: Bool {
-        switch self {
-        case .grantDead, .replyLost, .interactionRequired, .refusedWithoutReason, .refreshTokenExpired,
-            .noRefreshToken, .sessionTooOld:
-            true
-        case .neverLoggedIn, .loggedOut, .identityChanged, .recordUnreadable, .rolledBack,
-            .configurationChanged:
-            false
-        }
-    }
-
-    /// Whether an access token that outlives the login may still be handed out.
-    fileprivate var leavesTokensGood: Bool {
-        switch self {
-        case .grantDead, .replyLost, .interactionRequired, .refusedWithoutReason, .refreshTokenExpired,
-            .noRefreshToken:
-            true
-        case .neverLoggedIn, .loggedOut, .sessionTooOld, .identityChanged, .recordUnreadable, .rolledBack,
-            .configurationChanged:
-            false
-        }
-    }
 }

@@ -25,20 +25,6 @@ package enum RetrySchedule {
         return now - tokenExpiresAt < .seconds(24 * 3600) ? .seconds(15 * 60) : .seconds(3600)
     }
 
-    /// The shortest wait after a failure of this kind.
-    package static func floor(after kind: FailureClass) -> Duration {
-        switch kind {
-        // Another answer within a minute is unlikely, and hammering a proxy or a wrong host is rude.
-        case .insecure, .misbehaved: .seconds(60)
-        // Three refusals have to span a minute before they count as an answer.
-        case .unexplained: .seconds(31)
-        case .unreachable, .ambiguous, .busy, .storage: .zero
-        case .grantDead, .sessionOver, .interactionRequired, .misconfigured, .variantRefused,
-            .identityChanged:
-            .zero
-        }
-    }
-
     /// Replays of a refresh token whose answer was lost: at once, after 2 s, after 8 s.
     ///
     /// All within 30 s, the commonest grace window; a later replay may be taken for theft.

@@ -26,7 +26,7 @@ extension Session {
         )
         let held = heldSecrets
         ended.reduce(to: remains ?? self.remains(probeAt: probeAt))
-        guard reason.allowsSilentLogin, !policy.silentLogins.isEmpty, progress == nil else {
+        guard reason.consequences.allowsSilentLogin, !policy.silentLogins.isEmpty, progress == nil else {
             state = .loggedOut(ended)
             return recordEnd(ended, at: moment) + announce(ended, at: moment)
                 + erase(held.subtracting(heldSecrets))
@@ -82,7 +82,9 @@ extension Session {
 
     /// The network is back or the machine woke up: what could not be sent is worth a try `delay` from now.
     package mutating func networkReturned(delay: Duration, at moment: Moment) -> [Effect] {
-        guard case .retrying(let login, var setback) = state, setback.yieldsToRequests else { return [] }
+        guard case .retrying(let login, var setback) = state, setback.consequences.yieldsToRequests else {
+            return []
+        }
         setback.nextTry = min(setback.nextTry, moment.now + delay)
         setback.failures = 0
         setback.reason = .networkBack
@@ -117,15 +119,12 @@ extension Session {
         guard case .quarantined(_, let erasedAt, _) = ended.afterlife else { return [] }
         var ended = ended
         let probeAt: Instant? =
-            switch failure.kind {
-            case .grantDead, .sessionOver, .interactionRequired, .identityChanged, .misconfigured,
-                .variantRefused:
-                nil
-            case .unexplained: moment.now + RetrySchedule.unexplainedRetry
-            case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage:
-                moment.now
-                    + (ended.reason == .refusedWithoutReason
-                        ? RetrySchedule.unexplainedRetry : RetrySchedule.confirmationDelay(jitter: jitter))
+            switch failure.kind.consequences.prospect {
+            case .never: nil
+            case .hourly: moment.now + RetrySchedule.unexplainedRetry
+            case .soon where ended.reason.consequences.isAskedAgain:
+                moment.now + RetrySchedule.unexplainedRetry
+            case .soon: moment.now + RetrySchedule.confirmationDelay(jitter: jitter)
             }
         ended.afterlife = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
         let held = heldSecrets

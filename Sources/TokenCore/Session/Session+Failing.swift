@@ -58,13 +58,10 @@ extension Session {
         // The answer brought another one.
         if attempt.refusal != nil { return .unsent }
         if attempt.isReplay { return .unanswered }
-        switch kind {
-        case .ambiguous, .misbehaved: return .unanswered
-        case .unreachable, .insecure, .storage: return attempt.isFirstUse ? .unsent : .answered
-        case .busy, .grantDead, .sessionOver, .interactionRequired, .unexplained, .misconfigured,
-            .variantRefused,
-            .identityChanged:
-            return .answered
+        switch kind.consequences.tokenUse {
+        case .unanswered: return .unanswered
+        case .unsent: return attempt.isFirstUse ? .unsent : .answered
+        case .answered: return .answered
         }
     }
 
@@ -75,25 +72,17 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        switch failure.kind {
-        case .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage, .unexplained:
-            return retryLater(failure, attempt, login, jitter: jitter, at: moment)
-        case .grantDead:
+        switch failure.kind.consequences.verdict {
+        case .retry: return retryLater(failure, attempt, login, jitter: jitter, at: moment)
+        case .endUnlessConfirmed(let reason):
             let probeAt =
                 attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
-            return end(.grantDead, failure.message, login, probeAt: probeAt, at: moment)
-        case .sessionOver:
-            return end(.grantDead, failure.message, login, probeAt: nil, keeping: .nothing, at: moment)
-        case .interactionRequired:
-            return end(.interactionRequired, failure.message, login, probeAt: nil, at: moment)
-        case .identityChanged:
-            return end(.identityChanged, failure.message, login, probeAt: nil, at: moment)
-        case .misconfigured:
-            return suspend(failure, attempt, login, at: moment)
-        case .variantRefused where attempt.variant == .primary:
-            return suspend(failure, attempt, login, at: moment)
-        case .variantRefused:
+            return end(reason, failure.message, login, probeAt: probeAt, at: moment)
+        case .end(let reason, let remains):
+            return end(reason, failure.message, login, probeAt: nil, keeping: remains, at: moment)
+        case .refuseVariant where attempt.variant != .primary:
             return refuse(attempt.variant, failure, attempt, login, at: moment)
+        case .suspend, .refuseVariant: return suspend(failure, attempt, login, at: moment)
         }
     }
 
@@ -146,7 +135,7 @@ extension Session {
             if waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) {
                 return .token(token)
             }
-            let waits = setback.keepsWaiters && setback.nextTry < waiter.need.deadline
+            let waits = setback.consequences.keepsWaiters && setback.nextTry < waiter.need.deadline
             return waits ? nil : .failure(failure)
         }
     }

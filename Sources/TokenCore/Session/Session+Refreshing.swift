@@ -170,7 +170,8 @@ extension Session {
                 return []
             }
             return start(variant, login, setback: nil, reason: reason, at: moment)
-        case .retrying(let login, let setback) where setback.yieldsToRequests && mayHurry(at: moment.now):
+        case .retrying(let login, let setback)
+        where setback.consequences.yieldsToRequests && mayHurry(at: moment.now):
             return start(variant, login, setback: setback, reason: reason, at: moment)
         case .retrying, .refreshing, .suspended, .loggedOut, .probing, .reauthenticating: return []
         }

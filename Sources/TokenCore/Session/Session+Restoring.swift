@@ -71,7 +71,7 @@ extension Session {
     ) -> Ended {
         let message = "the session ended before the agent was started"
         guard reason == .loggedOut else {
-            let probeAt = reason == .refusedWithoutReason ? now + RetrySchedule.unexplainedRetry : nil
+            let probeAt = reason.consequences.isAskedAgain ? now + RetrySchedule.unexplainedRetry : nil
             return Ended(
                 reason: reason,
                 message: message,

@@ -115,20 +115,3 @@ package enum RotationHabit: Equatable, Sendable {
         }
     }
 }
-
-/// Why a session is logged out, as a stable word for programs.
-package enum EndReason: String, CaseIterable, Sendable {
-    case neverLoggedIn = "never_logged_in"
-    case loggedOut = "logged_out"
-    case grantDead = "grant_dead"
-    case replyLost = "reply_lost"
-    case interactionRequired = "interaction_required"
-    case refusedWithoutReason = "refused_without_reason"
-    case refreshTokenExpired = "refresh_token_expired"
-    case sessionTooOld = "session_too_old"
-    case noRefreshToken = "no_refresh_token"
-    case identityChanged = "identity_changed"
-    case recordUnreadable = "record_unreadable"
-    case rolledBack = "rolled_back"
-    case configurationChanged = "configuration_changed"
-}

@@ -45,10 +45,7 @@ struct ServerCheck: Sendable {
         case .insecure: return "correct ca_file or pins of \(tables), then tokenctl reload"
         case .misconfigured: return "correct the address or ca_file of \(tables), then tokenctl reload"
         case .busy, .misbehaved: return "correct the address of \(tables), or try again later"
-        case .unreachable, .ambiguous, .grantDead, .sessionOver, .interactionRequired,
-            .unexplained,
-            .variantRefused, .identityChanged, .storage:
-            return "check the network, the address and the firewall"
+        default: return "check the network, the address and the firewall"
         }
     }
 }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+
+/// Why a session is logged out, as a stable word for programs.
+package enum EndReason: String, CaseIterable, Sendable {
+    case neverLoggedIn = "never_logged_in"
+    case loggedOut = "logged_out"
+    case grantDead = "grant_dead"
+    case replyLost = "reply_lost"
+    case interactionRequired = "interaction_required"
+    case refusedWithoutReason = "refused_without_reason"
+    case refreshTokenExpired = "refresh_token_expired"
+    case sessionTooOld = "session_too_old"
+    case noRefreshToken = "no_refresh_token"
+    case identityChanged = "identity_changed"
+    case recordUnreadable = "record_unreadable"
+    case rolledBack = "rolled_back"
+    case configurationChanged = "configuration_changed"
+}
+
+/// What follows from the end of a login, in every place that asks.
+struct EndConsequences: Equatable, Sendable {
+    /// Logging in again without a person could help.
+    var allowsSilentLogin = false
+    /// An access token that outlives the login may still be handed out.
+    var leavesTokensGood = false
+    /// The refresh token is tried again every hour: some servers refuse for a while without a reason.
+    var isAskedAgain = false
+}
+
+extension EndReason {
+    var consequences: EndConsequences {
+        switch self {
+        case .grantDead, .replyLost, .interactionRequired, .refreshTokenExpired, .noRefreshToken:
+            EndConsequences(allowsSilentLogin: true, leavesTokensGood: true)
+        case .refusedWithoutReason:
+            EndConsequences(allowsSilentLogin: true, leavesTokensGood: true, isAskedAgain: true)
+        // Who set the limit wants nothing served beyond it.
+        case .sessionTooOld: EndConsequences(allowsSilentLogin: true)
+        case .neverLoggedIn, .loggedOut, .identityChanged, .recordUnreadable, .rolledBack,
+            .configurationChanged:
+            EndConsequences()
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+
+/// What a failure means for the session; the only thing the state machine looks at.
+///
+/// What follows from each is a row of ``consequences``, and nowhere else.
+package enum FailureClass: String, CaseIterable, Sendable {
+    /// Nothing was sent: name resolution, connect, TLS handshake timed out. The refresh token is untouched.
+    case unreachable
+    /// Certificate, pin or TLS version refused before the request was sent. Loud; retried from 60 s on.
+    case insecure
+    /// The request was sent, no complete answer came back: the server may have rotated the token.
+    case ambiguous
+    /// A complete answer that is none (HTML with 200, a redirect, no `access_token`): perhaps used.
+    case misbehaved
+    /// The server answered that it cannot serve now (5xx, 429, 408, a proxy's 403). Token unused.
+    case busy
+    /// `invalid_grant` and its like: the authorization server itself says that the grant is dead.
+    case grantDead = "grant_dead"
+    /// A code that the protocol defines as the end of the session. Final at once, nothing to confirm.
+    case sessionOver = "session_over"
+    /// The server wants the person: consent, a second factor, `access_denied`. Final at once.
+    case interactionRequired = "interaction_required"
+    /// A bare 400/401 or `invalid_request`: some servers' way of refusing a dead token.
+    case unexplained
+    /// `invalid_client`, `unauthorized_client`, …: fix the configuration; the refresh token stays good.
+    case misconfigured
+    /// `invalid_scope` or `invalid_target`: only the asked variant cannot be had.
+    case variantRefused = "variant_refused"
+    /// The ID token of a refresh names someone else: nothing is served until a person acts.
+    case identityChanged = "identity_changed"
+    /// No place on disk for the answer, so nothing was sent.
+    case storage
+}
+
+/// What follows from a failure, in every place that asks.
+package struct FailureConsequences: Equatable, Sendable {
+    /// What becomes of the session at a refresh.
+    enum Verdict: Equatable, Sendable {
+        /// It is tried again, as ``Setback`` plans it.
+        case retry
+        /// Automatic refreshes stop, and the login is kept.
+        case suspend
+        /// Only the variant that was asked for cannot be had; of the main token it is as ``suspend``.
+        case refuseVariant
+        /// The login is over; what is kept of it is up to the session, unless said here.
+        case end(EndReason, keeping: Remains?)
+        /// The login is over; a refresh token that worked before is tried once more, for one lagging replica must not end
+        /// a session.
+        case endUnlessConfirmed(EndReason)
+    }
+
+    /// What the failure tells about the refresh token of the request.
+    enum TokenUse: Equatable, Sendable {
+        /// It was not sent.
+        case unsent
+        /// It was sent, and the server may have replaced it.
+        case unanswered
+        /// The server has answered, and not replaced it.
+        case answered
+    }
+
+    /// When asking the server again may help, without anything being changed.
+    package enum Prospect: Equatable, Sendable {
+        case soon
+        /// Some servers refuse for a while without a reason.
+        case hourly
+        case never
+    }
+
+    /// What the person who logs in is told to do.
+    package enum LoginRemedy: Equatable, Sendable {
+        case tryLater
+        case correctSettings
+        case logInAgain
+    }
+
+    var verdict = Verdict.retry
+    var tokenUse = TokenUse.answered
+    /// The shortest wait before the next try.
+    var leastPause = Duration.zero
+    /// Requests wait for the next try instead of being answered with this failure.
+    var keepsWaiters = false
+    /// A request may bring the next try forward.
+    var yieldsToRequests = false
+    /// The issuer, or the way to it, is in trouble; not this session's login.
+    package var isIssuersTrouble = false
+    package var prospect = Prospect.never
+    package var loginRemedy = LoginRemedy.logInAgain
+}
+
+extension FailureClass {
+    package var consequences: FailureConsequences {
+        switch self {
+        case .unreachable:
+            FailureConsequences(
+                tokenUse: .unsent,
+                keepsWaiters: true,
+                // Nothing was sent, so nothing can be counted against the refresh token.
+                yieldsToRequests: true,
+                isIssuersTrouble: true,
+                prospect: .soon,
+                loginRemedy: .tryLater
+            )
+        case .insecure:
+            FailureConsequences(
+                tokenUse: .unsent,
+                // Another answer within a minute is unlikely, and hammering a proxy or a wrong host is rude.
+                leastPause: .seconds(60),
+                isIssuersTrouble: true,
+                prospect: .soon,
+                // At a login somebody is there to look at it; a session that runs tries again by itself.
+                loginRemedy: .correctSettings
+            )
+        case .ambiguous:
+            FailureConsequences(
+                tokenUse: .unanswered,
+                keepsWaiters: true,
+                isIssuersTrouble: true,
+                prospect: .soon,
+                loginRemedy: .tryLater
+            )
+        case .misbehaved:
+            FailureConsequences(
+                tokenUse: .unanswered,
+                leastPause: .seconds(60),
+                isIssuersTrouble: true,
+                prospect: .soon,
+                loginRemedy: .tryLater
+            )
+        case .busy: FailureConsequences(isIssuersTrouble: true, prospect: .soon, loginRemedy: .tryLater)
+        case .storage:
+            FailureConsequences(
+                tokenUse: .unsent,
+                keepsWaiters: true,
+                yieldsToRequests: true,
+                prospect: .soon,
+                loginRemedy: .tryLater
+            )
+        case .unexplained:
+            // Three refusals have to span a minute before they count as an answer.
+            FailureConsequences(leastPause: .seconds(31), prospect: .hourly)
+        case .grantDead: FailureConsequences(verdict: .endUnlessConfirmed(.grantDead))
+        case .sessionOver: FailureConsequences(verdict: .end(.grantDead, keeping: .nothing))
+        case .interactionRequired:
+            FailureConsequences(verdict: .end(.interactionRequired, keeping: nil))
+        case .identityChanged: FailureConsequences(verdict: .end(.identityChanged, keeping: nil))
+        case .misconfigured: FailureConsequences(verdict: .suspend, loginRemedy: .correctSettings)
+        case .variantRefused: FailureConsequences(verdict: .refuseVariant, loginRemedy: .correctSettings)
+        }
+    }
+}
