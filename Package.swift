@@ -231,7 +231,7 @@ let package = Package(
         .testTarget(
             name: "AgentServerTests",
             dependencies: [
-                "AgentServer", "SealedStore", "Text", "TokenCore", "TestSupport",
+                "AgentServer", "AgentProtocol", "SealedStore", "Text", "TokenCore", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

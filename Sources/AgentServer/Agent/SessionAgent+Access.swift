@@ -37,7 +37,7 @@ extension SessionAgent {
     /// Whether the answer depends on who asks.
     func mustIdentify(for route: Route) -> Bool {
         guard rules.exist else { return false }
-        guard let name = route.session else { return route.showsSessions }
+        guard let name = route.session else { return route.traits.showsSessions }
         // For a name that nothing has the same is done as for one that is hidden.
         return configuration.sessions[name]?.rules.isEmpty != true
     }
@@ -148,31 +148,5 @@ struct RulesInForce {
         let rules = configuration.sessions.values.lazy.map(\.rules)
         exist = rules.contains { !$0.isEmpty }
         digested = Set(rules.joined().filter { $0.digest != nil }.compactMap(\.executable))
-    }
-}
-
-extension Route {
-    /// The one session it is about.
-    var session: SessionName? {
-        switch self {
-        case .session(let name), .token(let name), .refresh(let name), .report(let name), .login(let name),
-            .loginAnswer(let name, _), .logout(let name):
-            name
-        case .agent, .sessions, .events, .metrics, .doctor, .audit, .lock, .unlock, .reload, .shutdown,
-            .vault,
-            .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
-            nil
-        }
-    }
-
-    /// The answer tells which sessions there are, or how many.
-    fileprivate var showsSessions: Bool {
-        switch self {
-        case .agent, .sessions, .events, .metrics, .doctor, .audit, .reload: true
-        case .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .lock, .unlock, .shutdown,
-            .vault,
-            .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
-            false
-        }
     }
 }

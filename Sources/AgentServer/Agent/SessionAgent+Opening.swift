@@ -75,14 +75,10 @@ extension SessionAgent {
 
     /// Whether `route` can be answered without the sessions.
     func worksOpening(_ route: Route, _ connection: Connection) -> Bool {
-        switch route {
-        case .shutdown, .events: true
-        // How many sessions a peer may see is not known yet where that depends on the peer.
-        case .agent: !rules.exist && connection.restrictedPath == nil
-        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .metrics, .doctor,
-            .audit, .lock, .unlock, .reload, .vault, .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase,
-            .vaultRekey:
-            false
+        switch route.traits.whileOpening {
+        case .waits: false
+        case .isAnswered: true
+        case .isAnsweredWhereNothingIsHidden: !rules.exist && connection.restrictedPath == nil
         }
     }
 

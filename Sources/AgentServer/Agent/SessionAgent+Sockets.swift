@@ -8,7 +8,7 @@ extension SessionAgent {
     /// What a restricted socket refuses, before anything else about the request is looked at.
     func checkSocket(_ connection: Connection, _ route: Route?) throws(RequestFailure) {
         guard connection.restrictedPath != nil else { return }
-        guard restriction(of: connection) != nil, route?.worksAtRestrictedSocket == true else {
+        guard restriction(of: connection) != nil, route?.traits.worksAtRestrictedSocket == true else {
             throw RequestFailure(
                 code: .denied,
                 message: "This socket gives out tokens, says what they are for, and nothing else."
@@ -117,18 +117,6 @@ extension SessionAgent {
             var call = call
             call.format = .retry
             agent.forceRefresh(token.variant, rejecting: token.secret, call)
-        }
-    }
-}
-
-extension Route {
-    fileprivate var worksAtRestrictedSocket: Bool {
-        switch self {
-        case .agent, .sessions, .session, .token, .report: true
-        case .refresh, .login, .loginAnswer, .logout, .events, .metrics, .doctor, .audit, .lock, .unlock,
-            .reload,
-            .shutdown, .vault, .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
-            false
         }
     }
 }

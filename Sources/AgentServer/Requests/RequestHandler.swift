@@ -25,6 +25,12 @@ extension SessionAgent: RequestAnswering {
         ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
     }
 
+    /// The doors that every request passes, in this order.
+    ///
+    /// The socket comes first, which refuses most things whatever else is wrong with them. Then what the address is and
+    /// whether it knows the method, which tells nothing about sessions. A request waits for the store before anything
+    /// is said that depends on it, and for the peer's identity before anything that depends on the peer. Only then is it
+    /// looked at which sessions there are.
     func handle(_ request: HTTPRequest, on connection: Connection) {
         let (path, query) = request.head.splitTarget
         let found = Route(path: path)
@@ -40,110 +46,126 @@ extension SessionAgent: RequestAnswering {
                 return identify(connection) { agent in agent.handle(request, on: connection) }
             }
             try checkListed(route, connection)
-            guard isServing || route.worksLocked else { throw RequestFailure.lockedAgent }
+            guard isServing || route.traits.worksLocked else { throw RequestFailure.lockedAgent }
             guard !owesLook(route, query, connection) else {
                 return look(for: connection) { agent in agent.handle(request, on: connection) }
             }
             try checkKnown(route, connection)
-            try dispatch(route, request, query, on: connection)
+            try serve(route, request, query, on: connection)
         } catch {
             connection.answer(Answer(explained(error, to: connection)))
             auditHidden(error, found, connection)
         }
     }
 
-    private func dispatch(
+    private func serve(
         _ route: Route,
         _ request: HTTPRequest,
         _ query: Substring,
         on connection: Connection
     ) throws(RequestFailure) {
         switch route {
-        case .token(let name):
-            let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
-            let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
-            let call = try TokenCall(query, for: name, as: format, on: connection)
-            try checkVariant(query.variant, call)
-            guard needsConfirmation(name, for: connection) else { return serveToken(query, call) }
-            confirm(call, .token, query.variant, within: query.timeout) { $0.serveToken(query, $1) }
-        case .refresh(let name):
-            try confirmed(TokenCall(connection: connection, session: name)) {
-                agent,
-                call throws(RequestFailure) in
-                try agent.serveRefresh(request, call)
-            }
+        case .agent: connection.answer(agentStatus(for: connection))
+        case .sessions: connection.answer(sessionList(for: connection))
+        case .session(let name): connection.answer(try sessionStatus(name, for: connection))
+        case .token(let name): try serveToken(of: name, request, query, on: connection)
+        case .refresh(let name): try serveRefresh(of: name, request, on: connection)
         case .report(let name): try serveReport(request, TokenCall(connection: connection, session: name))
-        case .login(let name):
-            try confirmed(TokenCall(connection: connection, session: name), to: .login) {
-                agent,
-                call throws(RequestFailure) in
-                try agent.serveLogin(request, name, on: call.connection)
-            }
+        case .login(let name): try serveLogin(to: name, request, on: connection)
         case .loginAnswer(let name, let number):
             connection.answer(try serveLoginAnswer(request, number, name))
-        case .logout(let name):
-            try confirmed(TokenCall(connection: connection, session: name), to: .logout) {
-                agent,
-                call throws(RequestFailure) in
-                try agent.serveLogout(request, name, on: call.connection)
-            }
-        case .session(let name): connection.answer(try sessionStatus(name, for: connection))
-        case .sessions: connection.answer(sessionList(for: connection))
+        case .logout(let name): try serveLogout(of: name, request, on: connection)
+        case .events: try serveEvents(query, on: connection)
         case .audit: try serveAudit(query, on: connection)
-        case .events:
-            let filter = try eventFilter(query)
-            if let filter, !isConfigured(filter, for: connection) { throw unknown(filter) }
-            subscribe(connection, to: filter)
-        case .agent, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
-            try dispatchAgent(route, request, on: connection)
-        case .vault, .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
-            try dispatchVault(route, request, on: connection)
-        }
-    }
-
-    private func dispatchAgent(
-        _ route: Route,
-        _ request: HTTPRequest,
-        on connection: Connection
-    ) throws(RequestFailure) {
-        switch route {
-        case .agent: connection.answer(agentStatus(for: connection))
         case .metrics: connection.answer(metrics(for: connection))
         case .doctor: serveDoctor(on: connection)
         case .lock: serveLock(on: connection)
         case .unlock: try serveUnlock(request, on: connection)
         case .reload: try serveReload(request, on: connection)
-        case .shutdown:
-            audit(.shutdown, .done, by: AuditRecord.Origin(connection))
-            connection.answer(.json(["stopping": true]))
-            onShutdownRequest()
-        case .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout, .events, .audit,
-            .vault,
-            .vaultInit, .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
-            break
-        }
-    }
-
-    private func dispatchVault(
-        _ route: Route,
-        _ request: HTTPRequest,
-        on connection: Connection
-    ) throws(RequestFailure) {
-        switch route {
-        case .vaultInit:
-            try serveNewSlot(.made, request, on: connection) { store, slot, proof throws(StoreRefusal) in
-                try store.initialize(slot, proof)
-            }
-        case .vaultSlots:
-            try serveNewSlot(.slotAdded, request, on: connection) { store, slot, proof throws(StoreRefusal) in
-                try store.addSlot(slot, proof)
-            }
+        case .shutdown: serveShutdown(on: connection)
+        case .vault: serveVaultStatus(on: connection)
+        case .vaultInit: try serveInitialization(request, on: connection)
+        case .vaultSlots: try serveSlotAddition(request, on: connection)
         case .vaultSlot(let index): try serveSlotRemoval(index, request, on: connection)
         case .vaultPassphrase: try servePassphraseChange(request, on: connection)
         case .vaultRekey: try serveRekey(request, on: connection)
-        case .vault, .agent, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,
-            .events, .audit, .metrics, .doctor, .lock, .unlock, .reload, .shutdown:
-            serveVaultStatus(on: connection)
+        }
+    }
+
+    private func serveToken(
+        of name: SessionName,
+        _ request: HTTPRequest,
+        _ query: Substring,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
+        let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
+        let call = try TokenCall(query, for: name, as: format, on: connection)
+        try checkVariant(query.variant, call)
+        guard needsConfirmation(name, for: connection) else { return serveToken(query, call) }
+        confirm(call, .token, query.variant, within: query.timeout) { $0.serveToken(query, $1) }
+    }
+
+    private func serveRefresh(
+        of name: SessionName,
+        _ request: HTTPRequest,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        try confirmed(TokenCall(connection: connection, session: name)) {
+            agent,
+            call throws(RequestFailure) in
+            try agent.serveRefresh(request, call)
+        }
+    }
+
+    private func serveLogin(
+        to name: SessionName,
+        _ request: HTTPRequest,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        try confirmed(TokenCall(connection: connection, session: name), to: .login) {
+            agent,
+            call throws(RequestFailure) in
+            try agent.serveLogin(request, name, on: call.connection)
+        }
+    }
+
+    private func serveLogout(
+        of name: SessionName,
+        _ request: HTTPRequest,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        try confirmed(TokenCall(connection: connection, session: name), to: .logout) {
+            agent,
+            call throws(RequestFailure) in
+            try agent.serveLogout(request, name, on: call.connection)
+        }
+    }
+
+    private func serveEvents(_ query: Substring, on connection: Connection) throws(RequestFailure) {
+        let filter = try eventFilter(query)
+        if let filter, !isConfigured(filter, for: connection) { throw unknown(filter) }
+        subscribe(connection, to: filter)
+    }
+
+    private func serveShutdown(on connection: Connection) {
+        audit(.shutdown, .done, by: AuditRecord.Origin(connection))
+        connection.answer(.json(["stopping": true]))
+        onShutdownRequest()
+    }
+
+    private func serveInitialization(
+        _ request: HTTPRequest,
+        on connection: Connection
+    ) throws(RequestFailure) {
+        try serveNewSlot(.made, request, on: connection) { store, slot, proof throws(StoreRefusal) in
+            try store.initialize(slot, proof)
+        }
+    }
+
+    private func serveSlotAddition(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
+        try serveNewSlot(.slotAdded, request, on: connection) { store, slot, proof throws(StoreRefusal) in
+            try store.addSlot(slot, proof)
         }
     }
 
@@ -158,7 +180,8 @@ extension SessionAgent: RequestAnswering {
     }
 
     private func refuseMethod(_ route: Route, on connection: Connection) {
-        let allowed = route.method == .get ? "GET, HEAD" : route.method.rawValue
+        let method = route.traits.method
+        let allowed = method == .get ? "GET, HEAD" : method.rawValue
         let message = "This address answers \(allowed)."
         var answer = Answer(RequestFailure(code: .badRequest, message: message))
         answer.status = .methodNotAllowed
@@ -173,14 +196,6 @@ extension SessionAgent: RequestAnswering {
             parameters[0].name == "session", !parameters[0].value.isEmpty
         else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
         return try SessionName(asked: parameters[0].value)
-    }
-}
-
-extension Route {
-    fileprivate func accepts(_ given: HTTPRequest.Method) -> Bool {
-        // An endless answer has no head to show.
-        if given == .head { return method == .get && self != .events && self != .audit }
-        return given == method
     }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Text
 import TokenCore
 
-/// What a request asks for, by its method and path.
+/// What a request asks for: an ``Endpoint``, and which session, login or slot it is about.
 enum Route: Equatable {
     case agent
     case sessions
@@ -15,9 +16,9 @@ enum Route: Equatable {
     case loginAnswer(SessionName, LoginNumber)
     case logout(SessionName)
     case events
+    case audit
     case metrics
     case doctor
-    case audit
     case lock
     case unlock
     case reload
@@ -29,6 +30,48 @@ enum Route: Equatable {
     case vaultPassphrase
     case vaultRekey
 
+    /// What holds for its endpoint.
+    var traits: EndpointTraits { parts.endpoint.traits }
+
+    /// The one session it is about.
+    var session: SessionName? { parts.session }
+
+    private var parts: (endpoint: Endpoint, session: SessionName?) {
+        switch self {
+        case .agent: (.agent, nil)
+        case .sessions: (.sessions, nil)
+        case .session(let name): (.session, name)
+        case .token(let name): (.token, name)
+        case .refresh(let name): (.refresh, name)
+        case .report(let name): (.report, name)
+        case .login(let name): (.login, name)
+        case .loginAnswer(let name, _): (.loginAnswer, name)
+        case .logout(let name): (.logout, name)
+        case .events: (.events, nil)
+        case .audit: (.audit, nil)
+        case .metrics: (.metrics, nil)
+        case .doctor: (.doctor, nil)
+        case .lock: (.lock, nil)
+        case .unlock: (.unlock, nil)
+        case .reload: (.reload, nil)
+        case .shutdown: (.shutdown, nil)
+        case .vault: (.vault, nil)
+        case .vaultInit: (.vaultInit, nil)
+        case .vaultSlots: (.vaultSlots, nil)
+        case .vaultSlot: (.vaultSlot, nil)
+        case .vaultPassphrase: (.vaultPassphrase, nil)
+        case .vaultRekey: (.vaultRekey, nil)
+        }
+    }
+
+    /// Whether its endpoint answers the method; an endless answer has no head to show.
+    func accepts(_ given: HTTPRequest.Method) -> Bool {
+        if given == .head { return traits.method == .get && !traits.isEndless }
+        return given.rawValue == traits.method.rawValue
+    }
+}
+
+extension Route {
     /// Finds the route of `path`, whatever the method; `nil` when there is none.
     init?(path: Substring) {
         if let name = Self.tokenSession(path) {
@@ -37,13 +80,20 @@ enum Route: Equatable {
         }
         guard let segments = RequestTarget.segments(of: path), segments.first == "v1" else { return nil }
         let rest = segments.dropFirst()
-        if rest.first == "sessions" {
-            self.init(session: Array(rest.dropFirst()))
-        } else if rest.first == "vault" {
-            self.init(vault: Array(rest.dropFirst()))
-        } else {
-            self.init(agent: Array(rest))
+        for pattern in Pattern.all {
+            guard let arguments = pattern.arguments(in: rest) else { continue }
+            self.init(pattern.endpoint, arguments)
+            return
         }
+        return nil
+    }
+
+    /// Whether `path` is one of a session, but its name can be none.
+    static func namesNoSession(_ path: Substring) -> Bool {
+        guard let segments = RequestTarget.segments(of: path), segments.starts(with: ["v1", "sessions"]),
+            segments.count > 2
+        else { return false }
+        return SessionName(segments[2].text) == nil
     }
 
     /// The session of `/v1/sessions/NAME/token` written plainly: nearly all requests, so without taking it apart.
@@ -56,84 +106,70 @@ enum Route: Equatable {
         return SessionName(Substring(bytes.dropFirst(start.count).dropLast(end.count)))
     }
 
-    /// Whether `path` is one of a session, but its name can be none.
-    static func namesNoSession(_ path: Substring) -> Bool {
-        guard let segments = RequestTarget.segments(of: path), segments.starts(with: ["v1", "sessions"]),
-            segments.count > 2
-        else { return false }
-        return SessionName(segments[2].text) == nil
-    }
-
-    private init?(agent segments: [ByteText]) {
-        switch segments {
-        case []: self = .agent
-        case ["events"]: self = .events
-        case ["metrics"]: self = .metrics
-        case ["doctor"]: self = .doctor
-        case ["audit"]: self = .audit
-        case ["lock"]: self = .lock
-        case ["unlock"]: self = .unlock
-        case ["reload"]: self = .reload
-        case ["shutdown"]: self = .shutdown
-        default: return nil
-        }
-    }
-
-    private init?(session segments: [ByteText]) {
-        guard let first = segments.first else {
-            self = .sessions
-            return
-        }
-        guard let name = SessionName(first.text) else { return nil }
-        switch segments.dropFirst() {
-        case []: self = .session(name)
-        case ["token"]: self = .token(name)
-        case ["refresh"]: self = .refresh(name)
-        case ["report"]: self = .report(name)
-        case ["login"]: self = .login(name)
-        case ["logout"]: self = .logout(name)
-        case let rest where rest.count == 2 && rest.first == "login":
-            guard let number = rest.last.flatMap({ UInt64($0.text) }) else { return nil }
-            self = .loginAnswer(name, LoginNumber(rawValue: number))
-        default: return nil
-        }
-    }
-
-    private init?(vault segments: [ByteText]) {
-        switch segments {
-        case []: self = .vault
-        case ["init"]: self = .vaultInit
-        case ["slots"]: self = .vaultSlots
-        case ["passwd"]: self = .vaultPassphrase
-        case ["rekey"]: self = .vaultRekey
-        default:
-            guard segments.count == 2, segments[0] == "slots", let index = Int(segments[1].text), index >= 0
-            else {
-                return nil
-            }
+    private init?(_ endpoint: Endpoint, _ arguments: Pattern.Arguments) {
+        if let name = arguments.session {
+            self.init(endpoint, of: name, login: arguments.number)
+        } else if endpoint == .vaultSlot {
+            guard let index = arguments.number.flatMap({ Int(exactly: $0) }) else { return nil }
             self = .vaultSlot(index)
+        } else {
+            self.init(endpoint)
         }
     }
 
-    /// The one method the route answers; `HEAD` goes with `GET`.
-    var method: HTTPRequest.Method {
-        switch self {
-        case .agent, .sessions, .session, .token, .events, .metrics, .doctor, .audit, .vault: .get
-        case .refresh, .report, .login, .loginAnswer, .logout, .lock, .unlock, .reload, .shutdown,
-            .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey:
-            .post
-        case .vaultSlot: .delete
+    private init?(_ endpoint: Endpoint, of name: SessionName, login: UInt64?) {
+        switch endpoint {
+        case .session: self = .session(name)
+        case .token: self = .token(name)
+        case .refresh: self = .refresh(name)
+        case .report: self = .report(name)
+        case .login: self = .login(name)
+        case .logout: self = .logout(name)
+        default:
+            guard endpoint == .loginAnswer, let login else { return nil }
+            self = .loginAnswer(name, LoginNumber(rawValue: login))
         }
     }
 
-    /// Whether a locked agent answers it: whatever shows and changes how it stands, but nothing of a session.
-    var worksLocked: Bool {
-        switch self {
-        case .agent, .events, .metrics, .doctor, .lock, .unlock, .reload, .shutdown, .vault: true
-        case .audit, .sessions, .session, .token, .refresh, .report, .login, .loginAnswer, .logout,
-            .vaultInit,
-            .vaultSlots, .vaultSlot, .vaultPassphrase, .vaultRekey:
-            false
+    private init?(_ endpoint: Endpoint) {
+        let plain: [Route] = [
+            .agent, .sessions, .events, .audit, .metrics, .doctor, .lock, .unlock, .reload, .shutdown, .vault,
+            .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey,
+        ]
+        guard let route = plain.first(where: { $0.parts.endpoint == endpoint }) else { return nil }
+        self = route
+    }
+}
+
+/// The path of an endpoint, to be compared with that of a request.
+private struct Pattern {
+    struct Arguments {
+        var session: SessionName?
+        var number: UInt64?
+    }
+
+    let endpoint: Endpoint
+    private let segments: [ByteText]
+
+    static let all = Endpoint.allCases.map { endpoint in
+        Pattern(endpoint: endpoint, segments: endpoint.traits.path.bytewise.split(on: "/").map(\.bytewise))
+    }
+
+    /// What stands in the places of `NAME`, `ID` and `N`; `nil` where the path is another one.
+    func arguments(in path: ArraySlice<ByteText>) -> Arguments? {
+        guard path.count == segments.count else { return nil }
+        var arguments = Arguments()
+        for (segment, given) in zip(segments, path) {
+            switch segment {
+            case "NAME":
+                guard let name = SessionName(given.text) else { return nil }
+                arguments.session = name
+            case "ID", "N":
+                guard let number = UInt64(given.text) else { return nil }
+                arguments.number = number
+            default: guard segment == given else { return nil }
+            }
         }
+        return arguments
     }
 }

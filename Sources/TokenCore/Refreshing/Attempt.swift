@@ -74,7 +74,9 @@ struct Ended: Equatable, Sendable {
 
     /// The login whose tokens may be served to their end.
     var login: Login? {
-        guard case .quarantined(let login, _, _) = afterlife, reason.consequences.leavesTokensGood else { return nil }
+        guard case .quarantined(let login, _, _) = afterlife, reason.consequences.leavesTokensGood else {
+            return nil
+        }
         return login
     }
 
