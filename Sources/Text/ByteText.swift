@@ -87,3 +87,13 @@ extension StringProtocol {
     /// The text as its bytes: how to ask for anything about text that is not our own.
     package var bytewise: ByteText { ByteText(self) }
 }
+
+extension RawRepresentable where Self: CaseIterable, RawValue == String {
+    /// The case whose word has these bytes; `init(rawValue:)` compares as Unicode does.
+    package init?(word: String) {
+        guard let found = Self.allCases.first(where: { $0.rawValue.bytewise == word.bytewise }) else {
+            return nil
+        }
+        self = found
+    }
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import TokenCore
 
 /// The sealed store as a whole: what is in it, and how it is locked and unlocked.
@@ -65,18 +66,15 @@ package struct VaultStatus: Equatable, Sendable {
     /// One way to unlock.
     package struct Slot: Equatable, Sendable {
         package var index: Int
-        package var type: String
+        package var kind: SlotKind
         /// For a person: a path, a command's name; no secret.
         package var detail: String
         /// `nil`: made by a version that did not note it.
         package var madeAt: WallTime?
 
-        /// Whether it needs no person.
-        var opensByItself: Bool { type != "passphrase" && type != "previous-key" }
-
-        package init(index: Int, type: String, detail: String, madeAt: WallTime? = nil) {
+        package init(index: Int, kind: SlotKind, detail: String, madeAt: WallTime? = nil) {
             self.index = index
-            self.type = type
+            self.kind = kind
             self.detail = detail
             self.madeAt = madeAt
         }
@@ -89,10 +87,10 @@ package struct VaultStatus: Equatable, Sendable {
     package var slots: [Slot]
 
     /// Whether some way to unlock needs no person.
-    var opensByItself: Bool { slots.contains(where: \.opensByItself) }
+    var opensByItself: Bool { slots.contains(where: \.kind.opensByItself) }
 
     /// Whether something other than a key file may have to deliver the key.
-    var needsCommand: Bool { slots.contains { $0.opensByItself && $0.type != "keyfile" } }
+    var needsCommand: Bool { slots.contains { $0.kind.opensByItself && $0.kind != .keyFile } }
 
     package init(state: State, vaultID: String?, epoch: Int, slots: [Slot]) {
         self.state = state

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Text
 import TokenCore
 
@@ -34,24 +35,14 @@ extension VaultProof {
     }
 }
 
-/// What a change of the vault asks for, as `GET /v1/vault` says it.
-enum VaultProofDemand: String {
-    /// Somebody knows a passphrase: it, or the secret of another slot.
-    case passphrase
-    /// All slots open by themselves, and a person can be asked.
-    case confirm
-    /// The content of a key file.
-    case keyFile = "keyfile"
-    /// What a command or a credential delivers.
-    case key
-
+extension VaultProofDemand {
     init(_ status: VaultStatus, canAskPerson: Bool) {
-        if status.slots.contains(where: { $0.type == "passphrase" }) {
+        if status.slots.contains(where: { $0.kind == .passphrase }) {
             self = .passphrase
         } else if canAskPerson {
             self = .confirm
         } else {
-            self = status.slots.contains { $0.type == "keyfile" } ? .keyFile : .key
+            self = status.slots.contains { $0.kind == .keyFile } ? .keyFile : .key
         }
     }
 

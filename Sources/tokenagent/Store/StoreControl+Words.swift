@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import AgentServer
 import SealedStore
 
@@ -34,17 +35,17 @@ extension CounterVerdict {
 extension VaultStatus.Slot {
     /// The slot in the words of the socket.
     init(_ slot: SlotDescription, in stateDirectory: String) {
-        let (type, detail): (String, String) =
+        let (kind, detail): (SlotKind, String) =
             switch slot.source {
-            case .passphrase: ("passphrase", "")
-            case .keyFile(let path): ("keyfile", path ?? stateDirectory + "/keyfile")
-            case .external(.command, let name): ("command", name.replacing("\0", with: " "))
-            case .external(.systemdCredential, let name): ("systemd-cred", name)
-            case .external(.secretService, let name): ("secret-service", name)
-            case .external(.keychain, let name): ("keychain", name)
-            case .previousKey(let epoch): ("previous-key", "epoch \(epoch)")
+            case .passphrase: (.passphrase, "")
+            case .keyFile(let path): (.keyFile, path ?? stateDirectory + "/keyfile")
+            case .external(.command, let name): (.command, name.replacing("\0", with: " "))
+            case .external(.systemdCredential, let name): (.systemdCredential, name)
+            case .external(.secretService, let name): (.secretService, name)
+            case .external(.keychain, let name): (.keychain, name)
+            case .previousKey(let epoch): (.previousKey, "epoch \(epoch)")
             }
-        self.init(index: slot.index, type: type, detail: detail, madeAt: slot.madeAt)
+        self.init(index: slot.index, kind: kind, detail: detail, madeAt: slot.madeAt)
     }
 }
 

@@ -15,18 +15,28 @@ struct VaultCommand: ParsableCommand {
     )
 }
 
-/// The ways to unlock a store.
-enum VaultSlotType: String, CaseIterable, ExpressibleByArgument {
-    case passphrase
-    case keyfile
-    case command
-    case systemdCredential = "systemd-cred"
+/// A way to unlock that can be asked for.
+struct RequestedSlot: ExpressibleByArgument {
+    var kind: SlotKind
+
+    init(_ kind: SlotKind) {
+        self.kind = kind
+    }
+
+    init?(argument: String) {
+        guard let kind = SlotKind(word: argument), SlotKind.requested.contains(kind) else { return nil }
+        self.init(kind)
+    }
+
+    var defaultValueDescription: String { kind.rawValue }
+
+    static var allValueStrings: [String] { SlotKind.requested.map(\.rawValue) }
 }
 
 /// The options that describe one way to unlock the store.
 struct VaultSlotOptions: ParsableArguments {
     @Option(help: "How the store is unlocked.")
-    var type: VaultSlotType = .passphrase
+    var type = RequestedSlot(.passphrase)
 
     @Option(help: ArgumentHelp("The key file, made if it is missing.", valueName: "file"))
     var path: String?
@@ -53,13 +63,13 @@ struct VaultSlotOptions: ParsableArguments {
     var command: [String] = []
 
     func validate() throws {
-        guard (type == .command) == (!command.isEmpty) else {
+        guard (type.kind == .command) == (!command.isEmpty) else {
             throw ValidationError("a command after -- goes with --type command")
         }
-        guard (type == .systemdCredential) == (credential != nil) else {
+        guard (type.kind == .systemdCredential) == (credential != nil) else {
             throw ValidationError("--credential goes with --type systemd-cred")
         }
-        guard path == nil || type == .keyfile else {
+        guard path == nil || type.kind == .keyFile else {
             throw ValidationError("--path goes with --type keyfile")
         }
     }
@@ -68,11 +78,11 @@ struct VaultSlotOptions: ParsableArguments {
     func request(_ path: String, for endpoint: AgentEndpoint) throws -> AgentRequest {
         var body = JSONBody()
         try VaultProof.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
-        body.add("type", .string(type.rawValue))
+        body.add("type", .string(type.kind.rawValue))
         if let file = self.path { body.add("path", .string(try absolute(file))) }
         if let credential { body.add("credential", .string(credential)) }
         if !command.isEmpty { body.add("command", .strings(command)) }
-        if type == .passphrase {
+        if type.kind == .passphrase {
             body.add("passphrase", secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
         }
         return AgentRequest(.post, "vault", path, body: body.finished())

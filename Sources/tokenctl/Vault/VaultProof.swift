@@ -32,23 +32,26 @@ enum VaultProof {
     ) throws {
         if let file = options.keyFile { return body.add("unlock_key", secret: try KeyDigits.read(file)) }
         let vault = try endpoint.object(AgentRequest(.get, "vault"))
-        switch vault["proof"]?.string {
-        case "passphrase":
+        switch vault["proof"]?.string.flatMap(VaultProofDemand.init(word:)) {
+        case .passphrase:
             body.add(name, secret: try VaultPassphrase.present(fromStandardInput: fromStandardInput))
-        case "keyfile": body.add("unlock_key", secret: try KeyDigits.read(try keyFile(of: vault)))
-        case "key":
+        case .keyFile: body.add("unlock_key", secret: try KeyDigits.read(try keyFile(of: vault)))
+        case .key:
             throw AgentError(
                 .badRequest,
                 "what the command or credential of the store delivers is needed",
                 remedy: "use --key-file FILE, or set hooks.confirm so that a person can be asked"
             )
-        default: return
+        case .confirm, nil: return
         }
     }
 
     private static func keyFile(of vault: JSONObject) throws(AgentError) -> String {
         let slots = vault["slots"]?.array?.compactMap(\.object) ?? []
-        guard let path = slots.first(where: { $0["type"]?.string == "keyfile" })?["detail"]?.string else {
+        guard
+            let path = slots.first(where: { $0["type"]?.string == SlotKind.keyFile.rawValue })?["detail"]?
+                .string
+        else {
             throw AgentError(.internal, "the agent names no key file")
         }
         return path

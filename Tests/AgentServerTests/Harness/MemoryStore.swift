@@ -95,7 +95,7 @@ final class MemoryStore: StoreControlling {
             slots: [
                 VaultStatus.Slot(
                     index: 0,
-                    type: keyFile.withLock { $0 == nil } ? "passphrase" : "keyfile",
+                    kind: keyFile.withLock { $0 == nil } ? .passphrase : .keyFile,
                     detail: ""
                 )
             ]
