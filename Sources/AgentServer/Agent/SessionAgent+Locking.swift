@@ -143,23 +143,28 @@ extension SessionAgent {
 
     /// Makes the sessions of the configuration out of what the store has.
     func load() async {
-        let (stored, loss) = await withCheckedContinuation { continuation in
+        let contents = await readStore()
+        sessions = [:]
+        begin(configuration.sessions, with: contents)
+    }
+
+    /// What the store has now.
+    func readStore() async -> StoreContents {
+        await withCheckedContinuation { continuation in
             onStoreThread {
-                ($0.loadSessions(), $0.lossOfUnknownSessions())
+                $0.loadSessions()
             } then: {
                 continuation.resume(returning: $1)
             }
         }
-        sessions = [:]
-        for case .record(let snapshot, _) in stored.filter({ configuration.sessions[$0.name] == nil }).map(
-            \.content
-        ) {
-            for secret in snapshot.secrets { erase(secret) }
-        }
-        let contents = Dictionary(stored.map { ($0.name, $0.content) }) { first, _ in first }
+    }
+
+    /// Adds these sessions as the store has them, and forgets the secrets of all others in it.
+    func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
+        for secret in contents.secrets(exceptOf: wanted.keys) { erase(secret) }
         let moment = ports.timekeeper.moment
-        for (name, settings) in configuration.sessions {
-            let content = contents[name] ?? loss.map { .lost(.recordUnreadable, message: $0) }
+        for (name, settings) in wanted {
+            let content = contents.content(of: name)
             let session = Session(content, name: name, policy: settings.policy, at: moment)
             sessions[name] = KeptSession(session: session, settings: settings)
         }

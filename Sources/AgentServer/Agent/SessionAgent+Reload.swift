@@ -187,27 +187,10 @@ extension SessionAgent {
     }
 
     private func restore(_ names: [SessionName]) async {
-        let stored = await withCheckedContinuation { continuation in
-            onStoreThread {
-                $0.loadSessions()
-            } then: {
-                continuation.resume(returning: $1)
-            }
-        }
+        let contents = await readStore()
         guard phase == .working else { return }
-        let moment = ports.timekeeper.moment
-        var unwanted: Set<SecretID> = []
-        for found in stored {
-            guard case .record(let snapshot, _) = found.content, !names.contains(found.name) else { continue }
-            unwanted.formUnion(snapshot.secrets)
-        }
-        for secret in unwanted { erase(secret) }
-        for name in names {
-            guard let settings = configuration.sessions[name], sessions[name] == nil else { continue }
-            let content = stored.first { $0.name == name }?.content
-            let session = Session(content, name: name, policy: settings.policy, at: moment)
-            sessions[name] = KeptSession(session: session, settings: settings)
-            planWake(name)
-        }
+        let wanted = configuration.sessions.filter { names.contains($0.key) && sessions[$0.key] == nil }
+        begin(wanted, with: contents)
+        for name in wanted.keys { planWake(name) }
     }
 }

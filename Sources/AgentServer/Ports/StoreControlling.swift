@@ -10,10 +10,7 @@ package protocol StoreControlling: SessionStoring {
     /// How the store stands now.
     func vaultStatus() -> VaultStatus
     /// Reads every stored session, sealing its secrets into the vault; recovers what a crash left behind.
-    func loadSessions() -> [StoredSession]
-    /// What became of records of which nobody can tell whose they were, found when the store was opened: a sentence
-    /// for whoever misses a session; `nil`: there are none.
-    func lossOfUnknownSessions() -> String?
+    func loadSessions() -> StoreContents
     /// Wipes the keys of the store and of the vault.
     func lock()
     /// Opens the store again.
@@ -35,6 +32,34 @@ package protocol StoreControlling: SessionStoring {
     /// - Parameter proof: has the passphrase of the passphrase slot, when there is one.
     /// - Throws: ``StoreRefusal``.
     func rekey(_ proof: VaultProof) throws(StoreRefusal)
+}
+
+/// What is in the store.
+package struct StoreContents: Equatable, Sendable {
+    package var sessions: [StoredSession]
+    /// What became of records of which nobody can tell whose they were: a sentence for whoever misses a session; `nil`:
+    /// there are none.
+    package var lossOfUnknownSessions: String?
+
+    package init(sessions: [StoredSession], lossOfUnknownSessions: String? = nil) {
+        self.sessions = sessions
+        self.lossOfUnknownSessions = lossOfUnknownSessions
+    }
+
+    /// What is there of a session, whose record may be one that nobody can read; `nil`: nothing.
+    func content(of name: SessionName) -> StoredSession.Content? {
+        sessions.first { $0.name == name }?.content
+            ?? lossOfUnknownSessions.map { .lost(.recordUnreadable, message: $0) }
+    }
+
+    /// The secrets of sessions other than these.
+    func secrets(exceptOf names: some Collection<SessionName>) -> Set<SecretID> {
+        var found: Set<SecretID> = []
+        for case .record(let snapshot, _) in sessions.filter({ !names.contains($0.name) }).map(\.content) {
+            found.formUnion(snapshot.secrets)
+        }
+        return found
+    }
 }
 
 /// A session found in the store.

@@ -65,7 +65,7 @@ final class StoreControl: StoreControlling {
         try store.forget(session)
     }
 
-    func loadSessions() -> [AgentServer.StoredSession] {
+    func loadSessions() -> StoreContents {
         let fresh = loaded.withLock { loaded in
             defer { loaded = nil }
             return loaded
@@ -76,10 +76,11 @@ final class StoreControl: StoreControlling {
                 content: .record(found.snapshot, interrupted: found.interrupted)
             )
         }
-        return sessions + (fresh?.problems ?? []).compactMap(AgentServer.StoredSession.init)
+        return StoreContents(
+            sessions: sessions + (fresh?.problems ?? []).compactMap(AgentServer.StoredSession.init),
+            lossOfUnknownSessions: StoreProblem.lossOfUnknownSessions(problems)
+        )
     }
-
-    func lossOfUnknownSessions() -> String? { StoreProblem.lossOfUnknownSessions(problems) }
 
     // MARK: The vault
 

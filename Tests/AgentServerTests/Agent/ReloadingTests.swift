@@ -142,6 +142,21 @@ struct ReloadingTests {
         await agent.stop()
     }
 
+    @Test func `a session that a reload adds hears of a record that nobody can read`() async throws {
+        let agent = try await AgentHarness()
+        agent.store.loseUnknown(message: "1.rec is damaged; kept as 1.rec.bad")
+        let added = try #require(SessionName("added"))
+        agent.configuration.change { configuration in
+            configuration.sessions[added] = configuration.sessions[AgentHarness.work]
+        }
+        let peer = try agent.peer()
+        _ = try await peer.exchange("POST", "/v1/reload")
+        let lost = try json(await peer.exchange("GET", "/v1/sessions/added"))
+        #expect(lost["reason"]?.string == "record_unreadable")
+        #expect(lost["message"]?.string == "1.rec is damaged; kept as 1.rec.bad")
+        await agent.stop()
+    }
+
     @Test func `a session that ends logs itself in with its command`() async throws {
         let agent = try await AgentHarness(
             policy: SessionPolicy(silentLogins: [.command]),

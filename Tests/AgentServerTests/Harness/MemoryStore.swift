@@ -35,8 +35,6 @@ final class MemoryStore: StoreControlling {
         loss.withLock { $0 = message }
     }
 
-    func lossOfUnknownSessions() -> String? { loss.withLock { $0 } }
-
     /// Proofs looked at so far.
     var proofs: Int { tried.withLock { $0 } }
 
@@ -102,11 +100,14 @@ final class MemoryStore: StoreControlling {
         )
     }
 
-    func loadSessions() -> [AgentServer.StoredSession] {
+    func loadSessions() -> StoreContents {
         let found = disk.records.map { name, snapshot in
             StoredSession(name: name, content: .record(reseal(snapshot, of: name), interrupted: false))
         }
-        return found + lost.withLock { $0 }
+        return StoreContents(
+            sessions: found + lost.withLock { $0 },
+            lossOfUnknownSessions: loss.withLock { $0 }
+        )
     }
 
     /// The vault has other names for the same secrets after it was locked.
