@@ -36,6 +36,10 @@ struct TerminalJob {
         keys, command = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]
         echo = lambda fd: bool(termios.tcgetattr(fd)[3] & termios.ECHO)
         def leader():
+            # Else Linux empties the terminal after it has sent the signal of a key: of what is written meanwhile too.
+            mode = termios.tcgetattr(0)
+            mode[3] |= termios.NOFLSH
+            termios.tcsetattr(0, termios.TCSANOW, mode)
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             job = os.fork()
             if job == 0:
