@@ -161,7 +161,7 @@ extension SessionAgent {
 
     /// Adds these sessions as the store has them, and forgets the secrets of all others in it.
     func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
-        for secret in contents.secrets(exceptOf: wanted.keys) { erase(secret) }
+        for secret in contents.secrets(unless: { wanted[$0] != nil }) { erase(secret) }
         let moment = ports.timekeeper.moment
         for (name, settings) in wanted {
             let content = contents.content(of: name)

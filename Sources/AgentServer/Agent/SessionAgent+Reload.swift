@@ -122,15 +122,10 @@ extension SessionAgent {
         }
         guard phase == .working else { return changes }
         for name in sessions.keys where new.sessions[name] == nil { drop(name) }
-        var added: [SessionName] = []
-        for (name, settings) in new.sessions {
-            guard sessions[name] != nil else {
-                added.append(name)
-                continue
-            }
+        for (name, settings) in new.sessions where sessions[name] != nil {
             update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
         }
-        if !added.isEmpty { await restore(added) }
+        await beginAdded()
         return changes
     }
 
@@ -186,11 +181,13 @@ extension SessionAgent {
         for secret in session.snapshot(at: ports.timekeeper.moment)?.secrets ?? [] { erase(secret) }
     }
 
-    private func restore(_ names: [SessionName]) async {
+    /// Begins the configured sessions that the agent does not have yet.
+    private func beginAdded() async {
+        guard configuration.sessions.keys.contains(where: { sessions[$0] == nil }) else { return }
         let contents = await readStore()
         guard phase == .working else { return }
-        let wanted = configuration.sessions.filter { names.contains($0.key) && sessions[$0.key] == nil }
-        begin(wanted, with: contents)
-        for name in wanted.keys { planWake(name) }
+        let added = configuration.sessions.filter { sessions[$0.key] == nil }
+        begin(added, with: contents)
+        for name in added.keys { planWake(name) }
     }
 }

@@ -36,26 +36,26 @@ package protocol StoreControlling: SessionStoring {
 
 /// What is in the store.
 package struct StoreContents: Equatable, Sendable {
-    package var sessions: [StoredSession]
+    private let contents: [SessionName: StoredSession.Content]
     /// What became of records of which nobody can tell whose they were: a sentence for whoever misses a session; `nil`:
     /// there are none.
-    package var lossOfUnknownSessions: String?
+    private let lossOfUnknownSessions: String?
 
+    /// Of two about one session the first counts.
     package init(sessions: [StoredSession], lossOfUnknownSessions: String? = nil) {
-        self.sessions = sessions
+        contents = Dictionary(sessions.map { ($0.name, $0.content) }) { first, _ in first }
         self.lossOfUnknownSessions = lossOfUnknownSessions
     }
 
     /// What is there of a session, whose record may be one that nobody can read; `nil`: nothing.
     func content(of name: SessionName) -> StoredSession.Content? {
-        sessions.first { $0.name == name }?.content
-            ?? lossOfUnknownSessions.map { .lost(.recordUnreadable, message: $0) }
+        contents[name] ?? lossOfUnknownSessions.map { .lost(.recordUnreadable, message: $0) }
     }
 
-    /// The secrets of sessions other than these.
-    func secrets(exceptOf names: some Collection<SessionName>) -> Set<SecretID> {
+    /// The secrets of the sessions that are not `wanted`.
+    func secrets(unless isWanted: (SessionName) -> Bool) -> Set<SecretID> {
         var found: Set<SecretID> = []
-        for case .record(let snapshot, _) in sessions.filter({ !names.contains($0.name) }).map(\.content) {
+        for case (let name, .record(let snapshot, _)) in contents where !isWanted(name) {
             found.formUnion(snapshot.secrets)
         }
         return found
