@@ -8,7 +8,9 @@ enum RequestTarget {
     static func segments(of path: Substring) -> [ByteText]? {
         var segments: [ByteText] = []
         for part in Substring(path.utf8.dropFirst()).bytewise.split(on: "/", omittingEmpty: false) {
-            guard let text = decoded(part, plusIsBlank: false) else { return nil }
+            guard let text = PercentCoding.decoded(part.utf8, plusIsBlank: false), !endsEarly(text) else {
+                return nil
+            }
             segments.append(text.bytewise)
         }
         // One slash at the end names the same thing.
@@ -18,22 +20,14 @@ enum RequestTarget {
 
     /// The decoded parameters of a query, in their order; `nil` when one cannot be decoded.
     static func parameters(of query: some StringProtocol) -> [(name: ByteText, value: String)]? {
-        var parameters: [(name: ByteText, value: String)] = []
-        for part in query.bytewise.split(on: "&") {
-            let pieces = part.bytewise.split(on: "=", maxSplits: 1, omittingEmpty: false)
-            guard let name = decoded(pieces[0], plusIsBlank: true),
-                let value = decoded(pieces.count > 1 ? pieces[1] : "", plusIsBlank: true)
-            else { return nil }
-            parameters.append((name.bytewise, value))
-        }
-        return parameters
+        guard let parameters = FormEncoding.decoded(query),
+            parameters.allSatisfy({ !endsEarly($0.name) && !endsEarly($0.value) })
+        else { return nil }
+        return parameters.map { ($0.name.bytewise, $0.value) }
     }
 
-    /// The text; `nil` also where a byte of it is zero, which ends a text for some readers.
-    private static func decoded(_ text: Substring, plusIsBlank: Bool) -> String? {
-        guard let decoded = PercentCoding.decoded(text.utf8, plusIsBlank: plusIsBlank),
-            !decoded.utf8.contains(0)
-        else { return nil }
-        return decoded
+    /// Whether a byte of it is zero, which ends a text for some readers.
+    private static func endsEarly(_ text: String) -> Bool {
+        text.utf8.contains(0)
     }
 }

@@ -21,7 +21,11 @@ package enum PercentCoding {
 
     /// The text that `bytes` stand for, with `+` for a blank where forms and queries have it so; `nil` where an escape or
     /// the UTF-8 is broken.
-    package static func decoded(_ bytes: some Sequence<UInt8>, plusIsBlank: Bool) -> String? {
+    package static func decoded(_ bytes: some Collection<UInt8>, plusIsBlank: Bool) -> String? {
+        guard bytes.contains(where: { $0 == UInt8(ascii: "%") || plusIsBlank && $0 == UInt8(ascii: "+") })
+        else {
+            return String(validating: bytes, as: UTF8.self)
+        }
         var output: [UInt8] = []
         var rest = bytes.makeIterator()
         while let byte = rest.next() {
