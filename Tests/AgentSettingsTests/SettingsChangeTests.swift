@@ -29,7 +29,8 @@ import TokenCore
     ])
     func `a changed key is named`(line: String, key: String) throws {
         let changes = try settings(Self.plain + line).changes(from: settings(Self.plain))
-        #expect(changes == [SettingsChange(.changed, "session.work.\(key)", session: SessionName("work"))])
+        let expected = ConfigurationChange(.changed, "session.work.\(key)", session: SessionName("work"))
+        #expect(changes == [expected])
     }
 
     @Test func `a session that is new, gone or of another kind is named`() throws {
@@ -50,13 +51,13 @@ import TokenCore
     ])
     func `a changed key of the agent is named`(text: String, key: String) throws {
         let changes = try settings(text + Self.plain).changes(from: settings(Self.plain))
-        #expect(changes == [SettingsChange(.changed, key)])
+        #expect(changes == [ConfigurationChange(.changed, key)])
     }
 
     @Test func `a further socket is named by its path`() throws {
         let socket = Self.plain + "[[socket]]\npath = \"/run/user/1/work.sock\"\nsessions = [\"work\"]\n"
         let changes = try settings(socket).changes(from: settings(Self.plain))
-        #expect(changes == [SettingsChange(.added, "socket /run/user/1/work.sock")])
+        #expect(changes == [ConfigurationChange(.added, "socket /run/user/1/work.sock")])
     }
 
     @Test func `a file that is written anew, replaced or removed shows without being read`() throws {

@@ -6,30 +6,9 @@ import TokenCore
 
 /// What a configuration says otherwise than the one before it.
 package struct ConfigurationChanges: Equatable, Sendable {
-    /// One place where they differ.
-    package struct Change: Equatable, Sendable {
-        package enum Kind: String, CaseIterable, Sendable {
-            case added
-            case removed
-            case changed
-        }
-
-        package var kind: Kind
-        /// Dotted, as in the file: `session.work.ca_file`; of a table that is new or gone its name.
-        package var key: String
-        /// The session it is about; `nil`: it is about the agent.
-        package var session: SessionName?
-
-        package init(_ kind: Kind, _ key: String, session: SessionName? = nil) {
-            self.kind = kind
-            self.key = key
-            self.session = session
-        }
-    }
-
     /// Something that the running agent cannot take over.
     package struct Restart: Equatable, Sendable {
-        /// As in ``Change/key``.
+        /// As in ``ConfigurationChange/key``.
         package var key: String
         package var session: SessionName?
         /// Why, as a clause for a person.
@@ -44,10 +23,10 @@ package struct ConfigurationChanges: Equatable, Sendable {
 
     /// The file that was read.
     package var file: String
-    package var changes: [Change]
+    package var changes: [ConfigurationChange]
     package var restarts: [Restart]
 
-    package init(file: String, changes: [Change] = [], restarts: [Restart] = []) {
+    package init(file: String, changes: [ConfigurationChange] = [], restarts: [Restart] = []) {
         self.file = file
         self.changes = changes
         self.restarts = restarts
@@ -65,7 +44,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
 
     /// What differs, in one clause: "added session.z; changed session.work.ca_file".
     package var summary: String {
-        Change.Kind.allCases.compactMap { kind in
+        ConfigurationChange.Kind.allCases.compactMap { kind in
             let keys = keys(kind)
             return keys.isEmpty ? nil : "\(kind.rawValue) \(keys.joined(separator: ", "))"
         }
@@ -75,7 +54,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
     /// The members of an answer that tell it.
     func add(to object: inout JSONObject) {
         object["file"] = .string(file)
-        for kind in Change.Kind.allCases { object[kind.rawValue] = .strings(keys(kind)) }
+        for kind in ConfigurationChange.Kind.allCases { object[kind.rawValue] = .strings(keys(kind)) }
         object["restart"] = .array(
             restarts.map { ["key": .string($0.key), "reason": .string($0.reason)] }
         )
@@ -84,14 +63,14 @@ package struct ConfigurationChanges: Equatable, Sendable {
     /// What a log tells of it.
     var metadata: Logger.Metadata {
         var values: Logger.Metadata = [:]
-        for kind in Change.Kind.allCases {
+        for kind in ConfigurationChange.Kind.allCases {
             let keys = keys(kind)
             if !keys.isEmpty { values[kind.rawValue] = "\(keys.joined(separator: " "))" }
         }
         return values
     }
 
-    private func keys(_ kind: Change.Kind) -> [String] {
+    private func keys(_ kind: ConfigurationChange.Kind) -> [String] {
         changes.filter { $0.kind == kind }.map(\.key)
     }
 }

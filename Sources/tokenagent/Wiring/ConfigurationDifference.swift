@@ -18,7 +18,7 @@ struct ConfigurationDifference {
 
     func changes(to settings: Settings, in file: String) -> ConfigurationChanges {
         var changes = ConfigurationChanges(file: file)
-        changes.changes = settings.withoutSecrets.changes(from: old).map(ConfigurationChanges.Change.init)
+        changes.changes = settings.withoutSecrets.changes(from: old)
         let written = old.sessions.filter(\.holdsLiteralSecret).map(\.name)
         changes.changes += replacedSecrets(in: settings, among: Set(written))
         let late = vaultAtStart.map { settings.vault.keys(differingFrom: $0) } ?? []
@@ -37,13 +37,13 @@ struct ConfigurationDifference {
     private func replacedSecrets(
         in settings: Settings,
         among written: Set<SessionName>
-    ) -> [ConfigurationChanges.Change] {
+    ) -> [ConfigurationChange] {
         settings.sessions.compactMap { session in
             guard case .literal(let text) = session.clientSecret, written.contains(session.name),
                 !isInForce(text, session.name)
             else { return nil }
             let key = "session.\(session.name).client_secret"
-            return ConfigurationChanges.Change(.changed, key, session: session.name)
+            return ConfigurationChange(.changed, key, session: session.name)
         }
     }
 
@@ -83,17 +83,5 @@ extension Settings {
             }
         }
         return settings
-    }
-}
-
-extension ConfigurationChanges.Change {
-    fileprivate init(_ change: SettingsChange) {
-        let kind: Kind =
-            switch change.kind {
-            case .added: .added
-            case .removed: .removed
-            case .changed: .changed
-            }
-        self.init(kind, change.key, session: change.session)
     }
 }

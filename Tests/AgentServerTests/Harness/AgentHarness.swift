@@ -244,12 +244,12 @@ final class ScriptedConfiguration: ConfigurationProviding {
     private static func changes(_ state: State) -> ConfigurationChanges {
         guard case .success(let new) = state.next else { return ConfigurationChanges(file: "config.toml") }
         let names = Set(new.sessions.keys).union(state.inForce.sessions.keys).sorted()
-        let changes = names.compactMap { name -> ConfigurationChanges.Change? in
+        let changes = names.compactMap { name -> ConfigurationChange? in
             let (old, new) = (state.inForce.sessions[name], new.sessions[name])
             guard old != new else { return nil }
-            let kind: ConfigurationChanges.Change.Kind =
+            let kind: ConfigurationChange.Kind =
                 old == nil ? .added : new == nil ? .removed : .changed
-            return ConfigurationChanges.Change(kind, "session.\(name)", session: name)
+            return ConfigurationChange(kind, "session.\(name)", session: name)
         }
         return ConfigurationChanges(file: "config.toml", changes: changes)
     }

@@ -3,34 +3,13 @@
 import OAuthClient
 import TokenCore
 
-/// One place where two configurations differ.
-package struct SettingsChange: Equatable, Sendable {
-    package enum Kind: Sendable {
-        case added
-        case removed
-        case changed
-    }
-
-    package var kind: Kind
-    /// Dotted, as in the file; of a table that is new or gone its name.
-    package var key: String
-    /// The session it is about; `nil`: it is about the agent.
-    package var session: SessionName?
-
-    package init(_ kind: Kind, _ key: String, session: SessionName? = nil) {
-        self.kind = kind
-        self.key = key
-        self.session = session
-    }
-}
-
 extension Settings {
     /// What differs from `old`, tables in the order of their names.
-    package func changes(from old: Settings) -> [SettingsChange] {
+    package func changes(from old: Settings) -> [ConfigurationChange] {
         agentChanges(from: old) + socketChanges(from: old) + sessionChanges(from: old)
     }
 
-    private func agentChanges(from old: Settings) -> [SettingsChange] {
+    private func agentChanges(from old: Settings) -> [ConfigurationChange] {
         let differing: [(String, Bool)] = [
             ("agent.log_level", logLevel != old.logLevel),
             ("agent.allow_root", allowsRoot != old.allowsRoot),
@@ -38,32 +17,32 @@ extension Settings {
             ("vault.unlock_command", vault.unlockCommand != old.vault.unlockCommand),
         ]
         let keys = differing.filter(\.1).map(\.0) + hooks.keys(differingFrom: old.hooks)
-        return (keys + vault.keys(differingFrom: old.vault)).map { SettingsChange(.changed, $0) }
+        return (keys + vault.keys(differingFrom: old.vault)).map { ConfigurationChange(.changed, $0) }
     }
 
-    private func socketChanges(from old: Settings) -> [SettingsChange] {
+    private func socketChanges(from old: Settings) -> [ConfigurationChange] {
         let before = Dictionary(old.sockets.map { ($0.path, $0) }) { first, _ in first }
         let now = Dictionary(sockets.map { ($0.path, $0) }) { first, _ in first }
         return Set(before.keys).union(now.keys).sorted().compactMap { path in
             guard before[path] != now[path] else { return nil }
-            let kind: SettingsChange.Kind =
+            let kind: ConfigurationChange.Kind =
                 before[path] == nil ? .added : now[path] == nil ? .removed : .changed
-            return SettingsChange(kind, "socket \(path)")
+            return ConfigurationChange(kind, "socket \(path)")
         }
     }
 
-    private func sessionChanges(from old: Settings) -> [SettingsChange] {
+    private func sessionChanges(from old: Settings) -> [ConfigurationChange] {
         let before = Dictionary(old.sessions.map { ($0.name, $0) }) { first, _ in first }
         let now = Dictionary(sessions.map { ($0.name, $0) }) { first, _ in first }
-        return Set(before.keys).union(now.keys).sorted().flatMap { name -> [SettingsChange] in
+        return Set(before.keys).union(now.keys).sorted().flatMap { name -> [ConfigurationChange] in
             let table = "session.\(name)"
-            guard let old = before[name] else { return [SettingsChange(.added, table, session: name)] }
-            guard let new = now[name] else { return [SettingsChange(.removed, table, session: name)] }
+            guard let old = before[name] else { return [ConfigurationChange(.added, table, session: name)] }
+            guard let new = now[name] else { return [ConfigurationChange(.removed, table, session: name)] }
             guard old != new else { return [] }
             let keys = new.keys(differingFrom: old)
             // A setting of the server itself, or one without a key of its own here.
-            guard !keys.isEmpty else { return [SettingsChange(.changed, table, session: name)] }
-            return keys.map { SettingsChange(.changed, "\(table).\($0)", session: name) }
+            guard !keys.isEmpty else { return [ConfigurationChange(.changed, table, session: name)] }
+            return keys.map { ConfigurationChange(.changed, "\(table).\($0)", session: name) }
         }
     }
 }
