@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// One entry of `hosts`: which servers a session's tokens are for, and as which user they are shown there.
 ///
 /// `git.example.com`, `*.example.com` for everything below it, `example.com:8443` for one port, and with a user name
@@ -70,14 +72,14 @@ package struct HostName: Equatable, Sendable {
             isAddress
             ? bytes.firstIndex(of: UInt8(ascii: "]")).map { bytes.index(after: $0) }
             : bytes.firstIndex(of: UInt8(ascii: ":"))
-        let name = bytes[..<(end ?? bytes.endIndex)].map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        let name = bytes[..<(end ?? bytes.endIndex)].map(\.lowercasedASCII)
         guard isAddress ? HostName.isAddress(name) : HostName.isName(name) else { return nil }
         host = String(decoding: name, as: UTF8.self)
         let rest = bytes[(end ?? bytes.endIndex)...]
         guard let colon = rest.first else { return }
         let digits = rest.dropFirst()
         guard colon == UInt8(ascii: ":"), (1...5).contains(digits.count),
-            digits.allSatisfy({ (0x30...0x39).contains($0) }),
+            digits.allSatisfy(\.isASCIIDigit),
             let number = Int(String(decoding: Array(digits), as: UTF8.self)), (1...65_535).contains(number)
         else { return nil }
         port = number

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The address that another program wants a token for, taken apart byte by byte.
 ///
 /// What two readers could read as two servers is no address: a token would go to the other one. So there is no
@@ -62,7 +64,7 @@ package struct ServerAddress: Equatable, Sendable {
         let numbers = place.host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return numbers.count == 4 && place.host.utf8.starts(with: "127.".utf8)
             && numbers.allSatisfy { digits in
-                (1...3).contains(digits.count) && digits.allSatisfy { (0x30...0x39).contains($0) }
+                (1...3).contains(digits.count) && digits.allSatisfy(\.isASCIIDigit)
             }
     }
 
@@ -81,7 +83,7 @@ package struct ServerAddress: Equatable, Sendable {
         let name = text.prefix(while: ServerAddress.isSchemeByte)
         let rest = text[name.endIndex...]
         guard !name.isEmpty, name.count <= 32, rest.starts(with: "://".utf8) else { return nil }
-        let lower = name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        let lower = name.map(\.lowercasedASCII)
         return (String(decoding: lower, as: UTF8.self), rest.dropFirst(3))
     }
 
@@ -92,21 +94,11 @@ package struct ServerAddress: Equatable, Sendable {
 
     /// RFC 3986 §3.1.
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
-            true
-        default: false
-        }
+        byte.isASCIILetter || byte.isASCIIDigit || "+-.".utf8.contains(byte)
     }
 
     /// What may stand before the `@` (RFC 3986 §3.2.1).
     private static func isUserByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~!$&'()*+,;=:%".utf8.contains(byte)
-        }
+        byte.isUnreserved || "!$&'()*+,;=:%".utf8.contains(byte)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import Text
 import TokenCore
 
 extension SessionAgent {
@@ -129,12 +130,7 @@ enum SignedToken {
     }
 
     private static func isBase64URL(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
+        byte.isASCIILetter || byte.isASCIIDigit || "-_".utf8.contains(byte)
     }
 }
 

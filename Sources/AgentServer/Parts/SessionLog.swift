@@ -96,14 +96,6 @@ struct SessionLog {
     private static func isPlain(_ code: String) -> Bool {
         let bytes = code.utf8
         return !bytes.isEmpty && bytes.count <= longestCode
-            && bytes.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
-                    UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
+            && bytes.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "_-.".utf8.contains($0) }
     }
 }

@@ -162,12 +162,7 @@ enum TokenFormat: String, CaseIterable {
 
     /// Letters, digits and the rest of what tokens are usually made of (RFC 6750 §2.1, `b64token`).
     private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~+/=".utf8.contains(byte)
-        }
+        byte.isUnreserved || "+/=".utf8.contains(byte)
     }
 
     /// With backslashes before what would end a quoted string of curl's configuration.
