@@ -74,8 +74,8 @@ struct VaultSlotOptions: ParsableArguments {
         }
     }
 
-    /// The request that makes such a slot, asking for the passphrases it needs.
-    func request(_ path: String, for endpoint: AgentEndpoint) throws -> AgentRequest {
+    /// Has the agent make such a slot by `POST /v1/vault/PATH`, asking for the passphrases it needs.
+    func make(by path: String, at endpoint: AgentEndpoint) throws {
         var body = JSONBody()
         try VaultProof.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
         body.add("type", .string(type.kind.rawValue))
@@ -85,7 +85,9 @@ struct VaultSlotOptions: ParsableArguments {
         if type.kind == .passphrase {
             body.add("passphrase", secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
         }
-        return AgentRequest(.post, "vault", path, body: body.finished())
+        var request = AgentRequest(.post, "vault", path, body: body.finished())
+        defer { request.wipeBody() }
+        _ = try endpoint.object(request)
     }
 
     /// The agent runs in another directory.
@@ -105,9 +107,7 @@ struct VaultInitCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var request = try slot.request("init", for: agent.endpoint)
-        defer { request.wipeBody() }
-        _ = try agent.endpoint.object(request)
+        try slot.make(by: "init", at: agent.endpoint)
     }
 }
 

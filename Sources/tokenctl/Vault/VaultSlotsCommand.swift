@@ -45,9 +45,7 @@ struct VaultSlotsCommand: ParsableCommand {
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
-            var request = try slot.request("slots", for: agent.endpoint)
-            defer { request.wipeBody() }
-            _ = try agent.endpoint.object(request)
+            try slot.make(by: "slots", at: agent.endpoint)
         }
     }
 
