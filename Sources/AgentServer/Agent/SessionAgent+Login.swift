@@ -27,8 +27,8 @@ extension SessionAgent {
     /// Whoever knows the number of a login can answer its questions: no other program may guess it.
     private func unguessableNumber() -> LoginNumber {
         // The highest numbers are those of logins without a person.
-        var number = LoginNumber(rawValue: .random(in: 1...(.max / 2)))
-        while logins[number] != nil { number = LoginNumber(rawValue: .random(in: 1...(.max / 2))) }
+        var number: LoginNumber
+        repeat { number = LoginNumber(rawValue: .random(in: 1...(.max / 2))) } while logins[number] != nil
         return number
     }
 

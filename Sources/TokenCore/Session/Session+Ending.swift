@@ -121,8 +121,8 @@ extension Session {
         let probeAt: Instant? =
             switch failure.kind.consequences.prospect {
             case .never: nil
-            case .hourly: moment.now + RetrySchedule.unexplainedRetry
-            case .soon where ended.reason.consequences.isAskedAgain:
+            case .hourly,
+                .soon where ended.reason.consequences.isAskedAgain:
                 moment.now + RetrySchedule.unexplainedRetry
             case .soon: moment.now + RetrySchedule.confirmationDelay(jitter: jitter)
             }
