@@ -22,7 +22,8 @@ private struct World {
     var session: Session
     var moment = Moment(now: .seconds(1_000_000), wallTime: WallTime(secondsSince1970: 1_800_000_000))
     var generator: SeededGenerator
-    var reserving: [AttemptNumber] = []
+    var queue = RefreshQueue()
+    var postponed: [(attempt: AttemptNumber, opening: Instant)] = []
     var inFlight: [AttemptNumber] = []
     var committing: [CommitNumber] = []
     var revoking = 0
@@ -31,7 +32,6 @@ private struct World {
     var unanswered: Set<WaiterID> = []
     var erased: Set<SecretID> = []
     var refused: Set<SecretID> = []
-    var current: AttemptNumber?
     var nextID: UInt64 = 1
 
     init(seed: UInt64) {
@@ -56,12 +56,10 @@ private struct World {
             switch effect {
             case .reserve(let number, let snapshot):
                 check(snapshot.secrets)
-                reserving.append(number)
-                current = number
+                take(.reserve(number, snapshot))
             case .refresh(let request):
                 if case .refreshToken(let secret) = request.renewal { check([secret]) }
-                inFlight.append(request.attempt)
-                current = request.attempt
+                take(.send(request))
             case .commit(let number, let snapshot):
                 check(snapshot.secrets)
                 committing.append(number)
@@ -81,6 +79,30 @@ private struct World {
             case .discard, .forget, .finishLogout, .notify: break
             }
         }
+    }
+
+    private mutating func take(_ step: RefreshQueue.Step) {
+        follow(queue.requested(step, by: session, at: "https://id.example", now: moment.now))
+        admit()
+    }
+
+    private mutating func admit() {
+        let attempt = session.attemptInFlight
+        follow(queue.admit(at: "https://id.example", now: moment.now) { _ in attempt })
+    }
+
+    private mutating func follow(_ actions: [RefreshQueue.Action]) {
+        for action in actions {
+            switch action {
+            case .send(_, let request): inFlight.append(request.attempt)
+            case .postpone(_, let attempt, let opening): postponed.append((attempt, opening))
+            case .abandon: break
+            }
+        }
+    }
+
+    private mutating func ended(_ attempt: AttemptNumber, _ failure: RefreshFailure? = nil) {
+        _ = queue.ended(attempt, of: session.name, failure, now: moment.now)
     }
 
     private func check(_ secrets: Set<SecretID>) {
@@ -117,6 +139,11 @@ private struct World {
         case 13: refuse()
         default: force()
         }
+        admit()
+        for (attempt, opening) in postponed {
+            run(session.attemptPostponed(attempt, until: opening, at: moment))
+        }
+        postponed = []
         checkInvariants()
     }
 
@@ -173,18 +200,24 @@ private struct World {
     }
 
     mutating func finishReservation() {
-        guard !reserving.isEmpty else { return }
-        let number = reserving.removeFirst()
+        guard let next = queue.nextReservation() else { return }
+        queue.reservationEnded()
+        guard session.attemptInFlight == next.attempt else { return ended(next.attempt) }
         let failure = jitter() < 0.2 ? StorageFailure(message: "full") : nil
-        run(session.reservationFinished(number, failure, jitter: jitter(), at: moment))
+        run(session.reservationFinished(next.attempt, failure, jitter: jitter(), at: moment))
+        if session.attemptInFlight != next.attempt { ended(next.attempt) }
     }
 
     mutating func finishRefresh() {
         guard !inFlight.isEmpty else { return }
         let number = inFlight.removeFirst()
         let kind = FailureClass.allCases.randomElement(using: &generator) ?? .busy
-        let failed = RefreshOutcome.failed(RefreshFailure(kind: kind, message: "x"))
-        let outcome = jitter() < 0.5 ? RefreshOutcome.granted(tokens(rotating: jitter() < 0.5)) : failed
+        let retryAfter: Duration? = jitter() < 0.1 ? .seconds(60) : nil
+        let failure = RefreshFailure(kind: kind, message: "x", retryAfter: retryAfter)
+        let isGranted = jitter() < 0.5
+        let outcome =
+            isGranted ? RefreshOutcome.granted(tokens(rotating: jitter() < 0.5)) : .failed(failure)
+        ended(number, isGranted ? nil : failure)
         run(session.refreshFinished(number, outcome, jitter: jitter(), at: moment))
     }
 
@@ -235,8 +268,14 @@ private struct World {
     }
 
     func checkInvariants() {
-        let live = (reserving + inFlight).filter { $0 == session.currentAttempt?.number }
-        #expect(live.count <= 1, "more than one attempt in flight")
+        let live = inFlight.filter { $0 == session.currentAttempt?.number }
+        #expect(live.count <= 1, "more than one request of one attempt is out")
+        let stage = queue.stage(of: session.name)
+        switch session.currentAttempt?.phase {
+        case .reserving: #expect([.held, .admitted, .reserving].contains(stage), "a reservation was lost")
+        case .sending: #expect([.held, .sent].contains(stage), "a request was lost")
+        case .committing, nil: break
+        }
         #expect(Set(session.waiters.order) == unanswered, "a waiter was lost")
         #expect(erased.isDisjoint(with: session.heldSecrets), "the session holds an erased secret")
     }

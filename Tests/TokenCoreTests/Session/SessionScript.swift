@@ -19,9 +19,10 @@ struct SessionScript {
         policy: SessionPolicy = SessionPolicy(),
         renewal: Renewal = .refreshToken(refreshToken),
         refreshLifetime: Duration? = nil,
-        idToken: SecretID? = nil
+        idToken: SecretID? = nil,
+        name: String = "work"
     ) -> SessionScript {
-        var script = SessionScript(policy: policy)
+        var script = SessionScript(policy: policy, name: name)
         let tokens = GrantedTokens(
             accessToken: accessToken,
             idToken: idToken,
@@ -38,8 +39,8 @@ struct SessionScript {
         return script
     }
 
-    init(policy: SessionPolicy = SessionPolicy()) {
-        session = Session(name: .named("work"), policy: policy)
+    init(policy: SessionPolicy = SessionPolicy(), name: String = "work") {
+        session = Session(name: .named(name), policy: policy)
         moment = Moment(now: .seconds(1_000_000), wallTime: WallTime(secondsSince1970: 1_800_000_000))
     }
 
