@@ -7,12 +7,20 @@ struct KeptSession {
     var session: Session
     var settings: SessionSettings
     var counts = SessionCounts()
-    /// Who asked for the logout that is under way.
-    var logouts: [Connection] = []
-    /// Refusals that alone mean nothing.
-    var bareRefusals = BareRefusals()
-    /// The session's files are to be removed, which has failed so far.
-    var owesForget = false
+}
+
+extension Session {
+    /// The session as the store has it, if it has it.
+    init(_ content: StoredSession.Content?, name: SessionName, policy: SessionPolicy, at moment: Moment) {
+        switch content {
+        case .record(let snapshot, let interrupted):
+            self.init(restoring: snapshot, name: name, policy: policy, interrupted: interrupted, at: moment)
+        case .lost(let reason, let message):
+            self.init(lost: reason, message: message, name: name, policy: policy)
+        case nil:
+            self.init(name: name, policy: policy)
+        }
+    }
 }
 
 /// What happened to a session since the agent started, for the metrics.

@@ -6,10 +6,11 @@ import NIOPosix
 import SealedStore
 import TokenCore
 
-/// All sessions, and everything that may be done with them; runs on the event loop that serves the socket.
+/// All sessions, and the order in which things happen to them; runs on the event loop that serves the socket.
 ///
 /// So there is no hop between a request's bytes and the state it reads. Applying an event never suspends:
-/// whatever takes long runs elsewhere and comes back as another event.
+/// whatever takes long runs elsewhere and comes back as another event. What the agent consists of beside its sessions
+/// are the parts below, each the only one that changes its own state; they run on the same loop.
 package actor SessionAgent {
     /// Whether refreshes may start.
     enum Phase: Equatable {
@@ -23,6 +24,11 @@ package actor SessionAgent {
         case stopping
     }
 
+    /// Longest wait for what is in flight, before a lock or a stop.
+    private static let drainLimit = TimeAmount.seconds(20)
+    /// How long a start waits for a command that opens the store.
+    private static let openingPatience = TimeAmount.seconds(5)
+
     nonisolated let eventLoop: any EventLoop
     nonisolated private let executor: any SerialExecutor
     nonisolated package var unownedExecutor: UnownedSerialExecutor {
@@ -30,66 +36,18 @@ package actor SessionAgent {
     }
 
     let ports: AgentPorts
-    let identity: AgentIdentity
-    let pool: NIOThreadPool
-    /// Where secrets are tried against the store.
-    let guesses: GuessQueue
-    /// A person is being asked whether the way the store opens may be changed.
-    var asksAboutVault = false
-    let scratch = OutputBuffer()
-    let startedAt: Instant
-    /// Is told a configuration as soon as it is in force, and says which of its sockets cannot be opened.
-    private(set) var onConfiguration: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
-    let onShutdownRequest: @Sendable () -> Void
-
-    var configuration: AgentConfiguration {
-        didSet { rules = RulesInForce(configuration) }
-    }
-    private(set) var rules: RulesInForce
-    /// The lines of the log about sessions.
-    let journal: SessionLog
-    /// `nil`: nothing is written down.
-    let trail: AuditTrail?
-    var sessions: [SessionName: KeptSession] = [:]
-    var phase = Phase.locked
-    /// When the agent looks at its configuration by itself.
-    var watch = ConfigurationWatch()
-    /// The configuration is to be read again when the agent is unlocked.
-    var owesReload = false
-    /// Requests that came while the store was being opened.
-    var arrivals: [Arrival] = []
-    var openingWaiters: [CheckedContinuation<Void, Never>] = []
-    /// Requests for tokens that wait, by the name the session knows them under.
-    var calls: [WaiterID: TokenCall] = [:]
-    var logins: [LoginNumber: LoginConversation] = [:]
-    var subscribers: [ObjectIdentifier: Subscriber] = [:]
-    var auditFollowers: [ObjectIdentifier: Subscriber] = [:]
-    /// Requests that wait for a person's yes.
-    var questions = OpenQuestions()
-    /// Sessions taken out of the configuration while a refresh of theirs was under way.
-    var departing: [SessionName: Session] = [:]
-    /// Attempts that wait until their issuer can bear them, and those that have been let in.
-    var held: [SessionName: AttemptStep] = [:]
-    var admitted: [SessionName: (attempt: AttemptNumber, issuer: String)] = [:]
-    var pacing: [String: IssuerPacing] = [:]
-    var pacingTimers: [String: Scheduled<Void>] = [:]
-    var reservations = ReservationQueue()
-    var lent = LentSecrets()
-    /// What is being done for peers of restricted sockets.
-    var socketUse = SocketUse()
-    /// Requests and commits under way that a lock or a stop waits for.
-    var inFlight = 0
-    /// Work handed to the store's thread and not finished.
-    var storeJobs = 0
-    /// Work ever handed to the store's thread; whatever changes a session is among it.
-    var storeJobsBegun = 0
-    var drainWaiters: [CheckedContinuation<Void, Never>] = []
-    private var wakeQueue = WakeQueue()
-    private var alarm: (time: Instant, task: Scheduled<Void>)?
-    private var nextNumber: UInt64 = 1
-    /// How far the boot-time clock is ahead of the loop's own, which stands still while the machine sleeps.
-    private var timeAsleep: Duration?
-    private var quiet = Quiet()
+    private(set) var phase = Phase.locked
+    private(set) var sessions: [SessionName: KeptSession] = [:]
+    let configuration: LiveConfiguration
+    let requests: RequestHandler
+    let refreshes: RefreshDispatch
+    let work: PendingWork
+    let storeThread: StoreThread
+    let erasure: SecretErasure
+    let records: RecordWriter
+    /// Rings when a session needs attention.
+    private let alarm: Alarm<SessionName>
+    private var rest = Rest()
 
     package init(
         configuration: AgentConfiguration,
@@ -100,26 +58,38 @@ package actor SessionAgent {
         auditFile: AuditFile? = nil,
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
-        self.configuration = configuration
-        rules = RulesInForce(configuration)
-        trail = auditFile.map { file in
-            AuditTrail(file: file, pool: pool, eventLoop: eventLoop, logger: ports.logger)
-        }
-        journal = SessionLog(logger: ports.logger)
         self.ports = ports
-        self.identity = identity
         self.eventLoop = eventLoop
         executor = eventLoop.executor
-        self.pool = pool
-        guesses = GuessQueue(eventLoop: eventLoop, timekeeper: ports.timekeeper)
-        self.onShutdownRequest = onShutdownRequest
-        startedAt = ports.timekeeper.now
-    }
-
-    /// Has `action` called on the event loop with the present configuration, and again with every later one.
-    func followConfiguration(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
-        onConfiguration = action
-        _ = action(configuration)
+        work = PendingWork(eventLoop: eventLoop)
+        storeThread = StoreThread(store: ports.store, pool: pool, eventLoop: eventLoop, work: work)
+        erasure = SecretErasure(vault: ports.vault, storeThread: storeThread)
+        records = RecordWriter(storeThread: storeThread)
+        alarm = Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
+        refreshes = RefreshDispatch(
+            work: work,
+            storeThread: storeThread,
+            erasure: erasure,
+            alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
+        )
+        self.configuration = LiveConfiguration(
+            configuration,
+            source: ports.configuration,
+            storeThread: storeThread,
+            logger: ports.logger
+        )
+        let audit = AuditLog(
+            auditFile.map { AuditTrail(file: $0, pool: pool, eventLoop: eventLoop, logger: ports.logger) },
+            configuration: self.configuration,
+            timekeeper: ports.timekeeper
+        )
+        requests = RequestHandler(
+            ports: ports,
+            identity: identity,
+            audit: audit,
+            eventLoop: eventLoop,
+            onShutdownRequest: onShutdownRequest
+        )
     }
 
     /// Nothing is served before somebody unlocks the store.
@@ -127,77 +97,69 @@ package actor SessionAgent {
 
     var isServing: Bool { phase == .working || phase == .stopping && !ports.vault.isLocked }
 
-    /// A number nothing else in this process is known by.
-    func freshNumber() -> UInt64 {
-        defer { nextNumber += 1 }
-        return nextNumber
-    }
+    var moment: Moment { ports.timekeeper.moment }
 
-    func log(
-        _ level: Logger.Level,
-        _ message: Logger.Message,
-        _ name: SessionName,
-        _ more: Logger.Metadata = [:]
-    ) {
-        ports.logger.log(
-            level: level,
-            message,
-            metadata: more.merging(["session": "\(name)"]) { first, _ in first }
-        )
-    }
-}
+    var now: Instant { ports.timekeeper.now }
 
-// MARK: Events
+    var audit: AuditLog { requests.audit }
 
-extension SessionAgent {
+    /// The lines of the log about sessions.
+    var journal: SessionLog { SessionLog(logger: ports.logger) }
+
+    // MARK: Events
+
     /// Lets an event change a session, then does what follows from it.
     func apply(_ name: SessionName, _ event: (inout Session, Moment) -> [Effect]) {
         guard let index = sessions.index(forKey: name) else { return }
-        let moment = ports.timekeeper.moment
+        let moment = moment
         let effects = event(&sessions.values[index].session, moment)
-        perform(effects, for: name, at: moment)
+        follow(effects, of: name, at: moment)
+    }
+
+    /// Asks a session something, which may change it; `nil`: there is no such session.
+    ///
+    /// What follows from it is done by ``follow(_:of:at:)``.
+    func ask<Value>(_ name: SessionName, _ question: (inout Session, Moment) -> Value) -> Value? {
+        guard let index = sessions.index(forKey: name) else { return nil }
+        return question(&sessions.values[index].session, moment)
+    }
+
+    /// Does what a session decided, in order, and asks it when it next needs attention.
+    func follow(_ effects: [Effect], of name: SessionName, at moment: Moment) {
+        for effect in effects { perform(effect, for: name, at: moment) }
         planWake(name)
     }
 
-    /// Asks the session when it next needs attention, and sets the alarm for it.
-    func planWake(_ name: SessionName) {
-        wakeQueue.plan(name, at: sessions[name]?.session.wakeTime)
-        setAlarm()
+    /// Counts something that happened to a session.
+    func count(of name: SessionName, _ change: (inout SessionCounts) -> Void) {
+        guard let index = sessions.index(forKey: name) else { return }
+        change(&sessions.values[index].counts)
     }
 
-    func planNothing() {
-        wakeQueue.removeAll()
-        setAlarm()
+    private func planWake(_ name: SessionName) {
+        alarm.plan(name, at: sessions[name]?.session.wakeTime)
     }
 
     /// Wakes every session that is due; called by the alarm, and by housekeeping because a suspended machine's
     /// timers come late.
     package func timeReached() {
-        guesses.timeReached()
+        requests.timeReached(in: self)
         guard phase == .working || phase == .stopping else { return }
-        for name in wakeQueue.takeDue(at: ports.timekeeper.now) {
+        for name in alarm.takeDue() {
             let jitter = ports.chance()
             apply(name) { session, moment in session.timeReached(moment, jitter: jitter) }
         }
-        for issuer in pacing.keys { admit(at: issuer) }
-        endOverdueTurns()
-        setAlarm()
+        refreshes.timeReached(in: self)
+        alarm.set()
     }
 
     /// Called twice a minute: notices that the machine slept, and wakes what is due.
     package func housekeep() {
-        let ahead =
-            Duration.nanoseconds(ports.timekeeper.now.nanoseconds)
-            - .nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds))
-        if let timeAsleep, ahead - timeAsleep > Self.shortestSleep {
-            networkReturned(spread: Self.wakeSpread)
-        }
-        timeAsleep = ahead
+        if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
-        if quiet.begins(jobs: storeJobsBegun, underWay: inFlight) { ports.onQuiet() }
+        if rest.begins(jobs: storeThread.jobsBegun, isWorking: !work.isEmpty) { ports.onQuiet() }
     }
 
-    private static let shortestSleep = Duration.seconds(2)
     /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.
     private static let wakeSpread = Duration.seconds(5)
 
@@ -208,31 +170,287 @@ extension SessionAgent {
         guard phase == .working else { return }
         ports.logger.debug("the network may be back")
         ports.authorization.networkReturned()
-        for issuer in pacing.keys { pacing[issuer]?.networkReturned() }
+        refreshes.networkReturned()
         for name in sessions.keys.sorted() {
             let delay = spread * ports.chance()
             apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
         }
-        for issuer in pacing.keys { admit(at: issuer) }
+        refreshes.timeReached(in: self)
+    }
+}
+
+// MARK: Effects
+
+extension SessionAgent {
+    private func perform(_ effect: Effect, for name: SessionName, at moment: Moment) {
+        switch effect {
+        case .reserve(let attempt, let snapshot):
+            refreshes.take(.reserve(attempt, snapshot), for: name, in: self)
+        case .refresh(let request): refreshes.take(.send(request), for: name, in: self)
+        case .commit(let number, let snapshot): records.commit(number, snapshot, for: name, in: self)
+        case .release(_, let snapshot, let answered):
+            refreshes.release(snapshot, answered: answered, for: name)
+        case .forget: records.remove(name, in: self)
+        case .revoke(let request): revoke(request, for: name)
+        case .discard(let request): discard(request, for: name)
+        case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment, in: self)
+        case .finishLogin(let number, let result):
+            requests.logins.finish(number, result, for: name, in: self)
+        case .finishLogout(let result): requests.logouts.finish(result, for: name, in: self)
+        case .erase(let secret): erasure.erase(secret)
+        case .reauthenticate(let number, let ways, let account):
+            reauthenticate(number, ways, account: account, for: name)
+        case .notify(let event): announce(event, for: name, at: moment)
+        }
     }
 
-    private func setAlarm() {
-        guard let next = wakeQueue.next else {
-            alarm?.task.cancel()
-            alarm = nil
-            return
-        }
-        if let alarm, alarm.time == next { return }
-        alarm?.task.cancel()
-        // A session that is due again at once cannot stop the loop; a far plan is looked at again within the hour.
-        let delay = min(max(.milliseconds(5), next - ports.timekeeper.now), .seconds(3_600))
-        let task = eventLoop.scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) { [weak self] in
-            guard let self else { return }
-            assumeIsolated { agent in
-                agent.alarm = nil
-                agent.timeReached()
+    private func revoke(_ request: RevocationRequest, for name: SessionName) {
+        Task {
+            let outcome = await ports.authorization.revoke(name, request)
+            let jitter = ports.chance()
+            apply(name) { session, moment in
+                session.revocationFinished(outcome, jitter: jitter, at: moment)
             }
         }
-        alarm = (next, task)
+    }
+
+    private func discard(_ request: RevocationRequest, for name: SessionName) {
+        Task {
+            _ = await ports.authorization.revoke(name, request)
+            erasure.erase([request.refreshToken, request.accessToken, request.idToken].compactMap(\.self))
+        }
+    }
+
+    /// Logs in again without a person.
+    private func reauthenticate(
+        _ number: LoginNumber,
+        _ ways: [SilentLogin],
+        account: String?,
+        for name: SessionName
+    ) {
+        guard let kept = sessions[name] else { return }
+        journal.sessionEnded(kept.session.status.reason, of: name)
+        let login = SilentReauthentication(of: kept, account: account, ports: ports)
+        work.begin()
+        Task {
+            let outcome = await login.outcome(of: ways, in: self)
+            let jitter = ports.chance()
+            apply(name) { session, moment in
+                session.silentLoginFinished(number, outcome, jitter: jitter, at: moment)
+            }
+            work.end()
+        }
+    }
+
+    private func announce(_ event: SessionEvent, for name: SessionName, at moment: Moment) {
+        journal.note(event, of: name, at: moment)
+        requests.events.publish(AgentEvent(event, of: name, at: moment), in: self)
+    }
+
+    private func publish(_ kind: String) {
+        requests.events.publish(AgentEvent(kind: kind, session: nil, time: moment.wallTime), in: self)
+    }
+}
+
+// MARK: Opening, locking, stopping
+
+extension SessionAgent {
+    /// Loads the sessions if the store is open, or begins to open it; called once, before the first request.
+    package func begin() async {
+        alarm.onRing { [weak self] in self?.assumeIsolated { $0.timeReached() } }
+        refreshes.onRing { [weak self] in self?.assumeIsolated { $0.refreshes.alarmRang(in: $0) } }
+        audit.onWritten { [weak self] records in self?.assumeIsolated { $0.audit.written(records) } }
+        let status = await storeThread.result { $0.vaultStatus() }
+        switch status.state {
+        case .unlocked:
+            await load()
+            phase = .working
+            startDue()
+        case .locked where status.opensByItself:
+            phase = .opening
+            Task { await open() }
+            // Whether a command delivers the key is not known, so those who ask should not be told too early.
+            if status.needsCommand { await requests.arrivals.untilOpened(within: Self.openingPatience) }
+        case .locked: tellLocked(.passphraseNeeded)
+        case .uninitialized: break
+        }
+    }
+
+    /// Opens the store without a person, while the agent already answers that it is there, and serves what came meanwhile.
+    ///
+    /// Reading a thousand records takes longer than everything before it, and a command that opens the store may wait
+    /// for a person's finger: whoever starts the agent need not wait for either.
+    private func open() async {
+        if let refusal = await requests.vault.openStore(nil) {
+            tellLocked(refusal)
+            if phase == .opening { phase = .locked }
+        } else if phase == .opening {
+            await load()
+            if phase == .opening {
+                phase = .working
+                startDue()
+            }
+        }
+        for arrival in requests.arrivals.finish() { requests.handle(arrival, in: self) }
+    }
+
+    private func tellLocked(_ reason: StoreRefusal) {
+        ports.logger.notice("locked; unlock with: tokenctl unlock", metadata: ["reason": "\(reason)"])
+    }
+
+    /// Waits until it is known whether the store opens without a person; answers whether it did.
+    package func untilOpened() async -> Bool {
+        if phase == .opening { await requests.arrivals.untilOpened() }
+        return isServing
+    }
+
+    /// A signal asks to lock.
+    package func lock() async {
+        await lock(by: .signal)
+    }
+
+    /// Stops serving at once, lets refreshes in flight finish, then wipes every key and secret.
+    func lock(by origin: AuditRecord.Origin) async {
+        guard phase == .working else { return await untilLocked() }
+        phase = .locking
+        refreshes.forget()
+        requests.refuseAll(.lockedAgent, in: self)
+        await work.drain(within: Self.drainLimit)
+        guard phase == .locking else { return }
+        sessions = [:]
+        records.letGo()
+        alarm.planNothing()
+        await storeThread.result { $0.lock() }
+        ports.vault.lock()
+        phase = .locked
+        audit.add(.lock, .done, by: origin)
+        ports.logger.notice("locked")
+        publish("locked")
+    }
+
+    private func untilLocked() async {
+        while phase == .locking { await work.drain(within: Self.drainLimit) }
+    }
+
+    /// Opens the store again and serves what is in it.
+    func unlock(passphrase: [UInt8]?, by origin: AuditRecord.Origin) async throws(RequestFailure) {
+        await untilLocked()
+        guard phase == .locked else { return }
+        if let refusal = await requests.vault.openStore(passphrase) {
+            audit.add(.unlock, .failed, by: origin)
+            ports.logger.warning("not unlocked", metadata: ["reason": "\(refusal)"])
+            throw RequestFailure(refusal)
+        }
+        guard phase == .locked else { return }
+        audit.add(.unlock, .done, by: origin)
+        let changed = await configuration.readOwed()
+        await load()
+        guard phase == .locked else { return }
+        phase = .working
+        // After the sessions are there: those that are another login's now must notice.
+        if let changed { await configuration.adopt(changed, in: self) }
+        ports.logger.notice("unlocked")
+        publish("unlocked")
+        startDue()
+    }
+
+    /// From here on nothing new begins.
+    package func beginStopping() {
+        guard phase != .stopping else { return }
+        phase = .stopping
+        refreshes.forget()
+        requests.logins.cancelAll(in: self)
+    }
+
+    /// Stops for good: what is in flight finishes.
+    package func stop() async {
+        beginStopping()
+        requests.beginStopping(in: self)
+        await work.drain(within: Self.drainLimit)
+        await requests.finishStopping(in: self)
+        alarm.planNothing()
+    }
+
+    /// Why nothing is served now.
+    var stopping: RequestFailure {
+        phase == .stopping
+            ? RequestFailure(code: .temporarilyUnavailable, message: "The agent is stopping.") : .lockedAgent
+    }
+
+    // MARK: Sessions
+
+    private func startDue() {
+        for name in sessions.keys { planWake(name) }
+        timeReached()
+    }
+
+    /// Makes the sessions of the configuration out of what the store has.
+    private func load() async {
+        let contents = await storeThread.result { $0.loadSessions() }
+        sessions = [:]
+        begin(configuration.current.sessions, with: contents)
+    }
+
+    /// Adds these sessions as the store has them, and forgets the secrets of all others in it.
+    private func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
+        erasure.erase(contents.secrets(unless: { wanted[$0] != nil }))
+        let moment = moment
+        for (name, settings) in wanted {
+            let content = contents.content(of: name)
+            let session = Session(content, name: name, policy: settings.policy, at: moment)
+            sessions[name] = KeptSession(session: session, settings: settings)
+        }
+    }
+
+    /// A signal asks to read the configuration again; while the agent is locked, as soon as it no longer is.
+    package func reloadOnceUnlocked() async throws(RequestFailure) {
+        guard phase == .locking || phase == .locked else {
+            try await configuration.reload(by: .signal, in: self)
+            return
+        }
+        configuration.reloadOnceUnlocked()
+    }
+
+    /// Has `action` called on the event loop with the present configuration, and again with every later one.
+    func followConfiguration(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
+        configuration.follow(action)
+    }
+
+    /// Another configuration is in force: sessions whose identity is unchanged go on undisturbed; others must not use
+    /// their old login.
+    func changeSessions(from old: AgentConfiguration) async {
+        guard phase == .working else { return }
+        let new = configuration.current.sessions
+        for name in sessions.keys where new[name] == nil { drop(name) }
+        for (name, settings) in new where sessions[name] != nil {
+            update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
+        }
+        await beginAdded()
+    }
+
+    private func update(_ name: SessionName, _ settings: SessionSettings, isSame: Bool) {
+        sessions[name]?.settings = settings
+        apply(name) { session, moment in
+            session.policyChanged(settings.policy)
+            return isSame ? session.retryAllowed(at: moment) : session.registrationChanged(at: moment)
+        }
+    }
+
+    /// The session is no longer configured: its record stays, nothing of it is served.
+    private func drop(_ name: SessionName) {
+        requests.refuseAll(about: name, in: self)
+        if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
+        records.letGo(of: name)
+        planWake(name)
+    }
+
+    /// Begins the configured sessions that the agent does not have yet.
+    private func beginAdded() async {
+        guard configuration.current.sessions.keys.contains(where: { sessions[$0] == nil }) else { return }
+        let contents = await storeThread.result { $0.loadSessions() }
+        guard phase == .working else { return }
+        let added = configuration.current.sessions.filter { sessions[$0.key] == nil }
+        begin(added, with: contents)
+        for name in added.keys { planWake(name) }
     }
 }

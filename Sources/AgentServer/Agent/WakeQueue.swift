@@ -2,20 +2,20 @@
 
 import TokenCore
 
-/// Which session needs attention next: a binary heap of wake times that is corrected lazily.
+/// Which key is due next: a binary heap of wake times that is corrected lazily.
 ///
-/// An entry whose session has another plan by now is dropped when it comes up, so changing a plan costs one
-/// insertion and thousands of sessions cost nothing while nothing is due.
-struct WakeQueue {
+/// An entry whose key has another plan by now is dropped when it comes up, so changing a plan costs one
+/// insertion and thousands of keys cost nothing while nothing is due.
+struct WakeQueue<Key: Hashable> {
     private struct Entry {
         var time: Instant
-        var name: SessionName
+        var key: Key
     }
 
     private var heap: [Entry] = []
-    private var plans: [SessionName: Instant] = [:]
+    private var plans: [Key: Instant] = [:]
 
-    /// When the first session is due.
+    /// When the first key is due.
     var next: Instant? {
         mutating get {
             dropOutdated()
@@ -23,23 +23,23 @@ struct WakeQueue {
         }
     }
 
-    /// Plans `name` for `time`, or not at all.
-    mutating func plan(_ name: SessionName, at time: Instant?) {
-        guard plans[name] != time else { return }
-        plans[name] = time
+    /// Plans `key` for `time`, or not at all.
+    mutating func plan(_ key: Key, at time: Instant?) {
+        guard plans[key] != time else { return }
+        plans[key] = time
         guard let time else { return }
         if heap.count > 64 + 4 * plans.count { rebuild() }
-        push(Entry(time: time, name: name))
+        push(Entry(time: time, key: key))
     }
 
-    /// Takes out the sessions due at `now`, soonest first.
-    mutating func takeDue(at now: Instant) -> [SessionName] {
-        var due: [SessionName] = []
+    /// Takes out the keys due at `now`, soonest first.
+    mutating func takeDue(at now: Instant) -> [Key] {
+        var due: [Key] = []
         while let time = next, time <= now {
-            let name = heap[0].name
+            let key = heap[0].key
             removeFirst()
-            plans[name] = nil
-            due.append(name)
+            plans[key] = nil
+            due.append(key)
         }
         return due
     }
@@ -50,12 +50,12 @@ struct WakeQueue {
     }
 
     private mutating func dropOutdated() {
-        while let first = heap.first, plans[first.name] != first.time { removeFirst() }
+        while let first = heap.first, plans[first.key] != first.time { removeFirst() }
     }
 
     private mutating func rebuild() {
         heap.removeAll(keepingCapacity: true)
-        for (name, time) in plans { push(Entry(time: time, name: name)) }
+        for (key, time) in plans { push(Entry(time: time, key: key)) }
     }
 
     private mutating func push(_ entry: Entry) {

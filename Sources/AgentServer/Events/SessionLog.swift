@@ -4,7 +4,7 @@ import Logging
 import Text
 import TokenCore
 
-/// What the log says about sessions at its default level: one line for each change.
+/// The lines of the log about sessions; at its default level one for each change.
 ///
 /// In words of ours alone, without account or address: the system's log has other readers than the session. What a
 /// server says stands in it at `debug`.
@@ -75,7 +75,7 @@ struct SessionLog {
         write(.debug, "in full", name, ["message": "\(message)"])
     }
 
-    private func write(
+    func write(
         _ level: Logger.Level,
         _ message: Logger.Message,
         _ name: SessionName,

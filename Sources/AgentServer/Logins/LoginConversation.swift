@@ -25,11 +25,19 @@ struct SocketConversation: LoginConversing {
     let number: LoginNumber
 
     func tell(_ step: LoginStep) async {
-        await agent.tell(step, in: number)
+        await tell(step, in: agent)
+    }
+
+    private func tell(_ step: LoginStep, in agent: isolated SessionAgent) {
+        agent.requests.logins.tell(step, in: number)
     }
 
     func ask(_ question: LoginQuestion) async throws -> SecretID {
-        try await agent.ask(question, in: number)
+        try await ask(question, in: agent)
+    }
+
+    private func ask(_ question: LoginQuestion, in agent: isolated SessionAgent) async throws -> SecretID {
+        try await agent.requests.logins.ask(question, in: number)
     }
 }
 

@@ -45,6 +45,15 @@ package struct RequestFailure: Error, Equatable, Sendable {
         remedy: "tokenctl list"
     )
 
+    static func unknown(_ name: SessionName) -> RequestFailure {
+        RequestFailure(
+            code: .notFound,
+            message: "There is no session \(name) in the configuration.",
+            session: name,
+            remedy: "tokenctl list"
+        )
+    }
+
     /// What every route but a few answers while the agent is locked.
     static let lockedAgent = RequestFailure(
         code: .locked,

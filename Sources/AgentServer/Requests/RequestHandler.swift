@@ -2,27 +2,64 @@
 
 import AgentProtocol
 import Logging
+import NIOCore
 import Text
 import TokenCore
 
-/// HTTP requests become calls of the agent here, and nowhere else.
-extension SessionAgent: RequestAnswering {
-    nonisolated func welcome(_ connection: Connection) {
-        assumeIsolated { $0.lookFirst(at: connection) }
+/// HTTP requests, and what serves each of them.
+///
+/// Confined to the agent's event loop.
+final class RequestHandler {
+    let tokens: TokenRequests
+    let reports: RefusalReports
+    let logins: Logins
+    let logouts = Logouts()
+    let events: Subscriptions
+    let audit: AuditLog
+    let vault: VaultRequests
+    let arrivals: Arrivals
+    private let confirmations: Confirmations
+    private let turns: SocketTurns
+    private let status: StatusRequests
+    private let examiner: PeerExaminer
+    private let onShutdownRequest: @Sendable () -> Void
+
+    init(
+        ports: AgentPorts,
+        identity: AgentIdentity,
+        audit: AuditLog,
+        eventLoop: any EventLoop,
+        onShutdownRequest: @escaping @Sendable () -> Void
+    ) {
+        self.audit = audit
+        self.onShutdownRequest = onShutdownRequest
+        examiner = PeerExaminer(processes: ports.processes)
+        turns = SocketTurns(eventLoop: eventLoop)
+        tokens = TokenRequests(ports: ports, examiner: examiner, turns: turns)
+        confirmations = Confirmations(commands: ports.commands, logger: ports.logger, tokens: tokens)
+        reports = RefusalReports(
+            vault: ports.vault,
+            tokens: tokens,
+            turns: turns,
+            confirmations: confirmations
+        )
+        logins = Logins(authorization: ports.authorization, vault: ports.vault)
+        events = Subscriptions(observer: ports.observer)
+        vault = VaultRequests(
+            store: ports.store,
+            timekeeper: ports.timekeeper,
+            eventLoop: eventLoop,
+            confirmations: confirmations
+        )
+        arrivals = Arrivals(eventLoop: eventLoop)
+        status = StatusRequests(ports: ports, identity: identity)
     }
 
-    nonisolated func receive(_ request: HTTPRequest, on connection: Connection) {
-        assumeIsolated { $0.handle(request, on: connection) }
-    }
+    // MARK: Doors
 
-    nonisolated func peerLeft(_ connection: Connection) {
-        assumeIsolated { $0.withdraw(connection) }
-    }
-
-    nonisolated func streamDropped(_ connection: Connection) {
-        var metadata: Logger.Metadata = ["pid": "\(connection.peer.processID)"]
-        if let path = connection.restrictedPath { metadata["socket"] = "\(path)" }
-        ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
+    /// A peer has connected; nothing has been read from it.
+    func welcome(_ connection: Connection, in agent: isolated SessionAgent) {
+        if agent.configuration.rules.exist { examiner.lookFirst(at: connection) }
     }
 
     /// The doors that every request passes, in this order.
@@ -31,152 +68,62 @@ extension SessionAgent: RequestAnswering {
     /// whether it knows the method, which tells nothing about sessions. A request waits for the store before anything
     /// is said that depends on it, and for the peer's identity before anything that depends on the peer. Only then is it
     /// looked at which sessions there are.
-    func handle(_ request: HTTPRequest, on connection: Connection) {
+    func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
         let (path, query) = request.head.splitTarget
         let found = Route(path: path)
         let isIdentified = connection.witness.takeSettled()
+        let configuration = agent.configuration
         do throws(RequestFailure) {
-            try checkSocket(connection, found)
+            try checkSocket(connection, found, configuration)
             guard let route = found else { throw RequestFailure(nothingAt: path) }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
-            guard phase != .opening || worksOpening(route, connection) else {
-                return arrivals.append(Arrival(request: request, connection: connection))
+            guard agent.phase != .opening || works(route, connection, whileOpening: configuration) else {
+                return arrivals.add(request, on: connection)
             }
-            guard isIdentified || !mustIdentify(for: route) else {
-                return identify(connection) { agent in agent.handle(request, on: connection) }
+            guard isIdentified || !configuration.mustIdentify(for: route) else {
+                return examiner.identify(connection, in: agent) { agent in
+                    agent.requests.handle(request, on: connection, in: agent)
+                }
             }
-            try checkListed(route, connection)
-            guard isServing || route.traits.worksLocked else { throw RequestFailure.lockedAgent }
-            guard !owesLook(route, query, connection) else {
-                return look(for: connection) { agent in agent.handle(request, on: connection) }
+            if let name = route.session, !configuration.isListed(name, at: connection) {
+                throw .unknown(name)
             }
-            try checkKnown(route, connection)
-            try serve(route, request, query, on: connection)
+            guard agent.isServing || route.traits.worksLocked else { throw .lockedAgent }
+            if agent.phase == .working,
+                configuration.owesLook(route, query, for: connection, at: agent.now)
+            {
+                return look(for: connection, in: agent) { agent in
+                    agent.requests.handle(request, on: connection, in: agent)
+                }
+            }
+            try checkKnown(route, connection, in: agent)
+            try serve(route, request, query, on: connection, in: agent)
         } catch {
-            connection.answer(Answer(explained(error, to: connection)))
-            auditHidden(error, found, connection)
+            connection.answer(Answer(configuration.explained(error, to: connection)))
+            auditHidden(error, found, connection, in: agent)
         }
     }
 
-    private func serve(
-        _ route: Route,
-        _ request: HTTPRequest,
-        _ query: Substring,
-        on connection: Connection
+    /// Handles a request that waited for the store.
+    func handle(_ arrival: Arrival, in agent: isolated SessionAgent) {
+        handle(arrival.request, on: arrival.connection, in: agent)
+    }
+
+    /// What a restricted socket refuses, before anything else about the request is looked at: its peers are trusted with
+    /// tokens and with nothing else.
+    private func checkSocket(
+        _ connection: Connection,
+        _ route: Route?,
+        _ configuration: LiveConfiguration
     ) throws(RequestFailure) {
-        switch route {
-        case .agent: connection.answer(agentStatus(for: connection))
-        case .sessions: connection.answer(sessionList(for: connection))
-        case .session(let name): connection.answer(try sessionStatus(name, for: connection))
-        case .token(let name): try serveToken(of: name, request, query, on: connection)
-        case .refresh(let name): try serveRefresh(of: name, request, on: connection)
-        case .report(let name): try serveReport(request, TokenCall(connection: connection, session: name))
-        case .login(let name): try serveLogin(to: name, request, on: connection)
-        case .loginAnswer(let name, let number):
-            connection.answer(try serveLoginAnswer(request, number, name))
-        case .logout(let name): try serveLogout(of: name, request, on: connection)
-        case .events: try serveEvents(query, on: connection)
-        case .audit: try serveAudit(query, on: connection)
-        case .metrics: connection.answer(metrics(for: connection))
-        case .doctor: serveDoctor(on: connection)
-        case .lock: serveLock(on: connection)
-        case .unlock: try serveUnlock(request, on: connection)
-        case .reload: try serveReload(request, on: connection)
-        case .shutdown: serveShutdown(on: connection)
-        case .vault: serveVaultStatus(on: connection)
-        case .vaultInit: try serveInitialization(request, on: connection)
-        case .vaultSlots: try serveSlotAddition(request, on: connection)
-        case .vaultSlot(let index): try serveSlotRemoval(index, request, on: connection)
-        case .vaultPassphrase: try servePassphraseChange(request, on: connection)
-        case .vaultRekey: try serveRekey(request, on: connection)
+        guard connection.restrictedPath != nil else { return }
+        guard configuration.restriction(of: connection) != nil, route?.traits.worksAtRestrictedSocket == true
+        else {
+            throw RequestFailure(
+                code: .denied,
+                message: "This socket gives out tokens, says what they are for, and nothing else."
+            )
         }
-    }
-
-    private func serveToken(
-        of name: SessionName,
-        _ request: HTTPRequest,
-        _ query: Substring,
-        on connection: Connection
-    ) throws(RequestFailure) {
-        let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
-        let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
-        let call = try TokenCall(query, for: name, as: format, on: connection)
-        try checkVariant(query.variant, call)
-        guard needsConfirmation(name, for: connection) else { return serveToken(query, call) }
-        confirm(call, .token, query.variant, within: query.timeout) { $0.serveToken(query, $1) }
-    }
-
-    private func serveRefresh(
-        of name: SessionName,
-        _ request: HTTPRequest,
-        on connection: Connection
-    ) throws(RequestFailure) {
-        try confirmed(TokenCall(connection: connection, session: name)) {
-            agent,
-            call throws(RequestFailure) in
-            try agent.serveRefresh(request, call)
-        }
-    }
-
-    private func serveLogin(
-        to name: SessionName,
-        _ request: HTTPRequest,
-        on connection: Connection
-    ) throws(RequestFailure) {
-        try confirmed(TokenCall(connection: connection, session: name), to: .login) {
-            agent,
-            call throws(RequestFailure) in
-            try agent.serveLogin(request, name, on: call.connection)
-        }
-    }
-
-    private func serveLogout(
-        of name: SessionName,
-        _ request: HTTPRequest,
-        on connection: Connection
-    ) throws(RequestFailure) {
-        try confirmed(TokenCall(connection: connection, session: name), to: .logout) {
-            agent,
-            call throws(RequestFailure) in
-            try agent.serveLogout(request, name, on: call.connection)
-        }
-    }
-
-    private func serveEvents(_ query: Substring, on connection: Connection) throws(RequestFailure) {
-        let filter = try eventFilter(query)
-        if let filter, !isConfigured(filter, for: connection) { throw unknown(filter) }
-        subscribe(connection, to: filter)
-    }
-
-    private func serveShutdown(on connection: Connection) {
-        audit(.shutdown, .done, by: AuditRecord.Origin(connection))
-        connection.answer(.json(["stopping": true]))
-        onShutdownRequest()
-    }
-
-    private func serveInitialization(
-        _ request: HTTPRequest,
-        on connection: Connection
-    ) throws(RequestFailure) {
-        try serveNewSlot(.made, request, on: connection) { store, slot, proof throws(StoreRefusal) in
-            try store.initialize(slot, proof)
-        }
-    }
-
-    private func serveSlotAddition(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
-        try serveNewSlot(.slotAdded, request, on: connection) { store, slot, proof throws(StoreRefusal) in
-            try store.addSlot(slot, proof)
-        }
-    }
-
-    /// Asks a person first, where the session's rules want it.
-    func confirmed(
-        _ call: TokenCall,
-        to action: ConfirmedAction = .token,
-        _ serve: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
-    ) throws(RequestFailure) {
-        guard needsConfirmation(call.session, for: call.connection) else { return try serve(self, call) }
-        confirm(call, action, .primary, within: nil, then: serve)
     }
 
     private func refuseMethod(_ route: Route, on connection: Connection) {
@@ -189,13 +136,281 @@ extension SessionAgent: RequestAnswering {
         connection.answer(answer)
     }
 
-    /// `?session=NAME`: only the events of that session.
-    func eventFilter(_ query: Substring) throws(RequestFailure) -> SessionName? {
-        guard !query.isEmpty else { return nil }
-        guard let parameters = RequestTarget.parameters(of: query), parameters.count == 1,
-            parameters[0].name == "session", !parameters[0].value.isEmpty
-        else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
-        return try SessionName(asked: parameters[0].value)
+    /// Whether `route` can be answered without the sessions.
+    private func works(
+        _ route: Route,
+        _ connection: Connection,
+        whileOpening configuration: LiveConfiguration
+    ) -> Bool {
+        switch route.traits.whileOpening {
+        case .waits: false
+        case .isAnswered: true
+        case .isAnsweredWhereNothingIsHidden:
+            !configuration.rules.exist && connection.restrictedPath == nil
+        }
+    }
+
+    /// Looks whether the configuration has changed, takes over what has, then goes on if the peer still waits.
+    private func look(
+        for connection: Connection,
+        in agent: isolated SessionAgent,
+        then proceed: @escaping @Sendable (isolated SessionAgent) -> Void
+    ) {
+        Task {
+            if await agent.configuration.hasChanged() {
+                // What kept it from being taken over is in the log, and in the answers from now on.
+                _ = try? await agent.configuration.reload(by: AuditRecord.Origin(connection), in: agent)
+            }
+            if connection.state == .answering { proceed(agent) }
+        }
+    }
+
+    /// Whether there is the session that `route` is about, as far as the peer may know.
+    ///
+    /// The one place that decides it, before anything else of the request is looked at: nothing about the answer, nor
+    /// the time it takes, tells a session that the rules hide from one that does not exist.
+    private func checkKnown(
+        _ route: Route,
+        _ connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        guard let name = route.session,
+            agent.sessions[name] == nil || !agent.configuration.isShown(name, to: connection)
+        else { return }
+        throw .unknown(name)
+    }
+
+    /// Writes down that a token was asked for which the peer may not know of.
+    private func auditHidden(
+        _ failure: RequestFailure,
+        _ route: Route?,
+        _ connection: Connection,
+        in agent: isolated SessionAgent
+    ) {
+        guard failure.code == .notFound, case .token(let name) = route else { return }
+        guard connection.restrictedPath != nil || agent.sessions[name] != nil else { return }
+        audit.add(.hidden, name, connection)
+    }
+}
+
+// MARK: What serves each route
+
+extension RequestHandler {
+    private func serve(
+        _ route: Route,
+        _ request: HTTPRequest,
+        _ query: Substring,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        switch route {
+        case .agent: connection.answer(status.agent(for: connection, in: agent))
+        case .sessions: connection.answer(status.sessions(for: connection, in: agent))
+        case .session(let name): connection.answer(try status.session(name, for: connection, in: agent))
+        case .token(let name): try serveToken(of: name, request, query, on: connection, in: agent)
+        case .refresh(let name): try serveRefresh(of: name, request, on: connection, in: agent)
+        case .report(let name):
+            try reports.serve(request, TokenCall(connection: connection, session: name), in: agent)
+        case .login(let name): try serveLogin(to: name, request, on: connection, in: agent)
+        case .loginAnswer(let name, let number):
+            connection.answer(try logins.serveAnswer(request, number, name))
+        case .logout(let name): try serveLogout(of: name, request, on: connection, in: agent)
+        case .events: try events.serve(query, on: connection, in: agent)
+        case .audit: try audit.serve(query, on: connection, in: agent)
+        case .metrics: connection.answer(status.metrics(for: connection, in: agent))
+        case .doctor: status.serveDoctor(on: connection, in: agent)
+        case .lock: vault.serveLock(on: connection, in: agent)
+        case .unlock: try vault.serveUnlock(request, on: connection, in: agent)
+        case .reload: try serveReload(request, on: connection, in: agent)
+        case .shutdown: serveShutdown(on: connection)
+        case .vault: vault.serveStatus(on: connection, in: agent)
+        case .vaultInit: try vault.serveInitialization(request, on: connection, in: agent)
+        case .vaultSlots: try vault.serveSlotAddition(request, on: connection, in: agent)
+        case .vaultSlot(let index): try vault.serveSlotRemoval(index, request, on: connection, in: agent)
+        case .vaultPassphrase: try vault.servePassphraseChange(request, on: connection, in: agent)
+        case .vaultRekey: try vault.serveRekey(request, on: connection, in: agent)
+        }
+    }
+
+    private func serveToken(
+        of name: SessionName,
+        _ request: HTTPRequest,
+        _ query: Substring,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
+        let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
+        let call = try TokenCall(query, for: name, as: format, on: connection)
+        try agent.configuration.checkVariant(query.variant, call)
+        try confirmations.confirmed(call, to: .token, query.variant, within: query.timeout, in: agent) {
+            $0.requests.tokens.serve(query, $1, in: $0)
+        }
+    }
+
+    private func serveRefresh(
+        of name: SessionName,
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        try confirmations.confirmed(TokenCall(connection: connection, session: name), in: agent) {
+            agent,
+            call throws(RequestFailure) in
+            try agent.requests.reports.serveRefresh(request, call, in: agent)
+        }
+    }
+
+    private func serveLogin(
+        to name: SessionName,
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        try confirmations.confirmed(TokenCall(connection: connection, session: name), to: .login, in: agent) {
+            agent,
+            call throws(RequestFailure) in
+            try agent.requests.logins.serve(request, name, on: call.connection, in: agent)
+        }
+    }
+
+    private func serveLogout(
+        of name: SessionName,
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        try confirmations.confirmed(TokenCall(connection: connection, session: name), to: .logout, in: agent)
+        { agent, call throws(RequestFailure) in
+            try agent.requests.logouts.serve(request, name, on: call.connection, in: agent)
+        }
+    }
+
+    /// Serves `POST /v1/reload`; `check`: only says what a reload would change.
+    private func serveReload(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let isCheck = try RequestBody(request.body, members: ["check"]).bool("check") ?? false
+        let configuration = agent.configuration
+        Task {
+            do throws(RequestFailure) {
+                let known = configuration.shownNames(to: connection)
+                let changes =
+                    isCheck
+                    ? try await configuration.changes()
+                    : try await configuration.reload(by: AuditRecord.Origin(connection), in: agent)
+                let shown = changes.limited { name in
+                    guard configuration[name] == nil else {
+                        return configuration.isShown(name, to: connection)
+                    }
+                    // One that has gone was shown by the rules it had; those of one to come are not known yet.
+                    return isCheck ? !configuration.rules.exist : known.contains(name)
+                }
+                var object = JSONObject()
+                object["sessions"] = .integer(configuration.shownNames(to: connection).count)
+                shown.add(to: &object)
+                connection.answer(.json(.object(object)))
+            } catch {
+                connection.answer(Answer(error))
+            }
+        }
+    }
+
+    private func serveShutdown(on connection: Connection) {
+        audit.add(.shutdown, .done, by: AuditRecord.Origin(connection))
+        connection.answer(.json(["stopping": true]))
+        onShutdownRequest()
+    }
+}
+
+// MARK: Those who wait
+
+extension RequestHandler {
+    /// Time has passed.
+    func timeReached(in agent: isolated SessionAgent) {
+        vault.timeReached()
+        tokens.endOverdueTurns(in: agent)
+    }
+
+    /// Forgets what a peer that left was waiting for; what it started goes on for the others.
+    func withdraw(_ connection: Connection, in agent: isolated SessionAgent) {
+        defer { connection.awaited = nil }
+        arrivals.withdraw(connection)
+        tokens.endTurn(of: connection, in: agent)
+        switch connection.awaited {
+        case .token(let name, let waiter): tokens.withdraw(waiter, of: name, in: agent)
+        case .login(let number): logins.cancel(number, in: agent)
+        case .logout(let name): logouts.withdraw(connection, from: name)
+        case .events:
+            events.withdraw(connection)
+            audit.withdraw(connection)
+        case .confirmation(let key): confirmations.withdraw(connection, from: key)
+        case .turn, nil: break
+        }
+    }
+
+    /// Answers everybody who waits: the agent locks.
+    func refuseAll(_ failure: RequestFailure, in agent: isolated SessionAgent) {
+        refuseThoseInQueues(failure, in: agent)
+        logins.cancelAll(in: agent)
+        tokens.refuseWaiting(failure, in: agent)
+        logouts.refuseAll(failure)
+    }
+
+    /// Answers everybody who waits for a session that is no longer configured.
+    func refuseAll(about name: SessionName, in agent: isolated SessionAgent) {
+        logins.cancelAll(to: name, in: agent)
+        tokens.refuseWaiting(.unknown(name), for: name, in: agent)
+        logouts.refuseAll(.unknown(name), of: name)
+    }
+
+    /// Requests that wait for a person.
+    var waitingForPerson: Int { confirmations.waitingCount }
+
+    /// Requests that wait for their turn at a `[[socket]]`.
+    var waitingForTurn: Int { turns.waitingCount }
+
+    /// Answers those for whom nothing has begun that could still bring them a token.
+    private func refuseThoseInQueues(_ failure: RequestFailure, in agent: isolated SessionAgent) {
+        confirmations.refuseAll(failure, in: agent)
+        for waiting in turns.takeAll() { tokens.answer(failure, to: waiting.call, in: agent) }
+    }
+
+    /// The agent stops: only what is in flight is waited for.
+    func beginStopping(in agent: isolated SessionAgent) {
+        vault.close()
+        arrivals.refuse(agent.stopping)
+        refuseThoseInQueues(agent.stopping, in: agent)
+    }
+
+    /// Nothing is in flight any more.
+    func finishStopping(in agent: isolated SessionAgent) async {
+        tokens.refuseWaiting(agent.stopping, in: agent)
+        events.end()
+        await audit.end()
+        await vault.finish()
+    }
+}
+
+extension SessionAgent: RequestAnswering {
+    nonisolated func welcome(_ connection: Connection) {
+        assumeIsolated { $0.requests.welcome(connection, in: $0) }
+    }
+
+    nonisolated func receive(_ request: HTTPRequest, on connection: Connection) {
+        assumeIsolated { $0.requests.handle(request, on: connection, in: $0) }
+    }
+
+    nonisolated func peerLeft(_ connection: Connection) {
+        assumeIsolated { $0.requests.withdraw(connection, in: $0) }
+    }
+
+    nonisolated func streamDropped(_ connection: Connection) {
+        var metadata: Logger.Metadata = ["pid": "\(connection.peer.processID)"]
+        if let path = connection.restrictedPath { metadata["socket"] = "\(path)" }
+        ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
     }
 }
 

@@ -88,6 +88,15 @@ extension Route {
         return nil
     }
 
+    /// The session that a request names, in its path or its query.
+    func named(_ query: Substring) -> SessionName? {
+        switch self {
+        case .events: (try? Subscriptions.filter(query)) ?? nil
+        case .audit: (try? AuditQuery(query))?.session
+        default: session
+        }
+    }
+
     /// Whether `path` is one of a session, but its name can be none.
     static func namesNoSession(_ path: Substring) -> Bool {
         guard let segments = RequestTarget.segments(of: path), segments.starts(with: ["v1", "sessions"]),

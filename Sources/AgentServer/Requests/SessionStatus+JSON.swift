@@ -29,6 +29,17 @@ extension SessionStatus {
         return .object(object)
     }
 
+    /// The session as it is shown at a `[[socket]]`: what a helper has to know, and nothing of the login.
+    func restrictedJSON(_ settings: SessionSettings, at moment: Moment) -> JSONValue {
+        var object = JSONObject()
+        object["session"] = .string(name.description)
+        object["state"] = .string(state.rawValue)
+        if !settings.hosts.isEmpty { object["hosts"] = .strings(settings.hosts) }
+        object["expires_at"] = tokenExpiresAt.map { .integer(moment.wallTime(at: $0).secondsSince1970) }
+        object["expires_in"] = tokenExpiresAt.map { .integer(max(0, ($0 - moment.now).wholeSeconds)) }
+        return .object(object)
+    }
+
     /// What to know about the tokens, the scopes first that the configuration asks for and the server did not grant.
     func notes(on settings: SessionSettings) -> [GrantRemark] {
         let missing = GrantRemark.scopes(

@@ -1,44 +1,34 @@
 // SPDX-License-Identifier: MIT
 
+import SealedStore
 import TokenCore
 
 /// A token that some server refused, as far as the agent knows it.
 struct RejectedToken: Equatable {
-    var variant: TokenVariant
-    /// A name no secret has when it is not, or no longer, one of the session's.
-    var secret: SecretID
-    var isHeld: Bool
-}
-
-extension SessionAgent {
-    /// Finds `text` among the session's tokens.
-    ///
-    /// One that is not found has been replaced already; then `variant` says which token takes its place.
-    func rejectedToken(
-        _ text: String,
-        _ variant: TokenVariant?,
-        in kept: KeptSession
-    ) throws(RequestFailure) -> RejectedToken {
-        let held = kept.session.heldTokens
-        if let variant {
-            guard let current = held[variant]?.secret, isToken(text, current) else {
-                return RejectedToken(variant: variant, secret: Self.nothing, isHeld: false)
-            }
-            return RejectedToken(variant: variant, secret: current, isHeld: true)
-        }
-        if let (variant, token) = held.first(where: { isToken(text, $0.value.secret) }) {
-            return RejectedToken(variant: variant, secret: token.secret, isHeld: true)
-        }
-        return RejectedToken(variant: .primary, secret: Self.nothing, isHeld: false)
-    }
-
     private static let nothing = SecretID(rawValue: 0)
 
-    private func isToken(_ candidate: String, _ secret: SecretID) -> Bool {
-        let vault = ports.vault
+    let variant: TokenVariant
+    /// A name no secret has when it is not, or no longer, one of the session's.
+    let secret: SecretID
+    let isHeld: Bool
+
+    /// Finds `text` among the tokens of `session`.
+    ///
+    /// One that is not found has been replaced already; then `variant` says which token takes its place.
+    init(_ text: String, _ variant: TokenVariant?, of session: Session, in vault: Vault) {
+        let candidates = session.heldTokens.filter { variant == nil || $0.key == variant }
+        let found = candidates.first { vault.holds(text, in: $0.value.secret) }
+        self.variant = found?.key ?? variant ?? .primary
+        secret = found?.value.secret ?? Self.nothing
+        isHeld = found != nil
+    }
+}
+
+extension Vault {
+    fileprivate func holds(_ candidate: String, in secret: SecretID) -> Bool {
         var candidate = candidate
         return candidate.withUTF8 { bytes in
-            unsafe (try? vault.holds(UnsafeRawBufferPointer(bytes), in: secret)) ?? false
+            unsafe (try? holds(UnsafeRawBufferPointer(bytes), in: secret)) ?? false
         }
     }
 }

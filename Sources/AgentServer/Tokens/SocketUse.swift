@@ -12,10 +12,11 @@ struct SocketUse {
 
     /// A request for such a token that comes later.
     struct Waiting {
-        var turn: Turn
         var query: TokenQuery
         var call: TokenCall
         var deadline: Instant
+
+        var turn: Turn { Turn(session: call.session, variant: query.variant) }
     }
 
     private struct Use {

@@ -202,7 +202,7 @@ struct ConfirmationTests {
 
 extension SessionAgent {
     /// Requests that wait for a person.
-    fileprivate var unconfirmedCount: Int { questions.waiting }
+    fileprivate var unconfirmedCount: Int { requests.waitingForPerson }
 }
 
 /// A person the test plays: every question waits until the test answers it.

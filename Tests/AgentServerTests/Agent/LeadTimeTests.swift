@@ -64,7 +64,7 @@ struct LeadTimeTests {
         await agent.advance(by: .seconds(3_300))
         let unreachable = RefreshFailure(kind: .unreachable, message: "no route to host")
         for _ in 0..<2 { await agent.serving.nextRefresh().answer(.failed(unreachable)) }
-        #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+        #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
         await agent.runtime.agent.networkReturned()
         #expect(agent.serving.networkReturns == 1)
         await agent.advance(by: .seconds(1))

@@ -28,11 +28,11 @@ import Text
         let status = try json(await peer.exchange("GET", "/v1"))
         #expect(status["locked"]?.bool == false)
         #expect(status["sessions"]?.integer == 2)
-        #expect(try await Polling.until { await agent.runtime.agent.arrivals.count == 1 })
+        #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 1 })
         file.arrive(right: true)
         #expect(try json(await waiting.answer())["reason"]?.string == "record_unreadable")
         #expect(await agent.runtime.untilOpened())
-        #expect(await agent.runtime.agent.arrivals.isEmpty)
+        #expect(await agent.runtime.agent.waitingArrivals == 0)
         await agent.stop()
     }
 
@@ -43,7 +43,7 @@ import Text
         let agent = try await agent(file)
         let waiting = try agent.peer()
         try waiting.send(SocketPeer.request("GET", "/v1/sessions/work/token"))
-        #expect(try await Polling.until { await agent.runtime.agent.arrivals.count == 1 })
+        #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 1 })
         file.arrive(right: false)
         #expect(try await waiting.answer().status == 423)
         #expect(await !agent.runtime.untilOpened())
@@ -60,7 +60,7 @@ import Text
         let agent = try await agent(file)
         let waiting = try agent.peer()
         try waiting.send(SocketPeer.request("GET", "/v1/sessions/work/token"))
-        #expect(try await Polling.until { await agent.runtime.agent.arrivals.count == 1 })
+        #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 1 })
         async let stopped: Void = agent.stop()
         #expect(try await waiting.answer().status == 503)
         file.arrive(right: true)
@@ -73,9 +73,9 @@ import Text
         do {
             let leaving = try agent.peer()
             try leaving.send(SocketPeer.request("GET", "/v1/sessions/work/token"))
-            #expect(try await Polling.until { await agent.runtime.agent.arrivals.count == 1 })
+            #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 1 })
         }
-        #expect(try await Polling.until { await agent.runtime.agent.arrivals.isEmpty })
+        #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 0 })
         file.arrive(right: true)
         #expect(await agent.runtime.untilOpened())
         await agent.stop()

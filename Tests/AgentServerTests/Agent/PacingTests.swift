@@ -51,7 +51,7 @@ struct PacingTests {
         for _ in 1..<4 { running.append(await agent.serving.nextRefresh()) }
         let busy = RefreshFailure(kind: .busy, message: "429", retryAfter: .seconds(120))
         for call in running { call.answer(.failed(busy)) }
-        #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+        #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
         // The one that was not asked for yet says so too.
         let asked = Set(running.map(\.session))
         let fifth = try #require((0..<5).compactMap { SessionName("s\($0)") }.first { !asked.contains($0) })
@@ -71,7 +71,7 @@ struct PacingTests {
         let running = [await agent.serving.nextRefresh(), await agent.serving.nextRefresh()]
         let busy = RefreshFailure(kind: .busy, message: "503", retryAfter: .seconds(77))
         for call in running { call.answer(.failed(busy)) }
-        #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+        #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
         for _ in 0..<2 {
             let answer = try await agent.peer().exchange("POST", "/v1/sessions/s0/refresh", body: "{}")
             #expect(answer.status == 503)
@@ -94,7 +94,7 @@ struct PacingTests {
         let body = #"{"local":true}"#
         _ = try await agent.peer().exchange("POST", "/v1/sessions/\(held)/logout", body: body)
         for call in running { call.answer(.granted(try agent.granted("new"))) }
-        #expect(try await Polling.until { await agent.runtime.agent.held.isEmpty })
+        #expect(try await Polling.until { await agent.runtime.agent.heldAttempts == 0 })
         #expect(agent.serving.refreshCount == 4)
         #expect(agent.store.disk.impossibleCalls.isEmpty)
         await agent.stop()

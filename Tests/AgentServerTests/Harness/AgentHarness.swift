@@ -168,6 +168,20 @@ final class AgentHarness: Sendable {
     }
 }
 
+/// What of the agent's inside tests wait for.
+extension SessionAgent {
+    var storeJobs: Int { storeThread.jobs }
+    var waitingCalls: Int { requests.tokens.waitingCount }
+    var waitingArrivals: Int { requests.arrivals.count }
+    var subscriberCount: Int { requests.events.count }
+    var heldAttempts: Int { refreshes.count(at: .held) }
+
+    /// Attempts that count at their issuers.
+    var admittedAttempts: Int {
+        [.admitted, .reserving, .sent].map { refreshes.count(at: $0) }.reduce(0, +)
+    }
+}
+
 /// Writes down every event.
 final class EventLog: EventObserving {
     private let events = Mutex<[AgentEvent]>([])

@@ -209,5 +209,5 @@ struct RestrictedDemandTests {
 
 extension SessionAgent {
     /// Requests that wait for their socket's turn.
-    fileprivate var turnsAwaited: Int { socketUse.waitingCount }
+    fileprivate var turnsAwaited: Int { requests.waitingForTurn }
 }

@@ -181,7 +181,7 @@ struct ServingTests {
         await agent.advance(by: .seconds(3_300))
         for attempt in 1...6 {
             await agent.serving.nextRefresh().answer(.failed(unreachable))
-            #expect(try await Polling.until { await agent.runtime.agent.admitted.isEmpty })
+            #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
             if attempt < 6 { await agent.advance(by: .seconds(61)) }
         }
         // Asleep for three seconds, far less than the pause before the next try.

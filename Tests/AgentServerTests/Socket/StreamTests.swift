@@ -183,18 +183,20 @@ private struct Flood: Sendable {
 
 extension SessionAgent {
     /// Peers that follow events or the audit log.
-    fileprivate var streamCount: Int { subscribers.count + auditFollowers.count }
+    fileprivate var streamCount: Int { subscriberCount + audit.followerCount }
 
     fileprivate func announce(events: Int) {
         let message = String(repeating: "x", count: 500)
         let time = ports.timekeeper.wallTime
         for _ in 0..<events {
-            publish(AgentEvent(kind: "refresh_failed", session: nil, time: time, message: message))
+            let event = AgentEvent(kind: "refresh_failed", session: nil, time: time, message: message)
+            requests.events.publish(event, in: self)
         }
     }
 
     fileprivate func announceExpiry() {
-        publish(AgentEvent(kind: "expiring", session: nil, time: ports.timekeeper.wallTime))
+        let event = AgentEvent(kind: "expiring", session: nil, time: ports.timekeeper.wallTime)
+        requests.events.publish(event, in: self)
     }
 
     /// 75 kB of events.
@@ -209,7 +211,7 @@ extension SessionAgent {
             decision: .served,
             origin: .peer(Peer(processID: 1, userID: 1), nil, socket: nil)
         )
-        auditWritten(Array(repeating: record, count: 850))
+        audit.written(Array(repeating: record, count: 850))
     }
 }
 

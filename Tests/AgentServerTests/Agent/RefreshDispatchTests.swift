@@ -6,40 +6,7 @@ import TokenCore
 
 @testable import AgentServer
 
-@Suite struct ReservationQueueTests {
-    private func reservation(_ number: UInt64) -> ReservationQueue.Reservation {
-        ReservationQueue.Reservation(
-            session: AgentHarness.work,
-            attempt: AttemptNumber(rawValue: number),
-            snapshot: SessionSnapshot(
-                standing: .loggedIn,
-                renewal: .impossible,
-                tokens: [:],
-                loggedInAt: WallTime(secondsSince1970: 0),
-                tokenEndpoint: "https://id.example/token"
-            )
-        )
-    }
-
-    @Test func `one at a time, in the order they came`() {
-        var queue = ReservationQueue()
-        for number in 1...3 { queue.add(reservation(UInt64(number))) }
-        let first = queue.next()?.attempt
-        let early = queue.next()
-        queue.finished()
-        let second = queue.next()?.attempt
-        queue.finished()
-        let third = queue.next()?.attempt
-        queue.finished()
-        #expect([first, second, third].map { $0?.rawValue } == [1, 2, 3])
-        #expect(early == nil)
-        let none = queue.next()
-        #expect(none == nil)
-        // Nothing was taken, so the next one need not wait.
-        queue.add(reservation(4))
-        #expect(queue.next()?.attempt.rawValue == 4)
-    }
-
+@Suite struct RefreshDispatchTests {
     /// On a slow disk the room for other answers must not keep an answer that is here from becoming durable.
     @Test func `an answer waits for one reservation at most`() async throws {
         let names = try ["a", "b", "c", "d"].map { try #require(SessionName($0)) }

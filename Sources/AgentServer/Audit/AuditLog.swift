@@ -4,16 +4,36 @@ import AgentProtocol
 import Text
 import TokenCore
 
-extension SessionAgent {
-    /// Writes a line about a token that `connection` asked for, if there is an audit log.
-    func audit(
+/// Who was given what, and what was done: one line each, for those who may read it.
+///
+/// Confined to the agent's event loop.
+final class AuditLog {
+    /// `nil`: nothing is written down.
+    private let trail: AuditTrail?
+    private let configuration: LiveConfiguration
+    private let timekeeper: any Timekeeper
+    private var followers: [ObjectIdentifier: Subscriber] = [:]
+
+    init(_ trail: AuditTrail?, configuration: LiveConfiguration, timekeeper: any Timekeeper) {
+        self.trail = trail
+        self.configuration = configuration
+        self.timekeeper = timekeeper
+    }
+
+    /// Has `action` called on the event loop with the lines that have been written; ``written(_:)`` follows.
+    func onWritten(_ action: @escaping ([AuditRecord]) -> Void) {
+        trail?.onWritten = action
+    }
+
+    /// Adds a line about a token that `connection` asked for.
+    func add(
         _ decision: AuditRecord.Decision,
         _ name: SessionName,
         _ connection: Connection,
         isIDToken: Bool = false,
         at time: WallTime? = nil
     ) {
-        audit(
+        add(
             isIDToken ? .idToken : .accessToken,
             decision,
             name,
@@ -22,27 +42,27 @@ extension SessionAgent {
         )
     }
 
-    /// Writes a line about something that was done, if there is an audit log.
-    func audit(
+    /// Adds a line about something that was done.
+    func add(
         _ action: AuditRecord.Action,
         _ decision: AuditRecord.Decision,
         _ name: SessionName? = nil,
         by origin: AuditRecord.Origin
     ) {
-        audit(.action(action), decision, name, by: origin, at: nil)
+        add(.action(action), decision, name, by: origin, at: nil)
     }
 
-    private func audit(
+    private func add(
         _ subject: AuditRecord.Subject,
         _ decision: AuditRecord.Decision,
         _ name: SessionName?,
         by origin: AuditRecord.Origin,
         at time: WallTime?
     ) {
-        guard let trail, configuration.keepsAudit else { return }
+        guard let trail, configuration.current.keepsAudit else { return }
         trail.add(
             AuditRecord(
-                time: time ?? ports.timekeeper.wallTime,
+                time: time ?? timekeeper.wallTime,
                 session: name,
                 subject: subject,
                 decision: decision,
@@ -51,69 +71,82 @@ extension SessionAgent {
         )
     }
 
-    /// What is asked for by the query of `GET /v1/audit`.
-    struct AuditQuery: Equatable {
-        var session: SessionName?
-        /// Goes on with new lines as they are written.
-        var follows = false
-    }
-
     /// Serves `GET /v1/audit`: the lines about sessions the peer may see.
-    func serveAudit(_ query: Substring, on connection: Connection) throws(RequestFailure) {
+    func serve(
+        _ query: Substring,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
         let query = try AuditQuery(query)
         guard let trail else {
             throw RequestFailure(code: .misconfigured, message: "There is no audit log.")
         }
         let selection = AuditSelection(
             session: query.session,
-            hidden: Set(sessions.keys.filter { !isShown($0, to: connection) })
+            hidden: Set(agent.sessions.keys.filter { !configuration.isShown($0, to: connection) })
         )
         let reading = AuditReading(trail, selection, on: connection, follows: query.follows) {
-            reading,
-            isEmpty in
-            self.assumeIsolated { $0.finishAudit(reading, isEmpty: isEmpty, query.session, on: connection) }
+            [self] reading, isEmpty in
+            finish(reading, isEmpty: isEmpty, query.session, on: connection)
         }
         reading.begin()
     }
 
     /// A session that is no longer configured is known by its lines.
-    private func finishAudit(
+    private func finish(
         _ reading: AuditReading,
         isEmpty: Bool,
         _ session: SessionName?,
         on connection: Connection
     ) {
-        if let name = session, isEmpty, !isConfigured(name, for: connection) {
-            return connection.answer(Answer(unknown(name)))
+        if let name = session, isEmpty, !configuration.isConfigured(name, for: connection) {
+            return connection.answer(Answer(.unknown(name)))
         }
         guard reading.follows else { return reading.finish() }
         connection.awaited = .events
         reading.goOn()
-        auditFollowers[ObjectIdentifier(connection)] = Subscriber(
-            connection: connection,
-            session: session
-        )
+        followers[ObjectIdentifier(connection)] = Subscriber(connection: connection, session: session)
     }
 
     /// Passes new lines on to those who follow the log.
-    func auditWritten(_ records: [AuditRecord]) {
-        guard !auditFollowers.isEmpty else { return }
+    func written(_ records: [AuditRecord]) {
+        guard !followers.isEmpty else { return }
         let lines = records.map { record in
             var line: [UInt8] = []
             record.write(to: &line)
             return (session: record.session, bytes: line)
         }
-        for follower in auditFollowers.values {
+        for follower in followers.values {
             let wanted = lines.filter { line in
                 (follower.session == nil || follower.session == line.session)
-                    && line.session.map { isShown($0, to: follower.connection) } ?? true
+                    && line.session.map { configuration.isShown($0, to: follower.connection) } ?? true
             }
             if !wanted.isEmpty { follower.connection.stream(wanted.flatMap(\.bytes)) }
         }
     }
+
+    /// The peer of `connection` left.
+    func withdraw(_ connection: Connection) {
+        followers[ObjectIdentifier(connection)] = nil
+    }
+
+    /// How many follow the log.
+    var followerCount: Int { followers.count }
+
+    /// Writes what there is and ends what follows it.
+    func end(isolation: isolated (any Actor)? = #isolation) async {
+        try? await trail?.flush().get()
+        for follower in followers.values { follower.connection.endStream() }
+        followers = [:]
+    }
 }
 
-extension SessionAgent.AuditQuery {
+/// What is asked for by the query of `GET /v1/audit`.
+struct AuditQuery: Equatable {
+    private(set) var session: SessionName?
+    /// Goes on with new lines as they are written.
+    private(set) var follows = false
+
     init(_ text: Substring) throws(RequestFailure) {
         guard !text.isEmpty else { return }
         let complaint = RequestFailure(

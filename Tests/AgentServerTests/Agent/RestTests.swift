@@ -5,7 +5,7 @@ import Testing
 
 @testable import AgentServer
 
-@Suite struct QuietTests {
+@Suite struct RestTests {
     @Test(arguments: [
         ([(3, 0), (3, 0), (3, 0), (4, 0), (4, 0)], [false, true, false, false, true]),
         ([(0, 1), (0, 1), (0, 0), (0, 0)], [false, false, true, false]),
@@ -15,8 +15,8 @@ import Testing
         looks: [(jobs: Int, underWay: Int)],
         expected: [Bool]
     ) {
-        var quiet = Quiet()
-        #expect(looks.map { quiet.begins(jobs: $0.jobs, underWay: $0.underWay) } == expected)
+        var rest = Rest()
+        #expect(looks.map { rest.begins(jobs: $0.jobs, isWorking: $0.underWay > 0) } == expected)
     }
 
     @Test func `an agent rests after its start and again after a login, and a get disturbs nothing`()

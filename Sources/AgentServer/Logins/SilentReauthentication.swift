@@ -4,34 +4,31 @@ import SealedStore
 import Text
 import TokenCore
 
-extension SessionAgent {
+/// A login that nobody watches: with the client's own credentials, or with what a command prints.
+struct SilentReauthentication {
     /// Longest a `reauth_command` may take: a fingerprint reader waits for a finger.
     private static let commandLimit = Duration.seconds(30)
 
-    /// Logs in again without a person, trying `ways` in their order until one works.
-    func reauthenticate(_ number: LoginNumber, _ ways: [SilentLogin], account: String?, for name: SessionName)
-    {
-        inFlight += 1
-        journal.sessionEnded(sessions[name]?.session.status.reason, of: name)
-        Task {
-            let outcome = await logIn(ways, account: account, name)
-            inFlight -= 1
-            silentLoginFinished(number, outcome, for: name)
-            noteProgress()
-        }
+    private let name: SessionName
+    private let account: String?
+    private let command: [String]
+    private let ports: AgentPorts
+
+    /// For the account that the session is known to have; `nil`: none is known.
+    init(of kept: KeptSession, account: String?, ports: AgentPorts) {
+        name = kept.session.name
+        self.account = account
+        command = kept.settings.reauthCommand
+        self.ports = ports
     }
 
-    /// The first way that works, else why none did.
-    private func logIn(
-        _ ways: [SilentLogin],
-        account: String?,
-        _ name: SessionName
-    ) async -> LoginOutcome {
+    /// Tries `ways` in their order: the first that works, else why none did.
+    func outcome(of ways: [SilentLogin], in agent: isolated SessionAgent) async -> LoginOutcome {
         var reasons: [String] = []
         var kind = FailureClass.interactionRequired
         for way in ways {
-            guard phase == .working else { return .cancelled }
-            switch await logIn(way, account: account, name) {
+            guard agent.phase == .working else { return .cancelled }
+            switch await logIn(way, in: agent) {
             case .granted(let grant): return .granted(grant)
             case .failed(let failure):
                 reasons.append("\(way.rawValue): \(failure.message)")
@@ -39,26 +36,19 @@ extension SessionAgent {
             case .cancelled: reasons.append("\(way.rawValue): the server asks for a person")
             }
         }
-        guard phase == .working else { return .cancelled }
+        guard agent.phase == .working else { return .cancelled }
         let message = ServerText.cleaned(reasons.joined(separator: "; "))
         return .failed(RefreshFailure(kind: kind, message: message))
     }
 
-    private func silentLoginFinished(_ number: LoginNumber, _ outcome: LoginOutcome, for name: SessionName) {
-        let jitter = ports.chance()
-        apply(name) { session, moment in
-            session.silentLoginFinished(number, outcome, jitter: jitter, at: moment)
-        }
-    }
-
-    private func logIn(_ way: SilentLogin, account: String?, _ name: SessionName) async -> LoginOutcome {
+    private func logIn(_ way: SilentLogin, in agent: isolated SessionAgent) async -> LoginOutcome {
         switch way {
         case .clientCredentials:
             let request = LoginRequest(flow: .clientCredentials)
             return await ports.authorization.logIn(name, request, conversation: NobodyThere())
         case .command:
             do throws(RefreshFailure) {
-                return try await logInWithCommand(account, name)
+                return try await logInWithCommand(in: agent)
             } catch {
                 return .failed(error)
             }
@@ -66,11 +56,10 @@ extension SessionAgent {
     }
 
     private func logInWithCommand(
-        _ account: String?,
-        _ name: SessionName
+        in agent: isolated SessionAgent
     ) async throws(RefreshFailure) -> LoginOutcome {
-        let (secret, isAssertion) = try await commandOutput(name)
-        defer { erase(secret) }
+        let (secret, isAssertion) = try await commandOutput()
+        defer { agent.erasure.erase(secret) }
         guard isAssertion || account != nil else {
             let message = "no user name is known; log in once with flow password"
             throw RefreshFailure(kind: .interactionRequired, message: message)
@@ -85,8 +74,10 @@ extension SessionAgent {
     }
 
     /// What the session's `reauth_command` prints, without its line end, sealed; and whether it is a signed token.
-    private func commandOutput(_ name: SessionName) async throws(RefreshFailure) -> (SecretID, Bool) {
-        var output = try await runCommand(name)
+    private func commandOutput(
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws(RefreshFailure) -> (SecretID, Bool) {
+        var output = try await runCommand()
         defer { for index in output.indices { output[index] = 0 } }
         while output.last == .lineFeed || output.last == .carriageReturn { output.removeLast() }
         guard !output.isEmpty else {
@@ -102,8 +93,10 @@ extension SessionAgent {
         }
     }
 
-    private func runCommand(_ name: SessionName) async throws(RefreshFailure) -> [UInt8] {
-        guard let command = sessions[name]?.settings.reauthCommand, !command.isEmpty else {
+    private func runCommand(
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws(RefreshFailure) -> [UInt8] {
+        guard !command.isEmpty else {
             throw RefreshFailure(kind: .misconfigured, message: "no reauth_command is configured")
         }
         let result: CommandResult

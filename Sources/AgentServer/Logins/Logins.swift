@@ -5,23 +5,39 @@ import SealedStore
 import Text
 import TokenCore
 
-extension SessionAgent {
+/// Logins that a person is at.
+///
+/// Confined to the agent's event loop.
+final class Logins {
+    private let authorization: any AuthorizationServing
+    private let vault: Vault
+    private var logins: [LoginNumber: LoginConversation] = [:]
+
+    init(authorization: any AuthorizationServing, vault: Vault) {
+        self.authorization = authorization
+        self.vault = vault
+    }
+
+    /// How many are under way.
+    var count: Int { logins.count }
+
     /// Serves `POST …/login`: the answer is the login's progress, line by line.
-    func serveLogin(
+    func serve(
         _ request: HTTPRequest,
         _ name: SessionName,
-        on connection: Connection
+        on connection: Connection,
+        in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, members: ["flow", "paste", "username", "secret"])
-        guard sessions[name] != nil else { throw unknown(name) }
-        guard phase == .working else { throw stopping }
+        guard agent.sessions[name] != nil else { throw .unknown(name) }
+        guard agent.phase == .working else { throw agent.stopping }
         let flow = try Self.flow(body.string("flow"))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.bool("paste") ?? false)
         login.username = try body.string("username")
         if let secret = try body.string("secret") {
             login.secret = try seal(secret, as: flow == .import ? .refreshToken : .password)
         }
-        begin(login, name, on: connection)
+        begin(login, name, on: connection, in: agent)
     }
 
     /// Whoever knows the number of a login can answer its questions: no other program may guess it.
@@ -32,53 +48,53 @@ extension SessionAgent {
         return number
     }
 
-    private func begin(_ login: LoginRequest, _ name: SessionName, on connection: Connection) {
+    private func begin(
+        _ request: LoginRequest,
+        _ name: SessionName,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) {
         let number = unguessableNumber()
         connection.awaited = .login(number)
         connection.beginStream("application/x-ndjson")
-        logins[number] = LoginConversation(
-            session: name,
-            connection: connection,
-            given: [login.secret].compactMap(\.self)
-        )
-        log(.debug, "login started", name)
-        if let words = mistake(for: connection) {
+        let given = [request.secret].compactMap(\.self)
+        logins[number] = LoginConversation(session: name, connection: connection, given: given)
+        agent.journal.write(.debug, "login started", name)
+        if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(["event": "notice", "message": .string(words)])
         }
-        apply(name) { session, moment in session.loginStarted(number, at: moment) }
+        agent.apply(name) { session, moment in session.loginStarted(number, at: moment) }
         logins[number]?.task = Task {
-            let conversation = SocketConversation(agent: self, number: number)
-            let outcome = await ports.authorization.logIn(name, login, conversation: conversation)
-            eraseGiven(in: number, unlessKeptBy: outcome)
-            loginFinished(number, outcome, for: name)
+            let conversation = SocketConversation(agent: agent, number: number)
+            let outcome = await authorization.logIn(name, request, conversation: conversation)
+            eraseGiven(in: number, unlessKeptBy: outcome, in: agent)
+            let jitter = agent.ports.chance()
+            agent.apply(name) { session, moment in
+                session.loginFinished(number, outcome, jitter: jitter, at: moment)
+            }
         }
     }
 
     /// Erases what the person gave; an imported refresh token may have become the session's own.
-    private func eraseGiven(in number: LoginNumber, unlessKeptBy outcome: LoginOutcome) {
+    private func eraseGiven(
+        in number: LoginNumber,
+        unlessKeptBy outcome: LoginOutcome,
+        in agent: isolated SessionAgent
+    ) {
         var kept: SecretID?
         if case .granted(let grant) = outcome, case .refreshToken(let secret) = grant.renewal {
             kept = secret
         }
-        for secret in logins[number]?.given ?? [] where secret != kept { erase(secret) }
+        for secret in logins[number]?.given ?? [] where secret != kept { agent.erasure.erase(secret) }
         logins[number]?.given = []
     }
 
-    private func loginFinished(_ number: LoginNumber, _ outcome: LoginOutcome, for name: SessionName) {
-        let jitter = ports.chance()
-        apply(name) { session, moment in
-            session.loginFinished(number, outcome, jitter: jitter, at: moment)
-        }
-    }
-
     /// Serves `POST …/login/ID`: the answer to a question.
-    func serveLoginAnswer(
+    func serveAnswer(
         _ request: HTTPRequest,
         _ number: LoginNumber,
         _ name: SessionName
-    ) throws(RequestFailure)
-        -> Answer
-    {
+    ) throws(RequestFailure) -> Answer {
         let value = try RequestBody(request.body, members: ["value"]).requiredString("value")
         guard let login = logins[number], login.session == name, let question = login.question else {
             throw RequestFailure(
@@ -98,7 +114,11 @@ extension SessionAgent {
         logins[number]?.tell(step.line(in: number))
     }
 
-    func ask(_ question: LoginQuestion, in number: LoginNumber) async throws -> SecretID {
+    func ask(
+        _ question: LoginQuestion,
+        in number: LoginNumber,
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws -> SecretID {
         guard let login = logins[number], login.question == nil else { throw CancellationError() }
         return try await withCheckedThrowingContinuation { continuation in
             logins[number]?.question = (question.kind, continuation)
@@ -107,33 +127,49 @@ extension SessionAgent {
     }
 
     /// The person left: the server is no longer asked, and the session is as it was.
-    func cancelLogin(_ number: LoginNumber) {
+    func cancel(_ number: LoginNumber, in agent: isolated SessionAgent) {
         guard let login = logins[number] else { return }
-        apply(login.session) { session, moment in
+        agent.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
-        end(number)
+        end(number, in: agent)
+    }
+
+    /// Cancels all logins, or all to one session.
+    func cancelAll(to session: SessionName? = nil, in agent: isolated SessionAgent) {
+        for (number, login) in logins where session == nil || login.session == session {
+            cancel(number, in: agent)
+        }
     }
 
     /// Writes the last line of a login.
-    func finishLogin(_ number: LoginNumber, _ result: LoginResult, for name: SessionName) {
-        journal.loginEnded(result, of: name)
+    func finish(
+        _ number: LoginNumber,
+        _ result: LoginResult,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        agent.journal.loginEnded(result, of: name)
         let origin = logins[number].map { AuditRecord.Origin($0.connection) } ?? .agent
-        audit(.login, result.decision, name, by: origin)
-        logins[number]?.tell(line(for: result, name))
-        end(number)
+        agent.audit.add(.login, result.decision, name, by: origin)
+        logins[number]?.tell(line(for: result, name, in: agent))
+        end(number, in: agent)
     }
 
-    private func end(_ number: LoginNumber) {
+    private func end(_ number: LoginNumber, in agent: isolated SessionAgent) {
         guard let login = logins.removeValue(forKey: number) else { return }
         login.task?.cancel()
-        for secret in login.given { erase(secret) }
+        agent.erasure.erase(login.given)
         login.question?.answer.resume(throwing: CancellationError())
         login.connection.awaited = nil
         login.connection.endStream()
     }
 
-    private func line(for result: LoginResult, _ name: SessionName) -> JSONObject {
+    private func line(
+        for result: LoginResult,
+        _ name: SessionName,
+        in agent: isolated SessionAgent
+    ) -> JSONObject {
         var line = JSONObject()
         line["event"] = "failed"
         switch result {
@@ -141,10 +177,11 @@ extension SessionAgent {
             line["event"] = "done"
             line["session"] = .string(name.description)
             line["expires_at"] = token.expiresAt.map { end in
-                .integer(ports.timekeeper.wallTime(at: end).secondsSince1970)
+                .integer(agent.ports.timekeeper.wallTime(at: end).secondsSince1970)
             }
             line["scope"] = .strings(token.scope)
-            if let kept = sessions[name] { line["notes"] = kept.session.status.notes(on: kept.settings).json }
+            let kept = agent.sessions[name]
+            line["notes"] = kept.flatMap { $0.session.status.notes(on: $0.settings).json }
         case .failed(let failure): line["error"] = RequestFailure(failure, of: name).json
         case .cancelled:
             line["error"] =
@@ -159,7 +196,6 @@ extension SessionAgent {
     /// Seals text that came in a request.
     private func seal(_ text: String, as kind: SecretKind) throws(RequestFailure) -> SecretID {
         var text = text
-        let vault = ports.vault
         let sealed = text.withUTF8 { bytes in
             unsafe try? vault.seal(UnsafeRawBufferPointer(bytes), as: kind)
         }
@@ -174,11 +210,6 @@ extension SessionAgent {
             throw RequestFailure(code: .badRequest, message: "The flows are \(flows).")
         }
         return flow
-    }
-
-    var stopping: RequestFailure {
-        phase == .stopping
-            ? RequestFailure(code: .temporarilyUnavailable, message: "The agent is stopping.") : .lockedAgent
     }
 }
 

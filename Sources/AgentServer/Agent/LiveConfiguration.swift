@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Logging
+import TokenCore
+
+/// The configuration that the agent works with, and how another one takes its place.
+///
+/// Confined to the agent's event loop.
+final class LiveConfiguration {
+    private let source: any ConfigurationProviding
+    private let storeThread: StoreThread
+    private let logger: Logger
+    private(set) var current: AgentConfiguration {
+        didSet { rules = RulesInForce(current) }
+    }
+    private(set) var rules: RulesInForce
+    /// Is told a configuration as soon as it is in force, and says which of its sockets cannot be opened.
+    private var follower: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
+    /// When the agent looks at its configuration by itself.
+    private var watch = ConfigurationWatch()
+    /// It is to be read again when the agent is unlocked.
+    private var owesReload = false
+
+    init(
+        _ configuration: AgentConfiguration,
+        source: any ConfigurationProviding,
+        storeThread: StoreThread,
+        logger: Logger
+    ) {
+        current = configuration
+        rules = RulesInForce(configuration)
+        self.source = source
+        self.storeThread = storeThread
+        self.logger = logger
+    }
+
+    /// The settings of a session; `nil`: there is no such session.
+    subscript(name: SessionName) -> SessionSettings? { current.sessions[name] }
+
+    /// Has `action` called on the event loop with the present configuration, and again with every later one.
+    func follow(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
+        follower = action
+        _ = action(current)
+    }
+
+    // MARK: Reloading
+
+    /// Reads the configuration again and puts it in force.
+    ///
+    /// - Returns: what it changed.
+    /// - Throws: ``RequestFailure``; the old configuration then stays in force.
+    @discardableResult
+    func reload(
+        by origin: AuditRecord.Origin,
+        in agent: isolated SessionAgent
+    ) async throws(RequestFailure) -> ConfigurationChanges {
+        do throws(RequestFailure) {
+            let changes = await adopt(try await read(), in: agent)
+            agent.audit.add(.reload, .done, by: origin)
+            return changes
+        } catch {
+            agent.audit.add(.reload, .failed, by: origin)
+            throw error
+        }
+    }
+
+    /// The configuration is to be read as soon as the agent is unlocked.
+    func reloadOnceUnlocked() {
+        owesReload = true
+        logger.notice("locked; the configuration is read again when unlocked")
+    }
+
+    /// The configuration that was to be read while the agent was locked, if one was; what is wrong with it is logged.
+    func readOwed(isolation: isolated (any Actor)? = #isolation) async -> LoadedConfiguration? {
+        guard owesReload else { return nil }
+        owesReload = false
+        do throws(RequestFailure) {
+            return try await read()
+        } catch {
+            logger.error("the configuration was not reloaded; the old one stays in force")
+            return nil
+        }
+    }
+
+    /// What ``reload(by:in:)`` would change.
+    func changes(
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws(RequestFailure)
+        -> ConfigurationChanges
+    {
+        try await fromDisk { source throws(RequestFailure) in try source.changes() }
+    }
+
+    private func read(
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws(RequestFailure)
+        -> LoadedConfiguration
+    {
+        do throws(RequestFailure) {
+            let loaded = try await fromDisk { source throws(RequestFailure) in try source.load() }
+            watch.read(nil)
+            return loaded
+        } catch {
+            if error.code == .misconfigured { watch.read(error.message) }
+            throw error
+        }
+    }
+
+    private func fromDisk<Value: Sendable>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ read: @escaping @Sendable (any ConfigurationProviding) throws(RequestFailure) -> Value
+    ) async throws(RequestFailure) -> Value {
+        let source = source
+        let result = await storeThread.result { _ -> Result<Value, RequestFailure> in
+            do throws(RequestFailure) {
+                return .success(try read(source))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Puts `loaded` in force, for the sockets and the sessions too.
+    ///
+    /// - Returns: what changed, with what turned out to need a restart.
+    @discardableResult
+    func adopt(_ loaded: LoadedConfiguration, in agent: isolated SessionAgent) async -> ConfigurationChanges {
+        let old = current
+        var changes = loaded.changes
+        current = loaded.configuration
+        changes.restarts += follower(current).map { socket in
+            ConfigurationChanges.Restart(
+                "socket",
+                reason: "\(socket.path) cannot be opened: \(socket.reason)"
+            )
+        }
+        logger.notice("configuration reloaded", metadata: changes.metadata)
+        for restart in changes.restarts {
+            let values: Logger.Metadata = ["key": "\(restart.key)", "reason": "\(restart.reason)"]
+            logger.warning("this needs a restart of the agent", metadata: values)
+        }
+        await agent.changeSessions(from: old)
+        return changes
+    }
+
+    // MARK: Watching
+
+    /// Whether it is time to look at the file: before the agent says to its own user that something does not exist, and
+    /// before a login; the look then counts as made.
+    ///
+    /// Alike for names that are hidden and that are unknown, and for the agent's own user at its own socket alone.
+    func owesLook(_ route: Route, _ query: Substring, for connection: Connection, at now: Instant) -> Bool {
+        guard connection.restrictedPath == nil, connection.peer.userID == geteuid() else { return false }
+        let isLogin = if case .login = route { true } else { false }
+        let isAbsent = route.named(query).map { !isConfigured($0, for: connection) } ?? false
+        return (isLogin || isAbsent) && watch.begins(at: now)
+    }
+
+    /// Whether another configuration is there; a file that was only touched is none.
+    func hasChanged(isolation: isolated (any Actor)? = #isolation) async -> Bool {
+        let source = source
+        return await storeThread.result { _ in
+            guard source.hasChanged() else { return false }
+            do throws(RequestFailure) {
+                return try !source.changes().isEmpty
+            } catch {
+                // Reading it says what is wrong.
+                return true
+            }
+        }
+    }
+
+    /// The failure with what is wrong with the latest configuration, where that may be why there is no such session.
+    func explained(_ failure: RequestFailure, to connection: Connection) -> RequestFailure {
+        guard failure.code == .notFound, let name = failure.session.flatMap({ SessionName($0) }),
+            !isConfigured(name, for: connection), let words = mistake(for: connection)
+        else { return failure }
+        var failure = failure
+        failure.message += " " + words
+        failure.remedy = "tokenctl config check"
+        return failure
+    }
+
+    /// What is wrong with the latest configuration, for a peer that may know; `nil`: nothing.
+    func mistake(for connection: Connection) -> String? {
+        guard let mistake = watch.mistake, connection.restrictedPath == nil,
+            connection.peer.userID == geteuid()
+        else { return nil }
+        let words = "The configuration has changed and has a mistake, so the old one stays in force"
+        // Its lines may name sessions that this peer is not to know of.
+        return rules.exist ? words + "." : words + ": " + mistake
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+
+/// What is under way beyond the present turn of the loop; a lock or a stop waits for it.
+///
+/// Confined to the event loop.
+final class PendingWork {
+    private let eventLoop: any EventLoop
+    private var count = 0
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    init(eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Something is under way from here on; ``end()`` follows.
+    func begin() {
+        count += 1
+    }
+
+    /// It has ended, and what follows from it has begun.
+    func end() {
+        count -= 1
+        if isEmpty { endWaiting() }
+    }
+
+    /// Runs `action` in a later turn of the loop, so that effects keep their order.
+    func later(_ action: @escaping () -> Void) {
+        begin()
+        eventLoop.assumeIsolated().execute { [self] in
+            action()
+            end()
+        }
+    }
+
+    /// Waits until nothing is under way any more, at most `limit`.
+    func drain(within limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
+        guard !isEmpty else { return }
+        let timeout = endWaiting(after: limit)
+        await withCheckedContinuation { waiters.append($0) }
+        timeout.cancel()
+    }
+
+    private func endWaiting(after limit: TimeAmount) -> Scheduled<Void> {
+        eventLoop.assumeIsolated().scheduleTask(in: limit) { [self] in endWaiting() }
+    }
+
+    private func endWaiting() {
+        let waiters = waiters
+        self.waiters = []
+        for waiter in waiters { waiter.resume() }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+/// Has the store write and remove the records of sessions.
+///
+/// Confined to the agent's event loop.
+final class RecordWriter {
+    private let storeThread: StoreThread
+    /// Sessions whose files are to be removed, which has failed so far.
+    private var owed: Set<SessionName> = []
+
+    init(storeThread: StoreThread) {
+        self.storeThread = storeThread
+    }
+
+    /// Makes the session's record durable, and tells the session how that went.
+    func commit(
+        _ number: CommitNumber,
+        _ snapshot: SessionSnapshot,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        owed.remove(name)
+        storeThread.run { store in
+            store.commit(name, snapshot)
+        } then: { outcome in
+            agent.apply(name) { session, moment in session.commitFinished(number, outcome, at: moment) }
+        }
+    }
+
+    /// Removes the session's files, however often it takes: a logout must survive a restart.
+    func remove(_ name: SessionName, in agent: isolated SessionAgent) {
+        owed.insert(name)
+        remove(name, failures: 0, in: agent)
+    }
+
+    private func remove(_ name: SessionName, failures: Int, in agent: isolated SessionAgent) {
+        storeThread.run { store -> StorageFailure? in
+            do throws(StorageFailure) {
+                try store.forget(name)
+                return nil
+            } catch {
+                return error
+            }
+        } then: { [self] failure in
+            guard let failure else {
+                owed.remove(name)
+                return
+            }
+            agent.journal.write(
+                .error,
+                "cannot remove the session's files",
+                name,
+                ["error": "\(failure.message)"]
+            )
+            removeLater(name, failures: failures + 1, in: agent)
+        }
+    }
+
+    private func removeLater(_ name: SessionName, failures: Int, in agent: isolated SessionAgent) {
+        let seconds = Int64(min(60, 5 << min(failures - 1, 4)))
+        agent.eventLoop.scheduleTask(in: .seconds(seconds)) { [weak agent] in
+            agent?.assumeIsolated { agent in
+                guard agent.records.owes(name), agent.isServing else { return }
+                agent.records.remove(name, failures: failures, in: agent)
+            }
+        }
+    }
+
+    private func owes(_ name: SessionName) -> Bool { owed.contains(name) }
+
+    /// Removes nothing any more of a session that has left, or of all: what is there is what counts when it returns.
+    func letGo(of name: SessionName? = nil) {
+        if let name { owed.remove(name) } else { owed = [] }
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Takes the steps of refresh attempts when ``RefreshQueue`` lets them: room in the store, then the request.
+///
+/// Confined to the agent's event loop.
+final class RefreshDispatch {
+    private let work: PendingWork
+    private let storeThread: StoreThread
+    private let erasure: SecretErasure
+    /// Rings when an issuer can bear another request.
+    private let alarm: Alarm<String>
+    private var queue = RefreshQueue()
+    /// Sessions taken out of the configuration while a refresh of theirs was under way.
+    private var departing: [SessionName: Session] = [:]
+
+    init(work: PendingWork, storeThread: StoreThread, erasure: SecretErasure, alarm: Alarm<String>) {
+        self.work = work
+        self.storeThread = storeThread
+        self.erasure = erasure
+        self.alarm = alarm
+    }
+
+    /// Has `ring` called on the event loop when an issuer can bear another request; ``alarmRang(in:)`` follows.
+    func onRing(_ ring: @escaping () -> Void) {
+        alarm.onRing(ring)
+    }
+
+    /// How many attempts are at `stage`.
+    func count(at stage: RefreshQueue.Stage) -> Int { queue.count(at: stage) }
+
+    /// Takes a step as soon as the session's issuer can bear it.
+    func take(_ step: RefreshQueue.Step, for name: SessionName, in agent: isolated SessionAgent) {
+        guard let kept = agent.sessions[name] else { return }
+        guard agent.phase == .working else { return refuse(step, for: name, in: agent) }
+        let issuer = kept.settings.issuer
+        perform(queue.requested(step, by: kept.session, at: issuer, now: agent.now), in: agent)
+        admit(at: issuer, in: agent)
+    }
+
+    /// A request has joined an attempt; one that is held back goes before those nobody waits for.
+    func demand(_ name: SessionName, in agent: isolated SessionAgent) {
+        guard let session = agent.sessions[name]?.session,
+            let issuer = queue.demanded(by: session, now: agent.now)
+        else { return }
+        admit(at: issuer, in: agent)
+    }
+
+    /// Lets in whatever the issuers can bear by now.
+    func timeReached(in agent: isolated SessionAgent) {
+        for issuer in queue.issuers { admit(at: issuer, in: agent) }
+    }
+
+    /// Lets in what the issuers can bear whose time has come.
+    func alarmRang(in agent: isolated SessionAgent) {
+        for issuer in alarm.takeDue() { admit(at: issuer, in: agent) }
+        alarm.set()
+    }
+
+    /// The failures may have been the network's; ``timeReached(in:)`` follows.
+    func networkReturned() {
+        queue.networkReturned()
+    }
+
+    /// Lets go of everything that is held back: the agent locks or stops.
+    func forget() {
+        queue.forget()
+        alarm.planNothing()
+    }
+
+    private func admit(at issuer: String, in agent: isolated SessionAgent) {
+        guard agent.phase == .working else { return }
+        let actions = queue.admit(at: issuer, now: agent.now) { agent.sessions[$0]?.session.attemptInFlight }
+        perform(actions, in: agent)
+        alarm.plan(issuer, at: queue.wakeTime(of: issuer, now: agent.now))
+    }
+
+    private func perform(_ actions: [RefreshQueue.Action], in agent: isolated SessionAgent) {
+        for action in actions {
+            switch action {
+            case .send(let name, let request): send(request, for: name, in: agent)
+            case .postpone(let name, let attempt, let opening):
+                work.later {
+                    agent.apply(name) { session, moment in
+                        session.attemptPostponed(attempt, until: opening, at: moment)
+                    }
+                }
+            case .abandon(let name):
+                if let session = departing.removeValue(forKey: name) { eraseSecrets(of: session, in: agent) }
+            }
+        }
+        reserveNext(in: agent)
+    }
+
+    /// A stop or a lock came first: nothing new is begun.
+    private func refuse(
+        _ step: RefreshQueue.Step,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        let paused = StorageFailure(
+            message: agent.phase == .stopping ? "the agent is stopping" : "the agent is locked"
+        )
+        work.later { [self] in
+            switch step {
+            case .reserve(let attempt, _): reservationFinished(attempt, paused, for: name, in: agent)
+            case .send(let request):
+                let failure = RefreshFailure(kind: .unreachable, message: paused.message)
+                refreshFinished(request.attempt, .failed(failure), for: name, in: agent)
+            }
+        }
+    }
+
+    /// An attempt has ended, one way or the other.
+    private func ended(
+        _ attempt: AttemptNumber,
+        _ failure: RefreshFailure?,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        guard let issuer = queue.ended(attempt, of: name, failure, now: agent.now) else { return }
+        work.later { [self] in admit(at: issuer, in: agent) }
+    }
+}
+
+// MARK: Steps
+
+extension RefreshDispatch {
+    /// Gives the store's thread its next reservation.
+    private func reserveNext(in agent: isolated SessionAgent) {
+        while let next = queue.nextReservation() {
+            guard agent.phase == .working else {
+                refuse(.reserve(next.attempt, next.snapshot), for: next.session, in: agent)
+                queue.reservationEnded()
+                continue
+            }
+            // Meanwhile the session may have been logged out, or logged in anew: its files are to stay as they are.
+            guard agent.sessions[next.session]?.session.attemptInFlight == next.attempt else {
+                ended(next.attempt, nil, for: next.session, in: agent)
+                queue.reservationEnded()
+                continue
+            }
+            return reserve(next, in: agent)
+        }
+    }
+
+    private func reserve(_ next: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
+        storeThread.run { store -> StorageFailure? in
+            do throws(StorageFailure) {
+                try store.reserve(next.session, next.attempt, next.snapshot)
+                return nil
+            } catch {
+                return error
+            }
+        } then: { [self] failure in
+            queue.reservationEnded()
+            reservationFinished(next.attempt, failure, for: next.session, in: agent)
+            reserveNext(in: agent)
+        }
+    }
+
+    private func reservationFinished(
+        _ attempt: AttemptNumber,
+        _ failure: StorageFailure?,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        let reason = agent.sessions[name]?.session.reason(of: attempt)
+        let jitter = agent.ports.chance()
+        agent.apply(name) { session, moment in
+            session.reservationFinished(attempt, failure, jitter: jitter, at: moment)
+        }
+        if let failure {
+            note(RefreshFailure(kind: .storage, message: failure.message), of: reason, for: name, in: agent)
+        }
+        // Without a reservation most attempts end here; those that do not are past their hold already.
+        if agent.sessions[name]?.session.attemptInFlight != attempt {
+            ended(attempt, nil, for: name, in: agent)
+        }
+    }
+
+    private func send(_ request: RefreshRequest, for name: SessionName, in agent: isolated SessionAgent) {
+        agent.journal.write(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
+        work.begin()
+        erasure.lend(request.secrets)
+        Task {
+            let outcome = await agent.ports.authorization.refresh(name, request)
+            refreshFinished(request.attempt, outcome, for: name, in: agent)
+            erasure.giveBack(request.secrets)
+            work.end()
+        }
+    }
+
+    private func refreshFinished(
+        _ attempt: AttemptNumber,
+        _ outcome: RefreshOutcome,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        ended(attempt, outcome.failure, for: name, in: agent)
+        let reason = agent.sessions[name]?.session.reason(of: attempt)
+        let jitter = agent.ports.chance()
+        guard agent.sessions[name] != nil else {
+            return keepForRecord(name, outcome, of: attempt, in: agent)
+        }
+        agent.apply(name) { session, moment in
+            session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
+        }
+        if let failure = outcome.failure {
+            note(failure, of: reason, for: name, in: agent)
+        } else if let reason {
+            agent.count(of: name) { $0.refreshes[reason, default: 0] += 1 }
+        }
+    }
+
+    /// Counts and logs a failed attempt, once the session has decided what comes next; late ones mean nothing.
+    private func note(
+        _ failure: RefreshFailure,
+        of reason: RefreshReason?,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        guard let reason, let kept = agent.sessions[name] else { return }
+        agent.count(of: name) { counts in
+            counts.failures[failure.kind, default: 0] += 1
+            counts.failedRefreshes[reason, default: 0] += 1
+        }
+        let nextTry = kept.session.status.nextRefreshAt.map { $0 - agent.now }
+        agent.journal.refreshFailed(failure, of: reason, name, nextTry: nextTry)
+    }
+
+    /// Gives up the room that was made for an answer.
+    func release(_ snapshot: SessionSnapshot, answered: Bool, for name: SessionName) {
+        storeThread.run { $0.release(name, snapshot, answered: answered) }
+    }
+}
+
+// MARK: Departing sessions
+
+extension RefreshDispatch {
+    /// A session leaves the configuration: what a refresh under way will bring belongs into its record, for the day
+    /// the session returns.
+    func depart(_ session: Session, in agent: isolated SessionAgent) {
+        guard session.awaitsAnswer else { return eraseSecrets(of: session, in: agent) }
+        departing[session.name] = session
+    }
+
+    /// The refresh of a session that has left is answered.
+    private func keepForRecord(
+        _ name: SessionName,
+        _ outcome: RefreshOutcome,
+        of attempt: AttemptNumber,
+        in agent: isolated SessionAgent
+    ) {
+        guard var session = departing.removeValue(forKey: name) else { return }
+        for effect in session.refreshFinished(attempt, outcome, jitter: 0, at: agent.moment) {
+            switch effect {
+            case .commit(_, let snapshot):
+                storeThread.run { _ = $0.commit(name, snapshot) }
+                erasure.erase(snapshot.secrets)
+            case .release(_, let snapshot, let answered): release(snapshot, answered: answered, for: name)
+            default: continue
+            }
+        }
+        eraseSecrets(of: session, in: agent)
+    }
+
+    private func eraseSecrets(of session: Session, in agent: isolated SessionAgent) {
+        erasure.erase(session.snapshot(at: agent.moment)?.secrets ?? [])
+    }
+}
+
+extension RefreshOutcome {
+    fileprivate var failure: RefreshFailure? {
+        switch self {
+        case .granted: nil
+        case .failed(let failure), .unusable(let failure, _): failure
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+/// Finds the moments at which an agent that worked has come to rest, and those at which the machine has slept.
+///
+/// Answers from memory are no work: an agent that only serves good tokens rests.
+struct Rest {
+    private static let shortestSleep = Duration.seconds(2)
+
+    /// How much work there had been at the last look.
+    private var jobsSeen = 0
+    private var wasTold = false
+    /// How far the boot-time clock was ahead of the loop's own at the last look, which stands still during sleep.
+    private var timeAsleep: Duration?
+
+    /// Looks now, `jobs` being all the work there ever was; true once for each rest.
+    ///
+    /// Nothing may have begun since the look before, and nothing be under way.
+    mutating func begins(jobs: Int, isWorking: Bool) -> Bool {
+        defer { jobsSeen = jobs }
+        guard jobs == jobsSeen, !isWorking else {
+            wasTold = false
+            return false
+        }
+        defer { wasTold = true }
+        return !wasTold
+    }
+
+    /// Whether the machine has slept since the last look.
+    mutating func hasSlept(now: Instant) -> Bool {
+        let ahead =
+            Duration.nanoseconds(now.nanoseconds)
+            - .nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+        defer { timeAsleep = ahead }
+        return timeAsleep.map { ahead - $0 > Self.shortestSleep } ?? false
+    }
+}

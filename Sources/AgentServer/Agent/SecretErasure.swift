@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// Overwrites secrets in memory, once nothing works with them any more.
+///
+/// Confined to the event loop.
+final class SecretErasure {
+    private let vault: Vault
+    private let storeThread: StoreThread
+    private var lent = LentSecrets()
+
+    init(vault: Vault, storeThread: StoreThread) {
+        self.vault = vault
+        self.storeThread = storeThread
+    }
+
+    /// A request begins to work with `secrets`; ``giveBack(_:)`` follows.
+    func lend(_ secrets: Set<SecretID>) {
+        lent.lend(secrets)
+    }
+
+    /// The request has ended: what was to be erased meanwhile is erased now.
+    func giveBack(_ secrets: Set<SecretID>) {
+        for secret in lent.giveBack(secrets) { erase(secret) }
+    }
+
+    /// Erases behind whatever the store still has to write of it, and behind a request that works with it.
+    func erase(_ secret: SecretID) {
+        guard lent.mayErase(secret) else { return }
+        guard storeThread.jobs > 0 else { return vault.erase(secret) }
+        let vault = vault
+        storeThread.run { _ in vault.erase(secret) }
+    }
+
+    func erase(_ secrets: some Sequence<SecretID>) {
+        for secret in secrets { erase(secret) }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// Those who read `GET /v1/events`, and hooks: told what happens.
+///
+/// Confined to the agent's event loop.
+final class Subscriptions {
+    private let observer: any EventObserving
+    private var subscribers: [ObjectIdentifier: Subscriber] = [:]
+
+    init(observer: any EventObserving) {
+        self.observer = observer
+    }
+
+    /// How many read.
+    var count: Int { subscribers.count }
+
+    /// Tells subscribers and hooks.
+    func publish(_ event: AgentEvent, in agent: isolated SessionAgent) {
+        observer.observe(event)
+        guard !subscribers.isEmpty else { return }
+        let line = event.json.serialized + [.lineFeed]
+        for subscriber in subscribers.values where subscriber.wants(event) {
+            if let session = event.session,
+                !agent.configuration.isShown(session, to: subscriber.connection)
+            {
+                continue
+            }
+            subscriber.connection.stream(line)
+        }
+    }
+
+    /// Serves `GET /v1/events`.
+    func serve(
+        _ query: Substring,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let session = try Self.filter(query)
+        if let session, !agent.configuration.isConfigured(session, for: connection) {
+            throw .unknown(session)
+        }
+        connection.awaited = .events
+        subscribers[ObjectIdentifier(connection)] = Subscriber(connection: connection, session: session)
+        connection.beginStream("application/x-ndjson")
+    }
+
+    /// `?session=NAME`: only the events of that session.
+    static func filter(_ query: Substring) throws(RequestFailure) -> SessionName? {
+        guard !query.isEmpty else { return nil }
+        guard let parameters = RequestTarget.parameters(of: query), parameters.count == 1,
+            parameters[0].name == "session", !parameters[0].value.isEmpty
+        else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
+        return try SessionName(asked: parameters[0].value)
+    }
+
+    /// The peer of `connection` left.
+    func withdraw(_ connection: Connection) {
+        subscribers[ObjectIdentifier(connection)] = nil
+    }
+
+    func end() {
+        for subscriber in subscribers.values { subscriber.connection.endStream() }
+        subscribers = [:]
+    }
+}
+
+extension AgentEvent {
+    /// Something that happened to a session.
+    init(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
+        self.init(
+            kind: event.kind.rawValue,
+            session: name,
+            time: moment.wallTime,
+            reason: event.reason,
+            message: event.message,
+            expiresAt: event.expiresAt.map(moment.wallTime(at:)),
+            refreshReason: event.refreshReason,
+            variant: event.variant
+        )
+    }
+}

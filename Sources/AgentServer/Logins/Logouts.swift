@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// Logouts whose server has not been told yet, and who asked for them.
+///
+/// Confined to the agent's event loop.
+final class Logouts {
+    private var connections: [SessionName: [Connection]] = [:]
+
+    /// Serves `POST …/logout`: gone here at once, answered when the server has been told or could not be.
+    func serve(
+        _ request: HTTPRequest,
+        _ name: SessionName,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let local = try RequestBody(request.body, members: ["local"]).bool("local") ?? false
+        guard agent.sessions[name] != nil else { throw .unknown(name) }
+        connection.awaited = .logout(name)
+        connections[name, default: []].append(connection)
+        agent.audit.add(.logout, .done, name, by: AuditRecord.Origin(connection))
+        agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
+    }
+
+    func finish(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
+        agent.journal.logoutEnded(result, of: name)
+        guard let waiting = connections.removeValue(forKey: name) else { return }
+        var answer = JSONObject()
+        answer["session"] = .string(name.description)
+        answer["state"] = "logged_out"
+        answer["revoked"] = .bool(result == .revoked)
+        answer["told"] = .string(result.word)
+        answer["message"] = result.message.map { .string($0) }
+        for connection in waiting {
+            connection.awaited = nil
+            connection.answer(.json(.object(answer)))
+        }
+    }
+
+    /// The peer of `connection` left; the logout goes on.
+    func withdraw(_ connection: Connection, from name: SessionName) {
+        connections[name]?.removeAll { $0 === connection }
+    }
+
+    /// Answers everybody who waits, or all who wait for one session.
+    func refuseAll(_ failure: RequestFailure, of session: SessionName? = nil) {
+        for (name, waiting) in connections where session == nil || name == session {
+            for connection in waiting { connection.answer(Answer(failure)) }
+            connections[name] = nil
+        }
+    }
+}
+
+extension LogoutResult {
+    /// What the server was told, as a stable word.
+    var word: String {
+        switch self {
+        case .revoked: "revoked"
+        case .nothingToRevoke: "nothing"
+        case .local: "local"
+        case .unsupported: "unsupported"
+        case .refused: "refused"
+        case .notYetRevoked: "retrying"
+        }
+    }
+
+    /// Why the tokens may still work at the server.
+    fileprivate var message: String? {
+        switch self {
+        case .revoked, .nothingToRevoke, .local: nil
+        case .unsupported(let message), .refused(let message), .notYetRevoked(let message): message
+        }
+    }
+}

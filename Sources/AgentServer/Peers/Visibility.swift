@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// Who may see what: restricted sockets, and the rules of sessions.
+extension LiveConfiguration {
+    /// The socket as it is configured now; `nil`: the agent's own, or one that is no longer there.
+    func restriction(of connection: Connection) -> RestrictedSocket? {
+        connection.restrictedPath.flatMap { path in current.sockets.first { $0.path == path } }
+    }
+
+    /// Whether a socket is for `name`; said also while the agent is locked.
+    func isListed(_ name: SessionName, at connection: Connection) -> Bool {
+        restriction(of: connection)?.sessions.contains(name) ?? true
+    }
+
+    func isShown(_ name: SessionName, to connection: Connection) -> Bool {
+        if connection.restrictedPath != nil {
+            guard restriction(of: connection)?.sessions.contains(name) == true else { return false }
+        }
+        return admission(of: connection, to: name) != .hidden
+    }
+
+    /// Whether there is such a session for the peer; known also while none is loaded.
+    func isConfigured(_ name: SessionName, for connection: Connection) -> Bool {
+        self[name] != nil && isShown(name, to: connection)
+    }
+
+    /// The names of the configured sessions that a peer may know of.
+    func shownNames(to connection: Connection) -> Set<SessionName> {
+        Set(current.sessions.keys.filter { isShown($0, to: connection) })
+    }
+
+    func admission(of connection: Connection, to name: SessionName) -> PeerAdmission {
+        guard rules.exist, let settings = self[name] else { return .allowed }
+        return settings.rules.admission(of: connection.witness.facts)
+    }
+
+    /// Whether a person is to be asked before `connection` gets something of `name`.
+    func needsConfirmation(_ name: SessionName, for connection: Connection) -> Bool {
+        rules.exist && admission(of: connection, to: name) == .askingFirst
+    }
+
+    /// Whether the answer depends on who asks.
+    func mustIdentify(for route: Route) -> Bool {
+        guard rules.exist else { return false }
+        guard let name = route.session else { return route.traits.showsSessions }
+        // For a name that nothing has the same is done as for one that is hidden.
+        return self[name]?.rules.isEmpty != true
+    }
+
+    /// What may be asked for beside the plain token at a `[[socket]]` is what the socket's table names.
+    func checkVariant(_ variant: TokenVariant, _ call: TokenCall) throws(RequestFailure) {
+        guard variant != .primary, call.connection.restrictedPath != nil else { return }
+        let socket = restriction(of: call.connection)
+        if let scope = variant.scopes.first(where: { socket?.scopes.contains($0.bytewise) != true }) {
+            throw .notGivenOut(scope, called: "scope", key: "scopes", of: call.session)
+        }
+        if let audience = variant.audience, socket?.audiences.contains(audience.bytewise) != true {
+            throw .notGivenOut(audience, called: "audience", key: "audiences", of: call.session)
+        }
+    }
+
+    /// Whether what was allowed when `call` was made is allowed still, as the peer is known by now.
+    func isStillAdmitted(_ call: TokenCall) -> Bool {
+        guard isShown(call.session, to: call.connection) else { return false }
+        guard admission(of: call.connection, to: call.session) == .askingFirst else { return true }
+        guard case .given(let asked) = call.consent else { return false }
+        guard let asked, let facts = call.connection.witness.facts else {
+            return asked == nil && call.connection.witness.facts == nil
+        }
+        return asked.isSameProgram(as: facts)
+    }
+}
+
+/// What of the rules in force matters to every request.
+struct RulesInForce {
+    /// Some session has rules.
+    let exist: Bool
+    /// Programs whose digests rules name.
+    let digested: Set<String>
+
+    init(_ configuration: AgentConfiguration) {
+        let rules = configuration.sessions.values.lazy.map(\.rules)
+        exist = rules.contains { !$0.isEmpty }
+        digested = Set(rules.joined().filter { $0.digest != nil }.compactMap(\.executable))
+    }
+}
+
+extension RequestFailure {
+    fileprivate static func notGivenOut(
+        _ wanted: String,
+        called name: String,
+        key: String,
+        of session: SessionName
+    ) -> RequestFailure {
+        let shown = ServerText.cleaned(wanted)
+        return RequestFailure(
+            code: .denied,
+            message: "This socket gives out no tokens of the \(name) \"\(shown)\".",
+            session: session,
+            remedy: "add it to \(key) of this [[socket]] in the agent's configuration, then tokenctl reload"
+        )
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import NIOCore
+import Text
+import TokenCore
+
+/// What the agent tells about itself and its sessions.
+///
+/// Confined to the agent's event loop.
+struct StatusRequests {
+    private let identity: AgentIdentity
+    private let diagnostics: any DiagnosticsProviding
+    private let startedAt: Instant
+
+    init(ports: AgentPorts, identity: AgentIdentity) {
+        self.identity = identity
+        diagnostics = ports.diagnostics
+        startedAt = ports.timekeeper.now
+    }
+
+    /// Serves `GET /v1`.
+    func agent(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
+        // Where the agent is and whose is not for those it is only forwarded to.
+        let isOwn = connection.restrictedPath == nil
+        var object = JSONObject()
+        object["version"] = .string(identity.version)
+        object["api"] = 1
+        object["pid"] = isOwn ? .integer(getpid()) : nil
+        object["uptime"] = .integer((agent.now - startedAt).wholeSeconds)
+        object["locked"] = .bool(agent.isLocked)
+        object["sessions"] = .integer(count(for: connection, in: agent))
+        object["memory_locked"] = isOwn ? .bool(identity.isMemoryLocked) : nil
+        object["store"] = isOwn ? .string(identity.store) : nil
+        return .json(.object(object))
+    }
+
+    private func count(for connection: Connection, in agent: isolated SessionAgent) -> Int {
+        if agent.configuration.rules.exist || connection.restrictedPath != nil {
+            return visibleSessions(to: connection, in: agent).count
+        }
+        return agent.phase == .opening ? agent.configuration.current.sessions.count : agent.sessions.count
+    }
+
+    /// The sessions a peer may know of, in the order of their names.
+    private func visibleSessions(to connection: Connection, in agent: isolated SessionAgent) -> [KeptSession]
+    {
+        let shown = agent.sessions.filter { name, _ in agent.configuration.isShown(name, to: connection) }
+        return shown.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// Serves `GET /v1/sessions`.
+    func sessions(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
+        let moment = agent.moment
+        let shown = visibleSessions(to: connection, in: agent)
+        return .json(["sessions": .array(shown.map { status($0, for: connection, at: moment) })])
+    }
+
+    /// Serves `GET /v1/sessions/NAME`.
+    func session(
+        _ name: SessionName,
+        for connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) -> Answer {
+        guard let kept = agent.sessions[name] else { throw .unknown(name) }
+        return .json(status(kept, for: connection, at: agent.moment))
+    }
+
+    private func status(_ kept: KeptSession, for connection: Connection, at moment: Moment) -> JSONValue {
+        let status = kept.session.status
+        return connection.restrictedPath == nil
+            ? status.json(kept.settings, at: moment) : status.restrictedJSON(kept.settings, at: moment)
+    }
+
+    /// Serves `GET /v1/metrics`.
+    func metrics(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
+        var metrics = MetricsText()
+        let moment = agent.moment
+        let (waiters, logins) = (agent.requests.tokens.waitingCount, agent.requests.logins.count)
+        metrics.addAgent(uptime: moment.now - startedAt, waiters: waiters, logins: logins)
+        metrics.add(visibleSessions(to: connection, in: agent), at: moment)
+        return .text(metrics.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
+    }
+
+    /// Serves `GET /v1/doctor`.
+    func serveDoctor(on connection: Connection, in agent: isolated SessionAgent) {
+        Task {
+            let checks = await diagnostics.checks().filter { check in
+                check.sessions.isEmpty
+                    || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
+            }
+            connection.answer(.json(["checks": .array(checks.map(\.json))]))
+        }
+    }
+}
+
+extension DiagnosticCheck {
+    fileprivate var json: JSONValue {
+        var object = JSONObject()
+        object["name"] = .string(name)
+        object["ok"] = verdict == .warning ? "warning" : .bool(verdict == .good)
+        object["detail"] = .string(detail)
+        object["remedy"] = remedy.map { .string($0) }
+        return .object(object)
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+/// Refusals without a reason of tokens that cannot be replaced, by the session's own servers.
+struct BareRefusals {
+    private struct Entry {
+        var secret: SecretID
+        var place: HostName
+        var at: Instant
+    }
+
+    /// The second one within this time counts.
+    private static let window = Duration.seconds(60)
+    /// The newest are remembered.
+    private static let limit = 16
+
+    private var entries: [Entry] = []
+
+    /// Remembers one; true if the same server has refused the same token within the last minute.
+    mutating func add(_ secret: SecretID, of place: HostName, at now: Instant) -> Bool {
+        entries.removeAll { now - $0.at > BareRefusals.window }
+        let isSecond = entries.contains { $0.secret == secret && $0.place == place }
+        entries.append(Entry(secret: secret, place: place, at: now))
+        if entries.count > BareRefusals.limit { entries.removeFirst() }
+        return isSecond
+    }
+}

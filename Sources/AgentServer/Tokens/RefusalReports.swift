@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import SealedStore
+import Text
+import TokenCore
+
+/// What clients tell about tokens that resource servers refused, and what is done about it.
+///
+/// Confined to the agent's event loop.
+final class RefusalReports {
+    private let vault: Vault
+    private let tokens: TokenRequests
+    private let turns: SocketTurns
+    private let confirmations: Confirmations
+    /// Refusals that alone mean nothing.
+    private var bare: [SessionName: BareRefusals] = [:]
+
+    init(vault: Vault, tokens: TokenRequests, turns: SocketTurns, confirmations: Confirmations) {
+        self.vault = vault
+        self.tokens = tokens
+        self.turns = turns
+        self.confirmations = confirmations
+    }
+
+    /// Serves `POST …/refresh`.
+    func serveRefresh(
+        _ request: HTTPRequest,
+        _ call: TokenCall,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let body = try RequestBody(request.body, members: ["rejected_token", "scope", "audience"])
+        guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
+        let variant = try TokenVariant(body)
+        guard let text = try body.string("rejected_token") else {
+            return tokens.forceRefresh(variant ?? .primary, rejecting: nil, call, in: agent)
+        }
+        let rejected = RejectedToken(text, variant, of: kept.session, in: vault)
+        // Without a word of why it was refused nobody is to lose a login that cannot be refreshed.
+        guard rejected.isHeld, kept.session.canRefresh else {
+            return tokens.forceRefresh(rejected.variant, rejecting: rejected.secret, call, in: agent)
+        }
+        tokens.refuse(rejected, call, in: agent)
+    }
+
+    /// Serves `POST …/report`: a resource server refused a token; says what helps.
+    func serve(
+        _ request: HTTPRequest,
+        _ call: TokenCall,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let members: Set<ByteText> = [
+            "token", "status", "www_authenticate", "body", "scope", "audience", "host",
+        ]
+        let body = try RequestBody(request.body, members: members)
+        guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
+        let refusal = ResourceRefusal(
+            status: try body.integer("status") ?? 0,
+            challenge: try body.string("www_authenticate") ?? "",
+            body: try body.string("body") ?? "",
+            host: try body.string("host")
+        )
+        let token = try body.requiredString("token")
+        let variant = try TokenVariant(body)
+        if let path = call.connection.restrictedPath {
+            let rejected = RejectedToken(token, variant, of: kept.session, in: vault)
+            return try follow(refusal, of: rejected, atSocket: path, call, in: agent)
+        }
+        let verdict = refusal.verdict(for: kept.settings)
+        guard verdict != .unrelated else { return tokens.answerNone(to: call) }
+        // No person is bothered with a refusal that means nothing here.
+        try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
+            try agent.requests.reports.follow(refusal, verdict, of: token, variant, call, in: agent)
+        }
+    }
+
+    private func follow(
+        _ refusal: ResourceRefusal,
+        _ verdict: ResourceRefusal.Verdict,
+        of text: String,
+        _ variant: TokenVariant?,
+        _ call: TokenCall,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
+        let token = RejectedToken(text, variant, of: kept.session, in: vault)
+        var call = call
+        call.format = .retry
+        // Whoever is late with a token gets the one that has replaced it.
+        guard token.isHeld else {
+            return tokens.forceRefresh(token.variant, rejecting: token.secret, call, in: agent)
+        }
+        if verdict == .sessionOver {
+            let message = "the resource server says that the session is over: \(refusal.code ?? "no code")"
+            return endSession(message, call, in: agent)
+        }
+        if verdict == .tokenRefused(isStated: false), !kept.session.canRefresh,
+            !isRepeated(refusal, token, kept.settings, call, at: agent.now)
+        {
+            return tokens.answerNone(
+                "a refusal without a reason does not end a login that cannot be refreshed",
+                to: call
+            )
+        }
+        if kept.settings.endsWithSecondRefusal, kept.session.isFreshReplacement(token.secret, at: agent.now) {
+            return endSession("the resource server refused a fresh token too", call, in: agent)
+        }
+        tokens.refuse(token, call, in: agent)
+    }
+
+    /// Whether one of the session's own servers has refused the token without a reason before, a short time ago.
+    private func isRepeated(
+        _ refusal: ResourceRefusal,
+        _ token: RejectedToken,
+        _ settings: SessionSettings,
+        _ call: TokenCall,
+        at now: Instant
+    ) -> Bool {
+        guard let host = refusal.host, let place = HostName(host),
+            settings.hosts.contains(where: { HostRule($0)?.closeness(to: place) != nil })
+        else { return false }
+        return bare[call.session, default: BareRefusals()].add(token.secret, of: place, at: now)
+    }
+
+    private func endSession(_ message: String, _ call: TokenCall, in agent: isolated SessionAgent) {
+        agent.apply(call.session) { session, moment in session.endReported(message, at: moment) }
+        let failure = RequestFailure(.loginRequired(.grantDead, message: message), of: call.session)
+        tokens.answer(failure, to: call, in: agent)
+    }
+
+    /// Follows a report at a `[[socket]]`: a refresh now and then, and never more than that.
+    ///
+    /// Whoever reaches the socket may say anything about a token. So nothing is believed that would end the session
+    /// or take a token from others: the body is not looked at, and no token counts as refused.
+    private func follow(
+        _ refusal: ResourceRefusal,
+        of token: RejectedToken,
+        atSocket path: String,
+        _ call: TokenCall,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
+        try agent.configuration.checkVariant(token.variant, call)
+        var refusal = refusal
+        refusal.body = ""
+        guard case .tokenRefused = refusal.verdict(for: kept.settings), kept.session.canRefresh,
+            kept.session.heldTokens[token.variant] != nil,
+            !token.isHeld || turns.mayRefresh(call.session, forReportAt: path, at: agent.now)
+        else { return tokens.answerNone(to: call) }
+        // What helps is a token, which a person may want to be asked about.
+        try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
+            var call = call
+            call.format = .retry
+            agent.requests.tokens.forceRefresh(token.variant, rejecting: token.secret, call, in: agent)
+        }
+    }
+}

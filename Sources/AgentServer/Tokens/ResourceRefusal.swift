@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// What a resource server answered instead of serving.
+struct ResourceRefusal: Equatable {
+    enum Verdict: Equatable {
+        /// A new token would not change the answer.
+        case unrelated
+        /// The token is no longer accepted; `isStated`: for a reason that is about the token.
+        case tokenRefused(isStated: Bool)
+        /// Only a new login helps.
+        case sessionOver
+    }
+
+    /// Errors of a challenge that are not about the token's age: RFC 6750 §3.1, and RFC 9449 §7.1 and §9, where
+    /// another proof helps.
+    private static let otherReasons: [ByteText] = [
+        "insufficient_scope", "invalid_request", "invalid_dpop_proof", "use_dpop_nonce",
+    ]
+
+    var status: Int64
+    /// `WWW-Authenticate`.
+    var challenge: String
+    var body: String
+    /// The server that was asked, where the report tells.
+    var host: String?
+
+    func verdict(for settings: SessionSettings) -> Verdict {
+        // A server that fails, or that served after all, says nothing about token or session.
+        guard (400...499).contains(status) else { return .unrelated }
+        if demandsLogin(settings.loginDemandMember) { return .sessionOver }
+        let said = (codes + [challengeError].compactMap(\.self)).map(\.bytewise)
+        let ends = Set(settings.endCodes.map(\.bytewise))
+        let refreshes = Set(settings.refreshCodes.map(\.bytewise))
+        if let known = said.first(where: { ends.contains($0) || refreshes.contains($0) }) {
+            return ends.contains(known) ? .sessionOver : .tokenRefused(isStated: true)
+        }
+        guard status == 401 else { return .unrelated }
+        let reason = challengeError?.bytewise
+        guard !ResourceRefusal.otherReasons.contains(where: { $0 == reason }) else { return .unrelated }
+        return .tokenRefused(isStated: reason == "invalid_token")
+    }
+
+    /// The error code in the body.
+    var code: String? { codes.first }
+
+    /// Every code in the body, the most specific first: `error` may be no more than a word for the status.
+    private var codes: [String] {
+        [object?["error"]?.object, object].compactMap(\.self).flatMap { object in
+            ["code", "errorCode", "error_code", "error"].compactMap { object[$0]?.string }
+        }
+    }
+
+    private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
+
+    private func demandsLogin(_ member: String?) -> Bool {
+        guard let member else { return false }
+        return [object, object?["error"]?.object].contains { $0?[member]?.bool == true }
+    }
+
+    /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1).
+    private var challengeError: String? {
+        let text = challenge.utf8
+        guard let start = text.firstRange(of: "error=\"".utf8)?.upperBound,
+            let end = text[start...].firstIndex(of: UInt8(ascii: "\""))
+        else { return nil }
+        return String(text[start..<end])
+    }
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// Requests for tokens: which of them wait, and how each is answered.
+///
+/// Confined to the agent's event loop.
+final class TokenRequests {
+    private let vault: Vault
+    private let authorization: any AuthorizationServing
+    private let examiner: PeerExaminer
+    private let turns: SocketTurns
+    private let scratch = OutputBuffer()
+    /// Requests that wait, by the name the session knows them under.
+    private var calls: [WaiterID: TokenCall] = [:]
+    private var nextNumber: UInt64 = 1
+
+    init(ports: AgentPorts, examiner: PeerExaminer, turns: SocketTurns) {
+        vault = ports.vault
+        authorization = ports.authorization
+        self.examiner = examiner
+        self.turns = turns
+    }
+
+    /// How many wait for their session.
+    var waitingCount: Int { calls.count }
+
+    // MARK: Serving
+
+    /// Serves `GET …/token`: in this very turn of the loop when the session's token is good.
+    func serve(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) {
+        let name = call.session
+        guard !query.isForeign(to: call) || mayBegin(query, call, in: agent) else { return }
+        let waiter = freshWaiter()
+        let asked = agent.ask(name) { session, moment in
+            let need = TokenNeed(query, call, policy: session.policy, at: moment)
+            return (effects: session.tokenRequested(by: waiter, need, at: moment), moment: moment)
+        }
+        guard let (effects, moment) = asked else { return answer(.unknown(name), to: call, in: agent) }
+        if effects.count == 1, case .reply(waiter, let reply) = effects[0] {
+            // Nothing but this request has changed.
+            return answer(reply, to: call, at: moment, in: agent)
+        }
+        wait(waiter, call)
+        if !effects.contains(where: \.startsSomething) {
+            agent.count(of: name) { $0.coalesced += 1 }
+            agent.refreshes.demand(name, in: agent)
+        }
+        agent.follow(effects, of: name, at: moment)
+    }
+
+    /// Whether a token that is only for a peer of a `[[socket]]` may be made now; else its request waits, or is answered.
+    private func mayBegin(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
+        let asked = agent.ask(call.session) { session, moment in
+            let need = TokenNeed(query, call, policy: session.policy, at: moment)
+            return (isMet: session.meets(need, at: moment.now), deadline: need.deadline)
+        }
+        guard let asked, !asked.isMet else { return true }
+        let waiting = SocketUse.Waiting(query: query, call: call, deadline: asked.deadline)
+        switch turns.take(waiting, in: agent) {
+        case .begins: return true
+        case .waits: return false
+        case .isTooLate:
+            refuseOverdue(waiting, in: agent)
+            return false
+        }
+    }
+
+    /// Refreshes even though the token may look good.
+    func forceRefresh(
+        _ variant: TokenVariant,
+        rejecting rejected: SecretID?,
+        _ call: TokenCall,
+        in agent: isolated SessionAgent
+    ) {
+        wait(for: call, in: agent) { session, waiter, moment in
+            session.refreshRequested(
+                by: waiter,
+                variant,
+                rejecting: rejected,
+                deadline: moment.now + session.policy.getTimeout,
+                at: moment
+            )
+        }
+    }
+
+    /// Never hands out `token` again; gets another one.
+    func refuse(_ token: RejectedToken, _ call: TokenCall, in agent: isolated SessionAgent) {
+        let fingerprint = vault.fingerprint(of: token.secret)
+        wait(for: call, in: agent) { session, waiter, moment in
+            session.tokenRefused(
+                by: waiter,
+                token.secret,
+                fingerprint,
+                deadline: moment.now + session.policy.getTimeout,
+                at: moment
+            )
+        }
+    }
+
+    /// Lets an event begin what `call` then waits for.
+    private func wait(
+        for call: TokenCall,
+        in agent: isolated SessionAgent,
+        _ event: (inout Session, WaiterID, Moment) -> [Effect]
+    ) {
+        guard agent.sessions[call.session] != nil else {
+            return answer(.unknown(call.session), to: call, in: agent)
+        }
+        let waiter = freshWaiter()
+        wait(waiter, call)
+        agent.apply(call.session) { session, moment in event(&session, waiter, moment) }
+    }
+
+    private func wait(_ waiter: WaiterID, _ call: TokenCall) {
+        calls[waiter] = call
+        calls[waiter]?.hasWaited = true
+        call.connection.awaited = .token(call.session, waiter)
+    }
+
+    private func freshWaiter() -> WaiterID {
+        defer { nextNumber += 1 }
+        return WaiterID(rawValue: nextNumber)
+    }
+
+    // MARK: Those who leave, and those who have waited too long
+
+    /// Forgets a request whose peer left; what it started goes on for the others.
+    func withdraw(_ waiter: WaiterID, of name: SessionName, in agent: isolated SessionAgent) {
+        calls[waiter] = nil
+        agent.apply(name) { session, _ in session.requestWithdrawn(by: waiter) }
+    }
+
+    /// Answers everybody who waits, or all who wait for one session.
+    func refuseWaiting(
+        _ failure: RequestFailure,
+        for session: SessionName? = nil,
+        in agent: isolated SessionAgent
+    ) {
+        for (waiter, call) in calls where session == nil || call.session == session {
+            withdraw(waiter, of: call.session, in: agent)
+            answer(failure, to: call, in: agent)
+        }
+    }
+
+    /// Answers the requests whose turn at their socket has not come in time.
+    func endOverdueTurns(in agent: isolated SessionAgent) {
+        for waiting in turns.takeOverdue(at: agent.now) { refuseOverdue(waiting, in: agent) }
+    }
+
+    private func refuseOverdue(_ waiting: SocketUse.Waiting, in agent: isolated SessionAgent) {
+        let failure = RequestFailure(
+            code: .temporarilyUnavailable,
+            message: "Another token is still being fetched for this socket.",
+            session: waiting.call.session,
+            retryAfter: .seconds(1)
+        )
+        answer(failure, to: waiting.call, in: agent)
+    }
+
+    /// The connection has its answer, or is gone: the next of its socket may have a token made.
+    func endTurn(of connection: Connection, in agent: isolated SessionAgent) {
+        guard connection.restrictedPath != nil else { return }
+        for next in turns.end(for: connection) {
+            agent.work.later { [self] in
+                next.call.connection.awaited = nil
+                guard next.call.connection.state == .answering else {
+                    return endTurn(of: next.call.connection, in: agent)
+                }
+                guard agent.isServing else { return answer(agent.stopping, to: next.call, in: agent) }
+                var query = next.query
+                query.timeout = max(.zero, next.deadline - agent.now)
+                serve(query, next.call, in: agent)
+            }
+        }
+    }
+}
+
+// MARK: Answers
+
+extension TokenRequests {
+    func answer(_ waiter: WaiterID, _ reply: Reply, at moment: Moment, in agent: isolated SessionAgent) {
+        guard let call = calls.removeValue(forKey: waiter) else { return }
+        answer(reply, to: call, at: moment, in: agent)
+    }
+
+    private func answer(
+        _ reply: Reply,
+        to call: TokenCall,
+        at moment: Moment,
+        in agent: isolated SessionAgent
+    ) {
+        switch reply {
+        case .token(let token): answer(token, to: call, at: moment, in: agent)
+        case .failure(.tokenRefused(let message, let retryAfter)) where call.format == .retry:
+            answerNone(message, retryAfter: retryAfter, to: call)
+        case .failure(let failure): answer(failure, to: call, in: agent)
+        }
+    }
+
+    private func answer(_ failure: ServingFailure, to call: TokenCall, in agent: isolated SessionAgent) {
+        let settings = agent.sessions[call.session]?.settings
+        answer(RequestFailure(failure, of: call.session, settings), to: call, in: agent)
+    }
+
+    /// Nothing helps whoever reported a refusal now.
+    func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: TokenCall) {
+        var object = JSONObject()
+        object["action"] = "none"
+        object["message"] = message.map { .string(RequestFailure.sentence($0)) }
+        object["retry_after"] = retryAfter.map { .integer(max(1, $0.wholeSeconds)) }
+        call.connection.awaited = nil
+        call.connection.answer(.json(.object(object)))
+    }
+
+    private func answer(
+        _ token: AccessToken,
+        to call: TokenCall,
+        at moment: Moment,
+        in agent: isolated SessionAgent
+    ) {
+        guard !call.hasWaited || agent.configuration[call.session]?.rules.isEmpty != false else {
+            return answerKnownPeer(token, to: call, in: agent)
+        }
+        guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
+            return answer(.noIDToken, to: call, in: agent)
+        }
+        let proof: String?
+        do throws(RequestFailure) {
+            proof = try call.proof.map { demand throws(RequestFailure) in
+                try self.proof(for: demand, showing: secret, of: call.session, in: agent)
+            }
+        } catch {
+            return answer(error, to: call, in: agent)
+        }
+        let answer = TokenAnswer(
+            session: call.session,
+            token: token,
+            wantsIDToken: call.wantsIDToken,
+            format: call.format,
+            moment: moment,
+            proof: proof
+        )
+        call.connection.awaited = nil
+        defer { endTurn(of: call.connection, in: agent) }
+        write(answer, secret, to: call, in: agent)
+    }
+
+    private func write(
+        _ answer: TokenAnswer,
+        _ secret: SecretID,
+        to call: TokenCall,
+        in agent: isolated SessionAgent
+    ) {
+        var body = scratch.take()
+        do {
+            try unsafe vault.open(secret) { bytes in
+                call.connection.respond { writer, output in
+                    unsafe answer.write(bytes, as: writer, scratch: &body, to: &output)
+                }
+            }
+            agent.count(of: call.session) { $0.served += 1 }
+            if !call.connection.writer.isHead {
+                let (isID, time) = (call.wantsIDToken, answer.moment.wallTime)
+                agent.audit.add(.served, call.session, call.connection, isIDToken: isID, at: time)
+            }
+        } catch {
+            agent.journal.write(.error, "a token cannot be opened", call.session)
+            let message = "The token cannot be opened."
+            let failure = RequestFailure(code: .internal, message: message, session: call.session)
+            self.answer(failure, to: call, in: agent)
+        }
+        scratch.giveBack(body)
+    }
+
+    /// A proof that whoever shows `token` holds the session's key (RFC 9449 §4.2).
+    private func proof(
+        for demand: ProofDemand,
+        showing token: SecretID,
+        of session: SessionName,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) -> String {
+        guard let key = agent.sessions[session]?.session.proofKey else {
+            throw RequestFailure(
+                code: .misconfigured,
+                message: "The tokens of \(session) are not bound to a key: set dpop = true and log in again.",
+                session: session
+            )
+        }
+        guard let proof = authorization.proof(for: demand, showing: token, by: key) else {
+            throw .lockedAgent
+        }
+        return proof
+    }
+
+    /// Answers a peer that rules are about once it is clear that it is who it was.
+    private func answerKnownPeer(_ token: AccessToken, to call: TokenCall, in agent: isolated SessionAgent) {
+        let secrets = Set([token.secret, token.idToken].compactMap(\.self))
+        agent.erasure.lend(secrets)
+        lookAgain(at: call, in: agent) { [self] call in
+            var call = call
+            call.hasWaited = false
+            answer(token, to: call, at: agent.moment, in: agent)
+        } finally: {
+            agent.erasure.giveBack(secrets)
+        }
+    }
+
+    /// Looks at the peer again before it gets what it has waited for.
+    func lookAgain(
+        at call: TokenCall,
+        in agent: isolated SessionAgent,
+        then proceed: @escaping (TokenCall) -> Void,
+        finally: @escaping () -> Void = {}
+    ) {
+        agent.work.begin()
+        Task {
+            await examiner.look(at: call.connection, in: agent)
+            goOn(call, in: agent, then: proceed)
+            finally()
+            agent.work.end()
+        }
+    }
+
+    private func goOn(_ call: TokenCall, in agent: isolated SessionAgent, then proceed: (TokenCall) -> Void) {
+        guard call.connection.state == .answering else { return }
+        guard agent.isServing else { return answer(agent.stopping, to: call, in: agent) }
+        guard agent.configuration.isStillAdmitted(call) else {
+            answer(.unknown(call.session), to: call, in: agent)
+            return agent.audit.add(.hidden, call.session, call.connection, isIDToken: call.wantsIDToken)
+        }
+        proceed(call)
+    }
+
+    func answer(_ failure: RequestFailure, to call: TokenCall, in agent: isolated SessionAgent) {
+        agent.count(of: call.session) { $0.refused[failure.code.rawValue, default: 0] += 1 }
+        call.connection.awaited = nil
+        call.connection.answer(Answer(agent.configuration.explained(failure, to: call.connection)))
+        endTurn(of: call.connection, in: agent)
+    }
+}
+
+extension TokenQuery {
+    /// It asks for a token that only a peer of a `[[socket]]` would want made.
+    fileprivate func isForeign(to call: TokenCall) -> Bool {
+        call.connection.restrictedPath != nil && variant != .primary
+    }
+}
+
+extension TokenNeed {
+    /// What `query` asks for on behalf of `call`.
+    fileprivate init(_ query: TokenQuery, _ call: TokenCall, policy: SessionPolicy, at moment: Moment) {
+        self.init(
+            variant: query.variant,
+            minimumValidity: query.minimumValidity,
+            wantsIDToken: query.wantsIDToken,
+            // Nothing is learned from what anybody at a socket of others leaves unsaid.
+            reportsRefusals: query.reportsRefusals && call.connection.restrictedPath == nil,
+            deadline: moment.now + (query.timeout ?? policy.getTimeout),
+            isForeign: query.isForeign(to: call)
+        )
+    }
+}
+
+extension Effect {
+    /// Begins a refresh, or answers: the request did not merely join one.
+    fileprivate var startsSomething: Bool {
+        switch self {
+        case .reserve, .refresh, .reply: true
+        case .commit, .release, .forget, .revoke, .discard, .finishLogin, .finishLogout, .erase,
+            .reauthenticate, .notify:
+            false
+        }
+    }
+}

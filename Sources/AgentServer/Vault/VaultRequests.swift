@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Logging
+import NIOCore
+import Text
+import TokenCore
+
+/// How the store is opened, and how the ways to open it are changed.
+///
+/// Confined to the agent's event loop.
+final class VaultRequests {
+    private let store: any StoreControlling
+    private let confirmations: Confirmations
+    private let guesses: GuessQueue
+    /// A person is being asked whether the way the store opens may be changed.
+    private var asksPerson = false
+
+    init(
+        store: any StoreControlling,
+        timekeeper: any Timekeeper,
+        eventLoop: any EventLoop,
+        confirmations: Confirmations
+    ) {
+        self.store = store
+        self.confirmations = confirmations
+        guesses = GuessQueue(eventLoop: eventLoop, timekeeper: timekeeper)
+    }
+
+    /// Time has passed: looks whether the next guess may begin.
+    func timeReached() {
+        guesses.timeReached()
+    }
+
+    /// Turns away who waits for a guess, and everybody later.
+    func close() {
+        guesses.close()
+    }
+
+    /// Returns when no guess is under way any more; after ``close()``.
+    func finish(isolation: isolated (any Actor)? = #isolation) async {
+        await guesses.finish()
+    }
+
+    /// Opens the store, elsewhere; answers why it stays closed.
+    func openStore(
+        _ passphrase: [UInt8]?,
+        isolation: isolated (any Actor)? = #isolation
+    ) async -> StoreRefusal? {
+        let store = store
+        do throws(StoreRefusal) {
+            if let passphrase {
+                try await guesses.run { () throws(StoreRefusal) in try store.unlock(passphrase: passphrase) }
+            } else {
+                try await guesses.runUnguessed { () throws(StoreRefusal) in try store.unlock(passphrase: nil)
+                }
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Serves `POST /v1/lock`, when the keys are gone.
+    func serveLock(on connection: Connection, in agent: isolated SessionAgent) {
+        Task {
+            await agent.lock(by: AuditRecord.Origin(connection))
+            connection.answer(.json(["locked": .bool(!agent.isServing)]))
+        }
+    }
+
+    /// Serves `POST /v1/unlock`.
+    func serveUnlock(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let passphrase = try RequestBody(request.body, members: ["passphrase"]).string("passphrase")
+        Task {
+            do throws(RequestFailure) {
+                let origin = AuditRecord.Origin(connection)
+                try await agent.unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
+                connection.answer(.json(["locked": .bool(!agent.isServing)]))
+            } catch {
+                connection.answer(Answer(error))
+            }
+        }
+    }
+
+    /// Serves `GET /v1/vault`.
+    func serveStatus(on connection: Connection, in agent: isolated SessionAgent) {
+        agent.storeThread.run {
+            $0.vaultStatus()
+        } then: { [self] status in
+            connection.answer(.json(json(of: status, in: agent)))
+        }
+    }
+
+    /// Serves `POST /v1/vault/init`.
+    func serveInitialization(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let (slot, proof) = try Self.slot(request)
+        change(.made, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+            try store.initialize(slot, proof)
+        }
+    }
+
+    /// Serves `POST /v1/vault/slots`.
+    func serveSlotAddition(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let (slot, proof) = try Self.slot(request)
+        change(.slotAdded, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+            try store.addSlot(slot, proof)
+        }
+    }
+
+    private static func slot(_ request: HTTPRequest) throws(RequestFailure) -> (SlotRequest, VaultProof?) {
+        let body = try RequestBody(request.body, members: SlotRequest.members.union(VaultProof.members))
+        return (try SlotRequest(body), try VaultProof(body))
+    }
+
+    /// Serves `DELETE /v1/vault/slots/N`.
+    func serveSlotRemoval(
+        _ index: Int,
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let proof = try VaultProof(try RequestBody(request.body, members: VaultProof.members))
+        change(.slotRemoved, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+            try store.removeSlot(index, proof)
+        }
+    }
+
+    /// Serves `POST /v1/vault/passwd`, where the old passphrase is the proof.
+    func servePassphraseChange(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let body = try RequestBody(request.body, members: ["old", "new"])
+        let old = Array(try body.requiredString("old").utf8)
+        let new = Array(try body.requiredString("new").utf8)
+        change(.passphraseChanged, proof: .passphrase(old), on: connection, in: agent) {
+            store,
+            _ throws(StoreRefusal) in
+            try store.changePassphrase(from: old, to: new)
+        }
+    }
+
+    /// Serves `POST /v1/vault/rekey`; the passphrase is needed when one of the slots is one.
+    func serveRekey(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let body = try RequestBody(request.body, members: ["passphrase", "unlock_key"])
+        let proof = try VaultProof(body, passphraseMember: "passphrase")
+        change(.rekeyed, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+            try store.rekey(proof)
+        }
+    }
+
+    /// Changes how the store opens, for somebody who shows that they can open it; answers with how it stands then.
+    ///
+    /// A wrong proof is a guess like any other.
+    private func change(
+        _ kind: VaultChangeKind,
+        proof: VaultProof?,
+        on connection: Connection,
+        in agent: isolated SessionAgent,
+        _ change: @escaping @Sendable (any StoreControlling, VaultProof) throws(StoreRefusal) -> Void
+    ) {
+        let store = store
+        Task {
+            do throws(RequestFailure) {
+                let proof =
+                    if let proof { proof } else { try await proveByPerson(kind, for: connection, in: agent) }
+                let status = try await tried { () throws(StoreRefusal) in
+                    try change(store, proof)
+                    return store.vaultStatus()
+                }
+                tellChange(kind, by: connection, in: agent)
+                connection.answer(.json(json(of: status, in: agent)))
+            } catch {
+                agent.audit.add(kind.action, .failed, by: AuditRecord.Origin(connection))
+                connection.answer(Answer(error))
+            }
+        }
+    }
+
+    private func tried<Value: Sendable>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ guess: @escaping @Sendable () throws(StoreRefusal) -> Value
+    ) async throws(RequestFailure) -> Value {
+        do throws(StoreRefusal) {
+            return try await guesses.run(guess)
+        } catch {
+            throw RequestFailure(error)
+        }
+    }
+
+    /// Has a person say yes, where every way to open the store needs none.
+    private func proveByPerson(
+        _ kind: VaultChangeKind,
+        for connection: Connection,
+        in agent: isolated SessionAgent
+    ) async throws(RequestFailure) -> VaultProof {
+        let demand = proofDemand(store.vaultStatus(), in: agent)
+        guard demand == .confirm else { throw demand.refusal }
+        guard !asksPerson else {
+            throw RequestFailure(code: .temporarilyUnavailable, message: "A person is being asked already.")
+        }
+        asksPerson = true
+        defer { asksPerson = false }
+        let who = "Process \(connection.peer.processID) (user \(connection.peer.userID))"
+        let environment = [
+            "TOKENAGENT_PEER_PID": "\(connection.peer.processID)",
+            "TOKENAGENT_PEER_UID": "\(connection.peer.userID)",
+            "TOKENAGENT_QUESTION": "\(who) wants to change how the store opens: \(kind.words). Allow it?",
+        ]
+        let objection = await confirmations.ask(environment, within: Confirmations.patience, in: agent)
+        if let objection { throw RequestFailure(code: .denied, message: objection) }
+        return .confirmed
+    }
+
+    private func proofDemand(_ status: VaultStatus, in agent: isolated SessionAgent) -> VaultProofDemand {
+        VaultProofDemand(status, canAskPerson: !agent.configuration.current.confirmCommand.isEmpty)
+    }
+
+    /// Tells everybody that the store opens in another way from now on.
+    private func tellChange(
+        _ kind: VaultChangeKind,
+        by connection: Connection,
+        in agent: isolated SessionAgent
+    ) {
+        agent.audit.add(kind.action, .done, by: AuditRecord.Origin(connection))
+        agent.ports.logger.notice(
+            "how the store opens was changed",
+            metadata: [
+                "change": "\(kind.rawValue)", "pid": "\(connection.peer.processID)",
+                "uid": "\(connection.peer.userID)",
+            ]
+        )
+        let time = agent.moment.wallTime
+        let event = AgentEvent(kind: "vault_changed", session: nil, time: time, reason: kind.rawValue)
+        agent.requests.events.publish(event, in: agent)
+    }
+
+    /// How the store stands, and what a change of it asks for.
+    private func json(of status: VaultStatus, in agent: isolated SessionAgent) -> JSONValue {
+        var object = status.json
+        object["proof"] = .string(proofDemand(status, in: agent).rawValue)
+        return .object(object)
+    }
+}
+
+extension VaultChangeKind {
+    fileprivate var action: AuditRecord.Action {
+        switch self {
+        case .made: .vaultInit
+        case .slotAdded: .slotAdd
+        case .slotRemoved: .slotRemove
+        case .passphraseChanged: .passphraseChange
+        case .rekeyed: .rekey
+        }
+    }
+
+    /// For a person.
+    fileprivate var words: String {
+        switch self {
+        case .made: "to make it anew"
+        case .slotAdded: "to add a way to open it"
+        case .slotRemoved: "to remove a way to open it"
+        case .passphraseChanged: "to change its passphrase"
+        case .rekeyed: "to seal it under a new key"
+        }
+    }
+}
