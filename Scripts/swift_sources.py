@@ -192,7 +192,7 @@ def stored_properties(piece: Piece) -> list[str]:
             continue
         rest = piece.body[match.end():]
         head = rest[:re.search(r"\n|$", rest).start()]
-        if match[1] == "var" and "=" not in head and re.search(r"\{\s*$|\{.*\}\s*$", head):
+        if match[1] == "var" and "=" not in head.partition("{")[0] and re.search(r"\{\s*$|\{.*\}\s*$", head):
             opening = rest.index("{")
             if not re.match(r"\{\s*(?:willSet|didSet)\b", rest[opening:]):
                 continue  # computed
