@@ -225,6 +225,17 @@ def types(files: list[File]) -> dict[tuple[str, str], Type]:
     return found
 
 
+def shared_names(files: list[File]) -> dict[str, list[Type]]:
+    """Names that several types have; those that only one file or one type sees do not count."""
+    homes: dict[str, list[Type]] = {}
+    for entry in types(files).values():
+        if not entry.declaration or "." in entry.name:
+            continue
+        if "private" not in entry.declaration.file.code.splitlines()[entry.declaration.line - 1]:
+            homes.setdefault(entry.name, []).append(entry)
+    return {name: entries for name, entries in homes.items() if len(entries) > 1}
+
+
 def cases(piece: Piece) -> set[str]:
     """The cases an enum declares."""
     found: set[str] = set()

@@ -15,9 +15,9 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     )
     guard let object = value.object else { return }
     let answers = [
-        ProcessorTime.limited("a token answer") { try? TokenAnswer(object) },
-        ProcessorTime.limited("a back end's answer") { try? TokenAnswer(object, JSONRules.Fields()) },
-        ProcessorTime.limited("a pool's answer") { try? TokenAnswer(cognito: object) },
+        ProcessorTime.limited("a token answer") { try? TokenResponse(object) },
+        ProcessorTime.limited("a back end's answer") { try? TokenResponse(object, JSONRules.Fields()) },
+        ProcessorTime.limited("a pool's answer") { try? TokenResponse(cognito: object) },
     ]
     for answer in answers.compactMap(\.self) {
         let tokens = [answer.accessToken, answer.refreshToken, answer.idToken].compactMap(\.self)

@@ -3,7 +3,7 @@
 import AgentProtocol
 import Text
 
-/// A complete answer that holds no secret; tokens are written by ``TokenAnswer``.
+/// A complete answer that holds no secret; tokens are written by ``ServedToken``.
 struct Answer: Equatable, Sendable {
     var status: HTTPStatus
     var contentType: StaticString = "application/json"

@@ -11,7 +11,7 @@ import TokenCore
 final class Logins {
     private let authorization: any AuthorizationServing
     private let vault: Vault
-    private var logins: [LoginNumber: LoginConversation] = [:]
+    private var logins: [LoginNumber: LoginUnderWay] = [:]
 
     init(authorization: any AuthorizationServing, vault: Vault) {
         self.authorization = authorization
@@ -58,7 +58,7 @@ final class Logins {
         connection.awaited = .login(number)
         connection.beginStream("application/x-ndjson")
         let given = [request.secret].compactMap(\.self)
-        logins[number] = LoginConversation(session: name, connection: connection, given: given)
+        logins[number] = LoginUnderWay(session: name, connection: connection, given: given)
         agent.journal.write(.debug, "login started", name)
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(["event": "notice", "message": .string(words)])

@@ -235,7 +235,7 @@ extension TokenRequests {
         } catch {
             return answer(error, to: call, in: agent)
         }
-        let answer = TokenAnswer(
+        let answer = ServedToken(
             session: call.session,
             token: token,
             wantsIDToken: call.wantsIDToken,
@@ -249,7 +249,7 @@ extension TokenRequests {
     }
 
     private func write(
-        _ answer: TokenAnswer,
+        _ answer: ServedToken,
         _ secret: SecretID,
         to call: TokenCall,
         in agent: isolated SessionAgent

@@ -27,7 +27,7 @@ package struct ProcessQuery: Equatable, Sendable {
 
     /// Reads the payload of a frame behind its first byte; `nil` when it is not such a question.
     package init?(payload: [UInt8]) {
-        var reader = ByteReader(payload)
+        var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let process: UInt32 = reader.integer()
         else { return nil }
         self.init(number: number, process: Int32(bitPattern: process))
@@ -54,7 +54,7 @@ extension PeerFacts {
     }
 
     package init?(encoded bytes: [UInt8]) {
-        var reader = ByteReader(bytes)
+        var reader = FrameReader(bytes)
         guard let start: Int64 = reader.integer(), let unit = reader.string(),
             let image = reader.string()
         else { return nil }

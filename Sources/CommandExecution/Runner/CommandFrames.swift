@@ -104,7 +104,7 @@ extension CommandRequest {
 
     /// Reads the payload of a frame behind its first byte; `nil` when it is not one of ours.
     package init?(payload: [UInt8]) {
-        var reader = ByteReader(payload)
+        var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let table = reader.bytes(32),
             let index: UInt32 = reader.integer(), let milliseconds: UInt32 = reader.integer(),
             let order: UInt8 = reader.integer(), order == 0 || CommandOrder(rawValue: order) != nil,
@@ -158,7 +158,7 @@ extension CommandReply {
 
     /// Reads the payload of a frame; `nil` when it is not one of ours.
     package init?(payload: [UInt8]) {
-        var reader = ByteReader(payload)
+        var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let kind: UInt8 = reader.integer(),
             let status: UInt32 = reader.integer()
         else { return nil }

@@ -60,7 +60,7 @@ package final class CommandRunnerProcess: Sendable {
             guard let table = CommandTable(encoded: payload) else { return false }
             return tables.begin(with: table)
         case .load:
-            var reader = ByteReader(payload)
+            var reader = FrameReader(payload)
             guard let number: UInt64 = reader.integer(), reader.isAtEnd else { return false }
             // Behind no program: they may hang, and whoever reloads waits.
             startThread { [self] in load(number) }

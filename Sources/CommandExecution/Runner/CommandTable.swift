@@ -41,7 +41,7 @@ package struct CommandTable: Equatable, Sendable {
 
     /// Reads a table; `nil` when it is none of ours.
     package init?(encoded bytes: [UInt8]) {
-        var reader = ByteReader(bytes)
+        var reader = FrameReader(bytes)
         guard bytes.count <= Self.largestCount, let version: UInt8 = reader.integer(), version == Self.version
         else { return nil }
         var entries: [Entry] = []

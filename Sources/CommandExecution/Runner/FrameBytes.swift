@@ -25,7 +25,7 @@ struct ByteWriter {
 }
 
 /// Takes a payload apart; answers `nil` where it is too short.
-struct ByteReader {
+struct FrameReader {
     private let bytes: [UInt8]
     private var index = 0
 

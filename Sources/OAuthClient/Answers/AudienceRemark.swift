@@ -13,7 +13,7 @@ extension ServerProfile {
     ///   - answer: whose access token is looked at, unverified.
     ///   - asked: for this token; `nil`: what the configuration asks for.
     /// - Returns: what to say; `nil`: nothing.
-    func audienceRemark(on answer: TokenAnswer, asked: String?) -> GrantRemark? {
+    func audienceRemark(on answer: TokenResponse, asked: String?) -> GrantRemark? {
         let wanted = asked.map { [$0] } ?? [audience].compactMap(\.self) + resources
         guard !wanted.isEmpty, let given = JWTParts(answer.accessToken)?.claims.audiences, !given.isEmpty
         else { return nil }

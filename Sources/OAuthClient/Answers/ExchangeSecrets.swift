@@ -79,7 +79,7 @@ final class ExchangeSecrets: Sendable {
     }
 
     /// Notes every secret that `request` carries.
-    func note(_ request: HTTPRequest) {
+    func note(_ request: OutgoingRequest) {
         for (name, value) in request.headers where ["authorization", "dpop"].contains(name.bytewise) {
             note(value.utf8)
             for word in value.bytewise.split(on: " ").dropFirst() { noteCredentials(word) }

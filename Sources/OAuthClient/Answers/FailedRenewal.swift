@@ -46,8 +46,8 @@ struct RenewalMembers: Equatable, Sendable {
     static let cognito = RenewalMembers(token: "RefreshToken", lifetimes: [])
 
     /// - Throws: why what is there is no refresh token.
-    func refreshToken(in object: JSONObject) throws(TokenAnswer.Problem) -> String? {
-        try TokenAnswer.token(token, in: object)
+    func refreshToken(in object: JSONObject) throws(TokenResponse.Problem) -> String? {
+        try TokenResponse.token(token, in: object)
     }
 
     /// `nil`: the answer does not say.

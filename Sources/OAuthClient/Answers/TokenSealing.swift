@@ -15,7 +15,7 @@ extension ServerTools {
     /// - Returns: the same, by name.
     /// - Throws: `busy` while the vault is locked.
     func seal(
-        _ answer: TokenAnswer,
+        _ answer: TokenResponse,
         requestedAt: Instant,
         sent: SecretID? = nil,
         kept: [String: String] = [:],

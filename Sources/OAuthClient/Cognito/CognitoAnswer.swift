@@ -3,10 +3,10 @@
 import Text
 import TokenCore
 
-extension TokenAnswer {
+extension TokenResponse {
     /// Reads Amazon's `AuthenticationResult`.
     init(cognito result: JSONObject) throws(Problem) {
-        guard let accessToken = try TokenAnswer.token("AccessToken", in: result) else {
+        guard let accessToken = try TokenResponse.token("AccessToken", in: result) else {
             throw Problem(message: "the answer has no AccessToken")
         }
         self.accessToken = accessToken
@@ -16,7 +16,7 @@ extension TokenAnswer {
             throw Problem(message: message, kind: .misconfigured)
         }
         refreshToken = try RenewalMembers.cognito.refreshToken(in: result)
-        (idToken, idTokenProblem) = TokenAnswer.idToken("IdToken", in: result)
+        (idToken, idTokenProblem) = TokenResponse.idToken("IdToken", in: result)
         scope = nil
         expiresIn = LifetimeMember.read(result["ExpiresIn"])
         refreshExpiresIn = RenewalMembers.cognito.lifetime(in: result)

@@ -24,9 +24,9 @@ struct CognitoEndpoint: Sendable {
     /// - Throws: ``CognitoRefusal``.
     func call(
         _ action: CognitoAction,
-        _ members: (JSONBody.Members) throws(RefreshFailure) -> Void
+        _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
     ) async throws(CognitoRefusal) -> (answer: JSONObject, requestedAt: Instant) {
-        var request = HTTPRequest(url: url, trust: trust)
+        var request = OutgoingRequest(url: url, trust: trust)
         request.headers = [
             ("accept", "application/json"),
             ("x-amz-target", "AWSCognitoIdentityProviderService.\(action.rawValue)"),
@@ -34,7 +34,7 @@ struct CognitoEndpoint: Sendable {
         let requestedAt = tools.timekeeper.now
         let reply: HTTPReply
         do throws(RefreshFailure) {
-            request.json = try JSONBody(contentType: "application/x-amz-json-1.1", members)
+            request.json = try JSONRequestBody(contentType: "application/x-amz-json-1.1", members)
             reply = try await tools.send(request)
         } catch {
             throw CognitoRefusal(failure: error)

@@ -68,7 +68,7 @@ struct CognitoLoginCalls {
     private func add(
         _ parameters: [Parameter],
         for name: String,
-        to members: JSONBody.Members
+        to members: JSONRequestBody.Members
     ) throws(RefreshFailure) {
         let vault = endpoint.tools.vault
         for parameter in parameters {

@@ -126,9 +126,9 @@ struct CognitoServer: AuthorizationServer {
         sent: SecretID? = nil,
         original: SecretID? = nil
     ) throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
-        var answer: TokenAnswer
-        do throws(TokenAnswer.Problem) {
-            answer = try TokenAnswer(cognito: result)
+        var answer: TokenResponse
+        do throws(TokenResponse.Problem) {
+            answer = try TokenResponse(cognito: result)
         } catch {
             throw error.failure(of: "Cognito")
         }

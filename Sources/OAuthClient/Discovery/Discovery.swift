@@ -147,7 +147,7 @@ enum JSONFetch {
         } catch {
             throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned("\(address) \(error)"))
         }
-        var request = HTTPRequest(url: url, trust: trust, publicAddressOnly: publicAddressOnly)
+        var request = OutgoingRequest(url: url, trust: trust, publicAddressOnly: publicAddressOnly)
         request.headers = [("accept", "application/json")]
         let reply: HTTPReply
         do throws(TransportFailure) {

@@ -30,7 +30,7 @@ struct ServerExamination {
             return .failure(RefreshFailure(kind: .misconfigured, message: "an endpoint \(error)"))
         }
         do throws(TransportFailure) {
-            _ = try await tools.exchange.send(HTTPRequest(url: url, trust: profile.trust))
+            _ = try await tools.exchange.send(OutgoingRequest(url: url, trust: profile.trust))
             return .success("trusted; it answers")
         } catch {
             return .failure(error.refreshFailure(at: url))

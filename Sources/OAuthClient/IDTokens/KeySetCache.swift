@@ -35,7 +35,7 @@ actor KeySetCache {
     ///   - token: its signature alone is looked at.
     ///   - algorithm: as its header says, accepted already.
     ///   - url: of the key set.
-    ///   - publicAddressOnly: see ``HTTPRequest/publicAddressOnly``.
+    ///   - publicAddressOnly: see ``OutgoingRequest/publicAddressOnly``.
     /// - Returns: what the keys say.
     /// - Throws: why the key set cannot be had.
     func verdict(

@@ -140,7 +140,7 @@ struct JSONServer: AuthorizationServer {
     private func tokens(
         from address: String,
         refreshing sent: SecretID? = nil,
-        _ members: (JSONBody.Members) throws(RefreshFailure) -> Void
+        _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
     ) async throws(FailedRenewal) -> GrantedTokens {
         let requestedAt = tools.timekeeper.now
         var leftover: Leftover?
@@ -160,11 +160,11 @@ struct JSONServer: AuthorizationServer {
     private func read(
         _ reply: HTTPReply,
         from server: String
-    ) throws(RefreshFailure) -> (TokenAnswer, kept: [String: String]) {
+    ) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
         guard (200..<300).contains(reply.status), let object = reply.jsonObject, !rules.isRefusal(object)
         else { throw rules.classify(reply, from: server, at: tools.timekeeper.wallTime) }
-        do throws(TokenAnswer.Problem) {
-            var answer = try TokenAnswer(object, rules.fields)
+        do throws(TokenResponse.Problem) {
+            var answer = try TokenResponse(object, rules.fields)
             answer.serverTime = reply.serverTime
             return (answer, rules.kept(of: object))
         } catch {
@@ -173,13 +173,13 @@ struct JSONServer: AuthorizationServer {
     }
 
     func post(
-        _ members: (JSONBody.Members) throws(RefreshFailure) -> Void,
+        _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void,
         to address: String,
         bearer: SecretID? = nil
     ) async throws(RefreshFailure) -> (HTTPReply, EndpointURL) {
         let url = try endpoint(address)
-        var request = HTTPRequest(url: url, trust: profile.trust)
-        request.json = try JSONBody(members)
+        var request = OutgoingRequest(url: url, trust: profile.trust)
+        request.json = try JSONRequestBody(members)
         request.headers = [("accept", "application/json")]
         if let bearer {
             request.headers.append(("authorization", "Bearer " + (try tools.vault.text(of: bearer))))

@@ -3,10 +3,10 @@
 import Text
 import TokenCore
 
-extension TokenAnswer {
+extension TokenResponse {
     /// Reads the answer of a back end of kind `json`; members nobody asked for are ignored.
     init(_ object: JSONObject, _ fields: JSONRules.Fields) throws(Problem) {
-        guard let accessToken = try TokenAnswer.token(fields.accessToken, in: object) else {
+        guard let accessToken = try TokenResponse.token(fields.accessToken, in: object) else {
             throw Problem(message: "the answer has no \(fields.accessToken)")
         }
         self.accessToken = accessToken

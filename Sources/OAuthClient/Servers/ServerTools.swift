@@ -21,7 +21,7 @@ struct ServerTools: Sendable {
 
 extension ServerTools {
     /// Sends `request`; the answer's body has been read, and the secrets of both are noted.
-    func exchanged(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+    func exchanged(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
         ExchangeSecrets.current?.note(request)
         var reply = try await exchange.send(request)
         reply.reading = await AnswerReader.read(reply.body)
@@ -30,7 +30,7 @@ extension ServerTools {
     }
 
     /// ``exchanged(_:)`` with transport failures in the session's words.
-    func send(_ request: HTTPRequest) async throws(RefreshFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(RefreshFailure) -> HTTPReply {
         do throws(TransportFailure) {
             return try await exchanged(request)
         } catch {

@@ -76,7 +76,7 @@ struct StandardLogin {
 
     /// Validates first, seals after: nothing of an answer is used until its ID token is believed.
     func grant(
-        _ answer: TokenAnswer,
+        _ answer: TokenResponse,
         _ requestedAt: Instant,
         nonce: String?,
         fallback: Renewal
@@ -99,9 +99,9 @@ struct StandardLogin {
     ///
     /// - Throws: why the whole answer is not believed.
     private func judged(
-        _ answer: TokenAnswer,
+        _ answer: TokenResponse,
         nonce: String?
-    ) async throws(RefreshFailure) -> (TokenAnswer, subject: String?, [GrantRemark]) {
+    ) async throws(RefreshFailure) -> (TokenResponse, subject: String?, [GrantRemark]) {
         var answer = answer
         guard let idToken = answer.idToken else {
             let isMissed = nonce != nil && answer.scope?.contains("openid") != false
@@ -133,7 +133,7 @@ struct StandardLogin {
 
     /// Sends `form`, to which the client's credentials are added, to an endpoint that gives no tokens.
     func send(_ form: FormBody, to url: EndpointURL) async throws(LoginStop) -> JSONObject {
-        var request = HTTPRequest(url: url, form: form, trust: profile.trust)
+        var request = OutgoingRequest(url: url, form: form, trust: profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {

@@ -103,7 +103,7 @@ struct StandardRefresh {
 
     private func exchange(
         at endpoint: TokenEndpoint
-    ) async throws(TokenEndpoint.Refusal) -> (TokenAnswer, Instant) {
+    ) async throws(TokenEndpoint.Refusal) -> (TokenResponse, Instant) {
         let scope = requestedScope
         do throws(TokenEndpoint.Refusal) {
             return try await endpoint.attempt(try form(scope: scope))
@@ -167,8 +167,8 @@ struct StandardRefresh {
     ///
     /// - Throws: `identityChanged` when it is somebody else's; nothing else about it ends a session.
     private func validated(
-        _ answer: TokenAnswer
-    ) async throws(RefreshFailure) -> (TokenAnswer, [GrantRemark]) {
+        _ answer: TokenResponse
+    ) async throws(RefreshFailure) -> (TokenResponse, [GrantRemark]) {
         var answer = answer
         guard refreshToken != nil, let idToken = answer.idToken else {
             answer.idToken = nil
@@ -194,7 +194,8 @@ struct StandardRefresh {
         }
     }
 
-    private func objection(to idToken: String, of answer: TokenAnswer, _ original: String?) async -> String? {
+    private func objection(to idToken: String, of answer: TokenResponse, _ original: String?) async -> String?
+    {
         do throws(RefreshFailure) {
             let verifier = IDTokenVerifier(
                 profile: server.profile,

@@ -122,7 +122,7 @@ struct StandardRevocation {
             throw .locked
         }
         form.add("token_type_hint", hint)
-        var request = HTTPRequest(url: url, form: form, trust: server.profile.trust)
+        var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.limit = limit
         try authentication.authenticate(form, &request.headers, vault: tools.vault)
@@ -154,7 +154,7 @@ struct StandardRevocation {
         } catch {
             return false
         }
-        var request = HTTPRequest(url: url, form: form, trust: server.profile.trust)
+        var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.limit = StandardRevocation.shortPatience
         guard let reply = try? await tools.send(request) else { return false }

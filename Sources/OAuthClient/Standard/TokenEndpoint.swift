@@ -19,7 +19,8 @@ struct TokenEndpoint: Sendable {
     /// Sends `form`, to which the client's credentials are added.
     ///
     /// - Returns: the answer, and the time read before anything was sent.
-    func send(_ form: FormBody) async throws(RefreshFailure) -> (answer: TokenAnswer, requestedAt: Instant) {
+    func send(_ form: FormBody) async throws(RefreshFailure) -> (answer: TokenResponse, requestedAt: Instant)
+    {
         do throws(Refusal) {
             return try await attempt(form)
         } catch {
@@ -42,8 +43,13 @@ struct TokenEndpoint: Sendable {
     /// - Parameter form: the grant; credentials are added.
     /// - Returns: as ``send(_:)``.
     /// - Throws: ``Refusal``.
-    func attempt(_ form: FormBody) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
-        var request = HTTPRequest(url: url, form: form, trust: trust, publicAddressOnly: publicAddressOnly)
+    func attempt(_ form: FormBody) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
+        var request = OutgoingRequest(
+            url: url,
+            form: form,
+            trust: trust,
+            publicAddressOnly: publicAddressOnly
+        )
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
             try authentication.authenticate(form, &request.headers, vault: tools.vault)
@@ -62,10 +68,10 @@ struct TokenEndpoint: Sendable {
 
     /// Sends `request` with a proof of its own.
     private func send(
-        _ request: HTTPRequest,
+        _ request: OutgoingRequest,
         _ prover: ProofMaker,
         at time: WallTime
-    ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
+    ) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
         let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
         var request = request
         do throws(RefreshFailure) {
@@ -77,8 +83,8 @@ struct TokenEndpoint: Sendable {
     }
 
     private func send(
-        _ request: HTTPRequest
-    ) async throws(Refusal) -> (answer: TokenAnswer, requestedAt: Instant) {
+        _ request: OutgoingRequest
+    ) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
         let requestedAt = tools.timekeeper.now
         let reply: HTTPReply
         do throws(TransportFailure) {
@@ -103,11 +109,11 @@ struct TokenEndpoint: Sendable {
     }
 
     /// The answer in `reply`, or what the lack of one means.
-    private func read(_ reply: HTTPReply) throws(RefreshFailure) -> TokenAnswer {
+    private func read(_ reply: HTTPReply) throws(RefreshFailure) -> TokenResponse {
         let object = reply.jsonObject
         if reply.status == 200 || reply.status == 201, let object, OAuthError(object) == nil {
-            do throws(TokenAnswer.Problem) {
-                var answer = try TokenAnswer(object, isBound: prover != nil)
+            do throws(TokenResponse.Problem) {
+                var answer = try TokenResponse(object, isBound: prover != nil)
                 answer.serverTime = reply.serverTime
                 return answer
             } catch {
@@ -164,7 +170,7 @@ enum TokenLifetime {
     /// The shorter of `expires_in` and the life a JWT gives itself (`exp` − `iat`, unverified), else the one there is.
     ///
     /// Where only `exp` is there our clock decides, so it counts only without `expires_in`.
-    static func of(_ answer: TokenAnswer, at now: WallTime) -> Duration? {
+    static func of(_ answer: TokenResponse, at now: WallTime) -> Duration? {
         guard let claims = JWTParts(answer.accessToken)?.claims, let expiry = claims.seconds("exp") else {
             return answer.expiresIn
         }
@@ -177,7 +183,7 @@ enum TokenLifetime {
     }
 
     /// What the answer says of its refresh token; where it says nothing, what a JWT says of itself.
-    static func ofRefreshToken(_ answer: TokenAnswer) -> RefreshLifetime? {
+    static func ofRefreshToken(_ answer: TokenResponse) -> RefreshLifetime? {
         if let told = answer.refreshExpiresIn { return RefreshLifetime(told) }
         guard let token = answer.refreshToken, let claims = JWTParts(token)?.claims,
             let whole = wholeLife(claims)

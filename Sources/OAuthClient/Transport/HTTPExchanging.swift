@@ -6,18 +6,18 @@ import TokenCore
 /// Sends one HTTP request and brings its answer; the seam between protocol and network.
 protocol HTTPExchanging: Sendable {
     /// Sends `request` once, over a connection of its own.
-    func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply
 }
 
 /// One request to an authorization server.
-struct HTTPRequest: Sendable {
+struct OutgoingRequest: Sendable {
     /// GET without a body, POST with one.
     var url: EndpointURL
     /// Names in lower case.
     var headers: [(name: String, value: String)] = []
     var form: FormBody?
     /// In place of ``form``.
-    var json: JSONBody?
+    var json: JSONRequestBody?
     var trust: ServerTrust
     /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
     /// configuration, named the host.

@@ -42,7 +42,7 @@ final class HTTPTransport: HTTPExchanging {
         exchanges.giveUp(hangingSince: hangingAfter) { clients.retireAll() }
     }
 
-    func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
         let credentials = try TLSCredentials(request.trust)
         let end = ContinuousClock.now + min(totalLimit, request.limit ?? totalLimit)
         while true {
@@ -56,7 +56,7 @@ final class HTTPTransport: HTTPExchanging {
     }
 
     private func post(
-        _ request: HTTPRequest,
+        _ request: OutgoingRequest,
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
@@ -78,7 +78,7 @@ final class HTTPTransport: HTTPExchanging {
 
     /// A plain fetch is rare and wants to know where the server was reached: it has a client of its own.
     private func fetch(
-        _ request: HTTPRequest,
+        _ request: OutgoingRequest,
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
@@ -101,7 +101,7 @@ final class HTTPTransport: HTTPExchanging {
     }
 
     private func exchange(
-        _ request: HTTPRequest,
+        _ request: OutgoingRequest,
         _ stage: ConnectionStage,
         over client: HTTPClient,
         until end: ContinuousClock.Instant
@@ -123,7 +123,7 @@ final class HTTPTransport: HTTPExchanging {
     }
 
     private static func perform(
-        _ request: HTTPRequest,
+        _ request: OutgoingRequest,
         body: OutgoingBody?,
         over client: HTTPClient
     ) async throws -> HTTPReply {

@@ -11,7 +11,7 @@ final class OutgoingBody: AsyncSequence, Sendable {
     private let stage: ConnectionStage
 
     /// The body of `request`, if it has one; nobody gets it once `stage` is given up.
-    init?(of request: HTTPRequest, stage: ConnectionStage = ConnectionStage()) {
+    init?(of request: OutgoingRequest, stage: ConnectionStage = ConnectionStage()) {
         self.stage = stage
         if let form = request.form {
             contentType = "application/x-www-form-urlencoded"

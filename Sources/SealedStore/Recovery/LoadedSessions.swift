@@ -4,14 +4,14 @@ import TokenCore
 
 /// What unlocking brought back.
 package struct LoadedSessions: Sendable {
-    package var sessions: [StoredSession] = []
+    package var sessions: [LoadedSession] = []
     package var problems: [StoreProblem] = []
     /// How the store fits its counter.
     package var counter = CounterVerdict.noCounter
 }
 
 /// A session as it was stored, its secrets in the vault.
-package struct StoredSession: Sendable {
+package struct LoadedSession: Sendable {
     package var name: SessionName
     package var snapshot: SessionSnapshot
     /// A refresh was under way when the agent stopped: its refresh token may have been used, so replay it now.

@@ -161,7 +161,7 @@ struct RecordRecovery {
 
     /// Takes the session in; of two records of one name the later login counts.
     private mutating func keep(_ content: OpenedRecord.Content, _ entry: RecordEntry, interrupted: Bool) {
-        let session = StoredSession(
+        let session = LoadedSession(
             name: content.session,
             snapshot: content.snapshot,
             interrupted: interrupted

@@ -8,13 +8,13 @@ extension SessionStore {
     ///
     /// For a configuration that names a session again: what was read when the store was unlocked is old by now.
     /// Whoever calls this owns the secrets. A record that does not open is left out.
-    package func readSessions() -> [StoredSession] {
+    package func readSessions() -> [LoadedSession] {
         work.withLock { work in
             guard let ledger = work.ledger else { return [] }
             let reader = RecordReader(ring: ledger.ring, vault: vault, clock: clock)
             return ledger.entries.compactMap { name, entry in
                 guard let snapshot = reader.latest(entry, in: files) else { return nil }
-                return StoredSession(name: name, snapshot: snapshot, interrupted: entry.reservation != nil)
+                return LoadedSession(name: name, snapshot: snapshot, interrupted: entry.reservation != nil)
             }
         }
     }

@@ -13,7 +13,7 @@ enum ConfigurationCheck {
         do throws(ConfigurationProblems) {
             let count = try places.configuration.settings(home: places.home).sessions.count
             guard asJSON else {
-                return StandardOutput.write(
+                return Console.write(
                     "\(path): \(count) session\(count == 1 ? "" : "s"), no mistakes\n"
                 )
             }
@@ -26,7 +26,7 @@ enum ConfigurationCheck {
     }
 
     private static func print(_ report: JSONValue) {
-        StandardOutput.write(report.text + "\n")
+        Console.write(report.text + "\n")
     }
 }
 

@@ -58,7 +58,7 @@ struct BackgroundStart {
     /// Says that there is an agent already, and where unless that goes without saying.
     private func told(_ agent: RunningAgent) -> RunningAgent {
         let place = agent.socket == places.socket ? "" : " at \(agent.socket)"
-        StandardError.tell("already running\(place), process \(agent.pid)")
+        Console.tell("already running\(place), process \(agent.pid)")
         return agent
     }
 

@@ -26,7 +26,7 @@ struct CommandStart {
         var arguments = unsafe command.map { unsafe strdup($0) } + [nil]
         unsafe execvp(command[0], &arguments)
         let reason = errno
-        StandardError.tell("cannot run \(command[0]): \(unsafe String(cString: strerror(reason)))")
+        Console.tell("cannot run \(command[0]): \(unsafe String(cString: strerror(reason)))")
         // As shells say it: not found, or found and not runnable.
         exit(reason == ENOENT ? 127 : 126)
     }

@@ -13,7 +13,7 @@ enum Program {
             try be(StartOptions(commandLine: CommandLine.arguments), environment)
             exit(0)
         } catch {
-            StandardError.tell(error)
+            Console.tell(error)
             exit(error.code.exitStatus)
         }
     }
@@ -23,20 +23,20 @@ enum Program {
             throw StartFailure(.denied, objection)
         }
         switch options.form {
-        case .help: StandardOutput.write(StartHelp.text)
-        case .version: StandardOutput.write("tokenagent \(AgentRelease.version)\n")
+        case .help: Console.write(StartHelp.text)
+        case .version: Console.write("tokenagent \(AgentRelease.version)\n")
         case .checkConfiguration:
             try ConfigurationCheck.run(Places(options, environment), asJSON: options.wantsJSON)
         case .listCommands: try CommandTable.list(Places(options, environment))
         case .stop:
             try RunningAgent.stop(socket: Places(options, environment).socket)
-            StandardOutput.write(syntax(options, environment).forgettingCommands)
+            Console.write(syntax(options, environment).forgettingCommands)
         case .foreground: try ForegroundAgent.run(options, environment)
         case .background:
             let places = try Places(options, environment)
             let agent = try BackgroundStart(options, places, environment).start()
             let commands = syntax(options, environment).commands(socket: agent.socket, pid: agent.pid)
-            StandardOutput.write(commands)
+            Console.write(commands)
         case .around(let command):
             try CommandStart(options, Places(options, environment), environment).run(command)
         }

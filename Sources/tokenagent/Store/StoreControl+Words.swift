@@ -59,7 +59,7 @@ extension StoreProblem {
     }
 }
 
-extension AgentServer.StoredSession {
+extension StoredSession {
     /// A session whose record cannot be used, or `nil` for problems that concern no session.
     init?(_ problem: StoreProblem) {
         guard let name = problem.session else { return nil }

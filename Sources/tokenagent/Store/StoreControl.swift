@@ -71,13 +71,13 @@ final class StoreControl: StoreControlling {
             return loaded
         }
         let sessions = (fresh?.sessions ?? store.readSessions()).map { found in
-            AgentServer.StoredSession(
+            StoredSession(
                 name: found.name,
                 content: .record(found.snapshot, interrupted: found.interrupted)
             )
         }
         return StoreContents(
-            sessions: sessions + (fresh?.problems ?? []).compactMap(AgentServer.StoredSession.init),
+            sessions: sessions + (fresh?.problems ?? []).compactMap(StoredSession.init),
             lossOfUnknownSessions: StoreProblem.lossOfUnknownSessions(problems)
         )
     }

@@ -35,7 +35,7 @@ enum CommandRunnerStart {
         do throws(CommandFailure) {
             _ = try start.start()
         } catch {
-            StandardError.tell("hooks and commands cannot run: \(error.message)")
+            Console.tell("hooks and commands cannot run: \(error.message)")
         }
         return ends[0]
     }

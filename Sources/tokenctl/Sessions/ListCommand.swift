@@ -17,7 +17,7 @@ struct ListCommand: ParsableCommand {
         if agent.wantsJSON {
             try StandardOutput.json(.object(answer))
         } else {
-            let names = answer.sessions.map { TerminalText.escaped(SessionStatus($0).name) + "\n" }
+            let names = answer.sessions.map { TerminalText.escaped(SessionRow($0).name) + "\n" }
             try StandardOutput.write(Array(names.joined().utf8))
         }
     }

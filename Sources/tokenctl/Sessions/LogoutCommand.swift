@@ -37,7 +37,7 @@ struct LogoutCommand: ParsableCommand {
     private func logOutOfAll() throws(AgentError) -> AgentError? {
         let answer = try agent.endpoint.object(AgentRequest(.get, "sessions"))
         var failure: AgentError?
-        for known in answer.sessions.map(SessionStatus.init) where known.state != "logged_out" {
+        for known in answer.sessions.map(SessionRow.init) where known.state != "logged_out" {
             let next = logOut(of: known.name)
             failure = failure ?? next
         }

@@ -54,15 +54,15 @@ struct StatusReport {
     private func rendered(_ object: JSONObject) -> String {
         let lines: [String]
         if session != nil {
-            let details = SessionStatus(object).details
+            let details = SessionRow(object).details
             let width = details.map(\.name.utf8.count).max() ?? 0
             lines = details.map { TextTable.padded($0.name, to: width) + "  " + $0.value }
         } else {
-            let rows = object.sessions.map { SessionStatus($0).row }
+            let rows = object.sessions.map { SessionRow($0).row }
             lines =
                 rows.isEmpty
                 ? ["no sessions are configured; see: tokenctl config example"]
-                : TextTable.lines(SessionStatus.columns, rows)
+                : TextTable.lines(SessionRow.columns, rows)
         }
         return lines.map { $0 + "\n" }.joined()
     }

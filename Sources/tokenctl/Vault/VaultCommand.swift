@@ -77,7 +77,7 @@ struct VaultSlotOptions: ParsableArguments {
     /// Has the agent make such a slot by `POST /v1/vault/PATH`, asking for the passphrases it needs.
     func make(by path: String, at endpoint: AgentEndpoint) throws {
         var body = JSONBody()
-        try VaultProof.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
+        try ProofPrompt.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
         body.add("type", .string(type.kind.rawValue))
         if let file = self.path { body.add("path", .string(try absolute(file))) }
         if let credential { body.add("credential", .string(credential)) }
@@ -164,7 +164,7 @@ struct VaultRekeyCommand: ParsableCommand {
     func run() throws {
         var body = JSONBody()
         // The new key has to be wrapped for every slot, and a passphrase is known to nobody but the person.
-        try VaultProof.add(
+        try ProofPrompt.add(
             to: &body,
             for: agent.endpoint,
             proof,

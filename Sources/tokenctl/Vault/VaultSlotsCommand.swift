@@ -69,7 +69,7 @@ struct VaultSlotsCommand: ParsableCommand {
 
         func run() throws {
             var body = JSONBody()
-            try VaultProof.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
+            try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
             var request = AgentRequest(
                 .delete,
                 "vault",

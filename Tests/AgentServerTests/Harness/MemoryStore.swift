@@ -15,7 +15,7 @@ final class MemoryStore: StoreControlling {
     private let passphrase = "open sesame"
     private let locked = Mutex(false)
     private let sealed = Mutex<[SessionName: [SecretID: [UInt8]]]>([:])
-    private let lost = Mutex<[AgentServer.StoredSession]>([])
+    private let lost = Mutex<[StoredSession]>([])
     private let keyFile = Mutex<KeyFile?>(nil)
     private let loss = Mutex<String?>(nil)
     private let tried = Mutex(0)

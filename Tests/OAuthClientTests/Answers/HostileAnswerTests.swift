@@ -35,9 +35,9 @@ struct HostileAnswerTests {
     func `a member of a megabyte of marks is judged at once`(member: String) throws {
         let object = try object(#""access_token":"at","\#(member)":"\#(Self.marks)""#)
         expectSoon(member) {
-            _ = try? TokenAnswer(object)
-            _ = try? TokenAnswer(cognito: object)
-            _ = try? TokenAnswer(object, JSONRules.Fields())
+            _ = try? TokenResponse(object)
+            _ = try? TokenResponse(cognito: object)
+            _ = try? TokenResponse(object, JSONRules.Fields())
         }
     }
 
@@ -116,14 +116,14 @@ struct HostileAnswerTests {
         #expect(failure.kind == .misbehaved)
         #expect(failure.message.contains("more than 500 words"))
         let list = (0..<10_000).map { #""s\#($0)""# }.joined(separator: ",")
-        #expect(throws: TokenAnswer.Problem.self) {
-            try TokenAnswer(try object(#""access_token":"at","scope":[\#(list)]"#))
+        #expect(throws: TokenResponse.Problem.self) {
+            try TokenResponse(try object(#""access_token":"at","scope":[\#(list)]"#))
         }
     }
 
     @Test func `a scope of 500 words is taken`() throws {
         let scope = (0..<500).map { "s\($0)" }.joined(separator: " ")
-        let answer = try TokenAnswer(try object(#""access_token":"at","scope":"\#(scope) ""#))
+        let answer = try TokenResponse(try object(#""access_token":"at","scope":"\#(scope) ""#))
         #expect(answer.scope?.count == 500)
     }
 

@@ -23,7 +23,7 @@ final class EchoingExchange: HTTPExchanging {
         self.answer = answer
     }
 
-    func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
         var parameters: [String: String] = [:]
         request.form?.withBytes { bytes in
             for (name, value) in FormEncoding.decoded(String(decoding: bytes, as: UTF8.self)) ?? [] {

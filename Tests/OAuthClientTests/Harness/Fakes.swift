@@ -81,7 +81,7 @@ final class ScriptedExchange: HTTPExchanging {
         contents.withLock { $0.standing[address] = answer }
     }
 
-    func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
         let body = request.form.map { form in form.withBytes { String(decoding: $0, as: UTF8.self) } }
         let pairs = body.flatMap { FormEncoding.decoded($0) } ?? []
         let sent = Sent(

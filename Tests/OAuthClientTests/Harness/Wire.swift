@@ -7,7 +7,7 @@ import TokenCore
 @testable import OAuthClient
 
 extension HTTPTransport {
-    func outcome(of request: HTTPRequest) async -> Result<HTTPReply, TransportFailure> {
+    func outcome(of request: OutgoingRequest) async -> Result<HTTPReply, TransportFailure> {
         do throws(TransportFailure) {
             return .success(try await send(request))
         } catch {
@@ -35,7 +35,7 @@ enum Wire {
             totalLimit: totalLimit,
             connectLimit: connectLimit
         )
-        let request = HTTPRequest(
+        let request = OutgoingRequest(
             url: try EndpointURL("\(scheme)://127.0.0.1:\(server.port)/token"),
             form: FormBody([("refresh_token", "canary")]),
             trust: trust,

@@ -24,7 +24,7 @@ struct HTTPTransportTests {
         let transport = HTTPTransport(eventLoop: Wire.eventLoop)
         for _ in 0..<3 {
             let url = try EndpointURL("http://127.0.0.1:\(server.port)/token")
-            let request = HTTPRequest(url: url, form: FormBody([("a", "b")]), trust: ServerTrust())
+            let request = OutgoingRequest(url: url, form: FormBody([("a", "b")]), trust: ServerTrust())
             _ = try await transport.send(request)
         }
         await transport.shutDown()
@@ -134,7 +134,7 @@ struct HTTPTransportTests {
         let held = deaf.fill()
         let transport = HTTPTransport(eventLoop: Wire.eventLoop, connectLimit: .milliseconds(300))
         let url = try EndpointURL("http://127.0.0.1:\(deaf.port)/token")
-        let request = HTTPRequest(url: url, form: FormBody([("a", "b")]), trust: ServerTrust())
+        let request = OutgoingRequest(url: url, form: FormBody([("a", "b")]), trust: ServerTrust())
         let result = await transport.outcome(of: request)
         await transport.shutDown()
         withExtendedLifetime(held) {}
@@ -149,7 +149,7 @@ struct HTTPTransportTests {
     @Test func `a closed port is unreachable`() async throws {
         let port = try ClosedPort()
         let transport = HTTPTransport(eventLoop: Wire.eventLoop)
-        let request = HTTPRequest(
+        let request = OutgoingRequest(
             url: try EndpointURL("http://127.0.0.1:\(port.number)/"),
             form: FormBody([("a", "b")]),
             trust: ServerTrust()
@@ -178,7 +178,7 @@ struct HTTPTransportTests {
 
     @Test func `a body is wiped once it has been sent`() async throws {
         let form = FormBody([("refresh_token", "canary")])
-        let request = HTTPRequest(
+        let request = OutgoingRequest(
             url: try EndpointURL("https://id.example/token"),
             form: form,
             trust: ServerTrust()

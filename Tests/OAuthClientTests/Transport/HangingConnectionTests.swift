@@ -23,8 +23,8 @@ struct HangingConnectionTests {
         _ server: TinyServer,
         _ authority: TemporaryFile,
         hasBody: Bool
-    ) throws -> HTTPRequest {
-        HTTPRequest(
+    ) throws -> OutgoingRequest {
+        OutgoingRequest(
             url: try EndpointURL("https://127.0.0.1:\(server.port)/token"),
             form: hasBody ? FormBody([("refresh_token", "canary")]) : nil,
             trust: ServerTrust(caFile: authority.path)
@@ -71,7 +71,7 @@ struct HangingConnectionTests {
         let issuer = try await DemoIssuer.start()
         issuer.queue(Disturbance(isHeld: true))
         let transport = HTTPTransport(eventLoop: Wire.eventLoop, hangingAfter: .zero)
-        let request = HTTPRequest(
+        let request = OutgoingRequest(
             url: try EndpointURL(issuer.issuer + "/token"),
             form: FormBody([("grant_type", "unknown")]),
             trust: ServerTrust()
@@ -107,7 +107,7 @@ struct HangingConnectionTests {
 
     @Test func `a body that was given up is not handed over`() async throws {
         let stage = ConnectionStage()
-        let request = HTTPRequest(
+        let request = OutgoingRequest(
             url: try EndpointURL("https://id.example/token"),
             form: FormBody([("refresh_token", "canary")]),
             trust: ServerTrust()

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// The answer that carries a token, written straight from the vault's bytes.
-struct TokenAnswer {
+struct ServedToken {
     var session: SessionName
     var token: AccessToken
     var wantsIDToken: Bool

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// A successful token answer, read but not yet believed (RFC 6749 §5.1).
-struct TokenAnswer: Equatable, Sendable {
+struct TokenResponse: Equatable, Sendable {
     var accessToken: String
     var tokenType: String
     var refreshToken: String?
@@ -40,15 +40,15 @@ struct TokenAnswer: Equatable, Sendable {
     ///     for (RFC 9449 §5).
     /// - Throws: what makes it no token answer.
     init(_ object: JSONObject, isBound: Bool = false) throws(Problem) {
-        guard let accessToken = try TokenAnswer.token("access_token", in: object) else {
+        guard let accessToken = try TokenResponse.token("access_token", in: object) else {
             throw Problem(message: "the answer has no access_token")
         }
         self.accessToken = accessToken
         refreshToken = try RenewalMembers.standard.refreshToken(in: object)
-        (idToken, idTokenProblem) = TokenAnswer.idToken("id_token", in: object)
+        (idToken, idTokenProblem) = TokenResponse.idToken("id_token", in: object)
         tokenType = object["token_type"]?.string ?? "Bearer"
-        try TokenAnswer.checkType(tokenType, isBound: isBound)
-        scope = try TokenAnswer.scope(object["scope"])
+        try TokenResponse.checkType(tokenType, isBound: isBound)
+        scope = try TokenResponse.scope(object["scope"])
         expiresIn = LifetimeMember.read(object["expires_in"])
         refreshExpiresIn = RenewalMembers.standard.lifetime(in: object)
     }

@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// One login under way: the connection that follows it, and the question it waits for.
-struct LoginConversation {
+struct LoginUnderWay {
     var session: SessionName
     var connection: Connection
     var task: Task<Void, Never>?

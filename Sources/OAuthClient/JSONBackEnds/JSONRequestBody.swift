@@ -7,7 +7,7 @@ import TokenCore
 /// A JSON object as a request body, whose bytes are wiped when it is gone.
 ///
 /// Built by one owner, then only read.
-final class JSONBody: Sendable {
+final class JSONRequestBody: Sendable {
     let contentType: String
     private let buffer = WipingBuffer()
 

@@ -18,7 +18,7 @@ struct VaultProofOptions: ParsableArguments {
 }
 
 /// What shows the agent that whoever changes how the store opens may open it already.
-enum VaultProof {
+enum ProofPrompt {
     /// Adds to `body` what the agent at `endpoint` asks for.
     ///
     /// A passphrase goes into the member `name`; with `fromStandardInput` it is the next line there, and not asked

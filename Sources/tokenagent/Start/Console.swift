@@ -2,8 +2,9 @@
 
 import Glibc
 
-/// What a person reads when the agent is not in the foreground.
-enum StandardError {
+/// What a person at a terminal, or whoever started the program, reads.
+enum Console {
+    /// Says something on standard error.
     static func tell(_ line: String) {
         Descriptor.write("tokenagent: \(line)\n", to: 2)
     }
@@ -11,10 +12,8 @@ enum StandardError {
     static func tell(_ failure: StartFailure) {
         for line in failure.lines { tell(line) }
     }
-}
 
-enum StandardOutput {
-    /// Writes `text`, or ends the program: whoever wanted it must not believe to have got it.
+    /// Writes `text` to standard output, or ends the program: whoever wanted it must not believe to have got it.
     static func write(_ text: String) {
         guard Descriptor.write(text, to: 1) else { exit(1) }
     }

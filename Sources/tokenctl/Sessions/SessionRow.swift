@@ -3,7 +3,7 @@
 import Text
 
 /// The state of one session as the agent reports it, read for printing.
-struct SessionStatus {
+struct SessionRow {
     private let object: JSONObject
 
     init(_ object: JSONObject) {
