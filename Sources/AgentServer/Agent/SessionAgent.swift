@@ -395,6 +395,7 @@ extension SessionAgent {
     private func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
         erasure.erase(contents.secrets(unless: { wanted[$0] != nil }))
         let moment = moment
+        sessions.reserveCapacity(sessions.count + wanted.count)
         for (name, settings) in wanted {
             let content = contents.content(of: name)
             let session = Session(content, name: name, policy: settings.policy, at: moment)

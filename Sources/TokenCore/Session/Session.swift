@@ -9,7 +9,9 @@
 /// kept beside the state, and ``SessionStatus`` shows it only when there is nothing else to show.
 package struct Session: Sendable {
     /// Where the session stands.
-    enum State: Equatable, Sendable {
+    ///
+    /// Indirect, as most sessions are in a small one of these states: a table of sessions has room for each, used or not.
+    indirect enum State: Equatable, Sendable {
         /// No login, or one that is over; callers are told to log in unless an access token outlived it.
         /// Next: `probing` when a refusal is to be checked, `ready` when a login is committed.
         case loggedOut(Ended)
@@ -32,7 +34,7 @@ package struct Session: Sendable {
     }
 
     /// A login under way beside the state.
-    enum LoginProgress: Equatable, Sendable {
+    indirect enum LoginProgress: Equatable, Sendable {
         /// The person and the server are at it.
         case conversing(LoginNumber)
         /// Granted; its record is being made durable. No refresh starts meanwhile.
