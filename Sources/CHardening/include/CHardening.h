@@ -97,6 +97,9 @@ void hardening_digest_bytes(const void *bytes, size_t count, uint8_t digest[32])
 /// Returns the number of segments given back.
 int hardening_release_code(void);
 
+/// Gives memory that was freed back to the system.
+void hardening_release_heap(void);
+
 /// The kernel's name for this machine in a filter of system calls (`AUDIT_ARCH_…`), or 0: no filter is known for it.
 extern const uint32_t hardening_machine;
 

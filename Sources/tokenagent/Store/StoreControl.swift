@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentServer
+import CHardening
 import Logging
 import SealedStore
 import Synchronization
@@ -66,6 +67,8 @@ final class StoreControl: StoreControlling {
     }
 
     func loadSessions() -> StoreContents {
+        // Reading the configuration and the records has taken much more than they need from here on.
+        defer { hardening_release_heap() }
         let fresh = loaded.withLock { loaded in
             defer { loaded = nil }
             return loaded

@@ -139,7 +139,10 @@ struct AgentAssembly {
             observer: hooks,
             logger: logger,
             // Most code is for starts, logins and refreshes, and a resting agent needs none of it.
-            onQuiet: { _ = hardening_release_code() }
+            onQuiet: {
+                hardening_release_heap()
+                _ = hardening_release_code()
+            }
         )
     }
 }
