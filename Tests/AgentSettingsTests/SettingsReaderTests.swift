@@ -270,7 +270,7 @@ struct SettingsReaderTests {
             client_id = "c"
             """
         )
-        #expect(settings.sessions.map { ServerKind($0.server) } == [.oidc, .oauth2])
+        #expect(settings.sessions.map { $0.server.identity.kind } == [.oidc, .oauth2])
         #expect(settings.sessions.map(\.issuerShown) == ["https://id.example", "https://id.example"])
     }
 

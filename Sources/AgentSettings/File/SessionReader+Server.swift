@@ -135,25 +135,6 @@ extension SessionReader {
     }
 }
 
-extension ServerKind {
-    /// Spoken to as RFC 6749 says.
-    var isStandard: Bool {
-        switch self {
-        case .oidc, .oauth2: true
-        case .json, .cognito: false
-        }
-    }
-
-    var flows: [LoginFlow] {
-        switch self {
-        case .oidc, .oauth2: LoginFlow.allCases
-        case .json, .cognito: [.password, .import]
-        }
-    }
-
-    var defaultFlow: LoginFlow { isStandard ? .browser : .password }
-}
-
 extension UInt8 {
     fileprivate var isRegionByte: Bool {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) || self == UInt8(ascii: "-")

@@ -38,32 +38,17 @@ extension ConfiguredSession {
 
     /// Whom the session belongs to, for people.
     package var issuerShown: String {
-        switch server {
-        case .oidc(let issuer): issuer
-        case .oauth2(let endpoints): issuer ?? endpoints.token
-        case .json(let json): json.refreshURL
-        case .cognito(let pool): pool.userPoolID
-        }
-    }
-
-    /// The address without which the session cannot be refreshed.
-    package var serverAddress: String {
-        switch server {
-        case .oidc(let issuer): issuer
-        case .oauth2(let endpoints): endpoints.token
-        case .json(let json): json.refreshURL
-        case .cognito(let pool): pool.url
-        }
+        let identity = server.identity
+        if identity.kind == .oauth2 { return issuer ?? identity.address }
+        return identity.pool ?? identity.address
     }
 
     /// Who the tokens were given to and by whom: when this changes, the old tokens are not for the new server.
     package var fingerprint: String {
-        switch server {
-        case .oidc(let issuer): "oidc \(issuer) \(clientID)"
-        case .oauth2(let endpoints): "oauth2 \(endpoints.token) \(clientID)"
-        case .json(let json): "json \(json.refreshURL)"
-        case .cognito(let pool): "cognito \(pool.url) \(pool.userPoolID) \(clientID)"
-        }
+        let identity = server.identity
+        let client = identity.kind.hasClients ? clientID : nil
+        return [identity.kind.rawValue, identity.address, identity.pool, client].compactMap(\.self)
+            .joined(separator: " ")
     }
 
     /// Error codes of a resource server that call for a refresh.

@@ -33,24 +33,6 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var rules: [AllowRule]
 }
 
-/// The words of `kind`.
-package enum ServerKind: String, CaseIterable, Sendable {
-    case oidc
-    case oauth2
-    case json
-    case cognito
-
-    package init(_ kind: ServerProfile.Kind) {
-        self =
-            switch kind {
-            case .oidc: .oidc
-            case .oauth2: .oauth2
-            case .json: .json
-            case .cognito: .cognito
-            }
-    }
-}
-
 /// Where the client secret is written, or how to get it.
 package enum ConfiguredSecret: Equatable, Sendable {
     case none

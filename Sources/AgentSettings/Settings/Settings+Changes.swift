@@ -77,7 +77,7 @@ extension ConfiguredSession {
 
     private func serverKeys(differingFrom old: ConfiguredSession) -> [String] {
         let differing: [(String, Bool)] = [
-            ("kind", ServerKind(server) != ServerKind(old.server)), ("issuer", issuer != old.issuer),
+            ("kind", server.identity.kind != old.server.identity.kind), ("issuer", issuer != old.issuer),
             ("ca_file", trust.caFile != old.trust.caFile), ("pins", trust.pins != old.trust.pins),
             ("hosts", hosts != old.hosts), ("allow", rules != old.rules),
         ]

@@ -12,13 +12,8 @@ struct ServerExamination {
     ///
     /// - Returns: what was seen, as a clause for a person, or why it failed.
     func run() async -> Result<String, RefreshFailure> {
-        switch profile.kind {
-        case .oidc:
-            await Discovery.fetch(profile, tools).map { _ in "trusted; its metadata names this issuer" }
-        case .oauth2(let endpoints): await reach(endpoints.token)
-        case .json(let backEnd): await reach(backEnd.refreshURL)
-        case .cognito(let pool): await reach(pool.url)
-        }
+        guard case .oidc = profile.kind else { return await reach(profile.kind.identity.address) }
+        return await Discovery.fetch(profile, tools).map { _ in "trusted; its metadata names this issuer" }
     }
 
     /// Asks for the endpoint as a browser would; whatever it answers, it is the server that is trusted.

@@ -24,7 +24,8 @@ extension ServerProfile {
         case .json(let backEnd): try backEnd.validate()
         case .cognito(let pool): try pool.validate()
         }
-        guard !clientID.isEmpty || !kind.hasClients, clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        guard !clientID.isEmpty || !kind.identity.kind.hasClients,
+            clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else {
             throw ProfileProblem(key: "client_id", message: "must be printable ASCII, at least one character")
         }
@@ -84,16 +85,6 @@ extension ServerProfile {
         }
         if case .none = clientSecret, flow == .clientCredentials {
             throw ProfileProblem(key: "flow", message: "client_credentials needs a client secret")
-        }
-    }
-}
-
-extension ServerProfile.Kind {
-    /// Whether such a server registers clients.
-    fileprivate var hasClients: Bool {
-        switch self {
-        case .oidc, .oauth2, .cognito: true
-        case .json: false
         }
     }
 }

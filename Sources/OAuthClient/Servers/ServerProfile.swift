@@ -70,11 +70,8 @@ package struct ServerProfile: Equatable, Sendable {
 
     /// The token endpoint, where the configuration names it.
     var writtenTokenEndpoint: String? {
-        switch kind {
-        case .oidc: endpoints.token
-        case .oauth2(let endpoints): endpoints.token
-        case .json, .cognito: nil
-        }
+        if case .oauth2(let fixed) = kind { return fixed.token }
+        return kind.identity.kind.isStandard ? endpoints.token : nil
     }
 }
 

@@ -29,13 +29,7 @@ struct StandardServer: AuthorizationServer {
     }
 
     /// Who makes its ID tokens; `nil`: the configuration does not say, so they may name anyone.
-    var issuer: String? {
-        switch profile.kind {
-        case .oidc(let issuer): issuer
-        case .oauth2(let endpoints): endpoints.issuer
-        case .json, .cognito: nil
-        }
-    }
+    var issuer: String? { profile.kind.identity.issuer }
 
     /// OpenID Connect: an ID token that is asked for has to come and to be right.
     ///

@@ -232,7 +232,7 @@ extension SessionSettings {
     init(_ session: ConfiguredSession) {
         self.init(
             policy: session.policy,
-            kind: ServerKind(session.server).rawValue,
+            kind: session.server.identity.kind.rawValue,
             issuer: session.issuerShown,
             fingerprint: session.fingerprint,
             hosts: session.hosts,
@@ -253,7 +253,7 @@ struct ServerPlace: Hashable, Sendable {
     var trust: ServerTrust
 
     init(_ session: ConfiguredSession) {
-        address = session.serverAddress
+        address = session.server.identity.address
         trust = session.trust
     }
 }
