@@ -59,11 +59,8 @@ extension ConfiguredSession {
     /// The member of a resource server's answer that demands a new login; only the authorization server itself ends
     /// a login of a standard kind.
     package var loginDemandMember: String? {
-        switch server {
-        case .json(let json): json.rules.fields.requiresReauth
-        case .cognito: "requiresReauth"
-        case .oidc, .oauth2: nil
-        }
+        if case .json(let json) = server { return json.rules.fields.requiresReauth }
+        return server.identity.kind == .cognito ? "requiresReauth" : nil
     }
 
     /// Whether a resource server that refuses a refreshed token too has ended the session.

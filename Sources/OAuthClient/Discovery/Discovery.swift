@@ -58,21 +58,21 @@ actor Discovery {
         _ profile: ServerProfile,
         _ tools: ServerTools
     ) async -> Result<ServerMetadata, RefreshFailure> {
-        switch profile.kind {
-        case .oauth2(let endpoints):
-            Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
-                .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
-        case .oidc(let issuer):
-            await MetadataFetch(
+        if case .oidc(let issuer) = profile.kind {
+            return await MetadataFetch(
                 issuer: issuer,
                 written: profile.endpoints,
                 trust: profile.trust,
                 tools: tools
             )
             .run()
-        case .json, .cognito:
-            .failure(RefreshFailure(kind: .misconfigured, message: "this kind of server has no metadata"))
         }
+        guard case .oauth2(let endpoints) = profile.kind else {
+            let message = "this kind of server has no metadata"
+            return .failure(RefreshFailure(kind: .misconfigured, message: message))
+        }
+        return Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
+            .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
     }
 }
 
