@@ -143,6 +143,12 @@ struct GlewlwydScene {
 
     func refresh() async throws -> ProgramResult { try await agent.tokenctl("refresh", "work") }
 
+    /// What went wrong with a refresh; `nil`: nothing.
+    func refreshFailure() async throws -> ProgramResult? {
+        let result = try await refresh()
+        return result.status == 0 ? nil : result
+    }
+
     /// Whether userinfo accepts the token.
     func isAccepted(_ token: String) async throws -> Bool {
         let issuer = try #require(try await agent.status("work")["issuer"]?.string)
