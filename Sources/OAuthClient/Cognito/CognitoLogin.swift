@@ -39,20 +39,25 @@ struct CognitoLogin {
 
     /// Takes over a refresh token obtained elsewhere, by using it once.
     private func logInByImport() async throws(LoginStop) -> LoginGrant {
-        let token = try await dialogue.refreshToken()
+        try await dialogue.importing { token throws(LoginStop) in
+            let identity = try await identity()
+            do throws(FailedRenewal) {
+                let (tokens, known) = try await server.renew(token, identity)
+                return grant(tokens, known, fallback: .refreshToken(token), account: identity.username)
+            } catch {
+                throw .failed(error.failure)
+            }
+        }
+    }
+
+    /// A client with a secret has to prove it for a user name.
+    private func identity() async throws(LoginStop) -> CognitoIdentity {
         var identity = CognitoIdentity(accessToken: nil, idToken: nil)
         identity.username = dialogue.request.username
-        // A client with a secret has to prove it for a user name.
         if identity.username == nil, server.profile.clientSecret != .none {
             identity.username = try await dialogue.username()
         }
-        do throws(FailedRenewal) {
-            let (tokens, known) = try await server.renew(token, identity)
-            if tokens.refreshToken != nil { server.tools.vault.erase(token) }
-            return grant(tokens, known, fallback: .refreshToken(token), account: identity.username)
-        } catch {
-            throw .failed(error.failure)
-        }
+        return identity
     }
 
     private func calls(for username: String) async throws(LoginStop) -> CognitoLoginCalls {

@@ -72,13 +72,13 @@ struct JSONServer: AuthorizationServer {
 
     /// Takes over a refresh token obtained elsewhere, by using it once.
     private func logInByImport(_ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
-        let token = try await dialogue.refreshToken()
-        do throws(FailedRenewal) {
-            let tokens = try await tokens(refreshing: token)
-            if tokens.refreshToken != nil { tools.vault.erase(token) }
-            return grant(tokens, fallback: .refreshToken(token), account: dialogue.request.username)
-        } catch {
-            throw .failed(error.failure)
+        try await dialogue.importing { token throws(LoginStop) in
+            do throws(FailedRenewal) {
+                let tokens = try await tokens(refreshing: token)
+                return grant(tokens, fallback: .refreshToken(token), account: dialogue.request.username)
+            } catch {
+                throw .failed(error.failure)
+            }
         }
     }
 

@@ -134,9 +134,9 @@ extension StandardLogin {
         await conversation.tell(.openURL(address, redirectURI: transaction.redirectURI))
         for _ in 0..<StandardLogin.pastes {
             let prompt = "Address the browser ended at (\(transaction.redirectURI)?...)"
-            let answer = try await ask(.redirectAddress, prompt, isSecret: false)
+            let answer = try await dialogue.ask(.redirectAddress, prompt, isSecret: false)
             defer { tools.vault.erase(answer) }
-            let pasted = try text(of: answer)
+            let pasted = try dialogue.text(of: answer)
             if let query = transaction.query(ofPasted: pasted), let response = transaction.accept(query) {
                 return (transaction, response)
             }

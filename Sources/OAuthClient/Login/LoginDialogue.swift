@@ -3,7 +3,7 @@
 import SealedStore
 import TokenCore
 
-/// The questions of a login by user name and password, and what was answered before they were asked.
+/// The questions of a login, and what was answered before they were asked.
 struct LoginDialogue {
     var request: LoginRequest
     var conversation: any LoginConversing
@@ -28,10 +28,37 @@ struct LoginDialogue {
         return try await body(password)
     }
 
-    /// The refresh token to take over.
-    func refreshToken() async throws(LoginStop) -> SecretID {
-        if let secret = request.secret { return secret }
-        return try await ask(.refreshToken, "Refresh token")
+    /// Takes over a refresh token obtained elsewhere, which `use` uses once.
+    ///
+    /// What is used is a copy of our own, sealed as what it is: the caller's stays the caller's, whatever it was sealed
+    /// as. It is forgotten unless the login is renewed with it.
+    func importing(
+        _ use: (SecretID) async throws(LoginStop) -> LoginGrant
+    ) async throws(LoginStop) -> LoginGrant {
+        let token = try await refreshToken()
+        do throws(LoginStop) {
+            let grant = try await use(token)
+            if grant.renewal != .refreshToken(token) { vault.erase(token) }
+            return grant
+        } catch {
+            vault.erase(token)
+            throw error
+        }
+    }
+
+    private func refreshToken() async throws(LoginStop) -> SecretID {
+        let given: SecretID
+        if let secret = request.secret {
+            given = secret
+        } else {
+            given = try await ask(.refreshToken, "Refresh token")
+        }
+        defer { if request.secret == nil { vault.erase(given) } }
+        do {
+            return try unsafe vault.open(given) { unsafe try vault.seal($0, as: .refreshToken) }
+        } catch {
+            throw .failed(.locked)
+        }
     }
 
     func ask(

@@ -16,6 +16,9 @@ struct StandardLogin {
 
     var profile: ServerProfile { server.profile }
     var tools: ServerTools { server.tools }
+    var dialogue: LoginDialogue {
+        LoginDialogue(request: request, conversation: conversation, vault: tools.vault)
+    }
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
         var grant = try await grant(by: flow)
@@ -151,32 +154,11 @@ struct StandardLogin {
         }
     }
 
-    /// Asks the person for one thing.
-    func ask(
-        _ kind: LoginQuestion.Kind,
-        _ prompt: String,
-        isSecret: Bool
-    ) async throws(LoginStop) -> SecretID {
-        do {
-            return try await conversation.ask(LoginQuestion(kind: kind, prompt: prompt, isSecret: isSecret))
-        } catch {
-            throw .cancelled
-        }
-    }
-
     func pause(_ duration: Duration) async throws(LoginStop) {
         do {
             try await tools.sleep(duration)
         } catch {
             throw .cancelled
-        }
-    }
-
-    func text(of secret: SecretID) throws(LoginStop) -> String {
-        do throws(RefreshFailure) {
-            return try tools.vault.text(of: secret)
-        } catch {
-            throw .failed(error)
         }
     }
 
