@@ -28,18 +28,12 @@ enum TokenFormat: String, CaseIterable {
 
     /// Whether a proof of possession can be printed with the token.
     var hasPlaceForProof: Bool {
-        switch self {
-        case .json, .header, .curl: true
-        case .token, .env, .bearer, .headersJSON, .netrc, .saslXOAuth2, .saslOAuthBearer: false
-        }
+        [.json, .header, .curl].contains(self)
     }
 
     /// Whether a token that is bound to a key is of no use in it: what reads it knows no other scheme than Bearer.
     private var isForBearerOnly: Bool {
-        switch self {
-        case .bearer, .headersJSON, .netrc: true
-        case .token, .json, .header, .env, .curl, .saslXOAuth2, .saslOAuthBearer: false
-        }
+        [.bearer, .headersJSON, .netrc].contains(self)
     }
 
     /// Checks that a user and a host are given exactly when the format names them.
