@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: MIT
 
+import HeapModule
 import TokenCore
 
-/// Which key is due next: a binary heap of wake times that is corrected lazily.
+/// Which key is due next: a heap of wake times that is corrected lazily.
 ///
 /// An entry whose key has another plan by now is dropped when it comes up, so changing a plan costs one
 /// insertion and thousands of keys cost nothing while nothing is due.
 struct WakeQueue<Key: Hashable> {
-    private struct Entry {
+    /// Compared by its time alone.
+    private struct Entry: Comparable {
         var time: Instant
         var key: Key
+
+        static func < (left: Entry, right: Entry) -> Bool { left.time < right.time }
+
+        static func == (left: Entry, right: Entry) -> Bool { left.time == right.time }
     }
 
-    private var heap: [Entry] = []
+    private var heap = Heap<Entry>()
     private var plans: [Key: Instant] = [:]
 
     /// When the first key is due.
     var next: Instant? {
         mutating get {
-            dropOutdated()
-            return heap.first?.time
+            while let first = heap.min, plans[first.key] != first.time { heap.removeMin() }
+            return heap.min?.time
         }
     }
 
@@ -28,16 +34,18 @@ struct WakeQueue<Key: Hashable> {
         guard plans[key] != time else { return }
         plans[key] = time
         guard let time else { return }
-        if heap.count > 64 + 4 * plans.count { rebuild() }
-        push(Entry(time: time, key: key))
+        if heap.count > 64 + 4 * plans.count {
+            heap = Heap(plans.map { Entry(time: $0.value, key: $0.key) })
+        } else {
+            heap.insert(Entry(time: time, key: key))
+        }
     }
 
     /// Takes out the keys due at `now`, soonest first.
     mutating func takeDue(at now: Instant) -> [Key] {
         var due: [Key] = []
         while let time = next, time <= now {
-            let key = heap[0].key
-            removeFirst()
+            let key = heap.removeMin().key
             plans[key] = nil
             due.append(key)
         }
@@ -45,41 +53,7 @@ struct WakeQueue<Key: Hashable> {
     }
 
     mutating func removeAll() {
-        heap.removeAll()
-        plans.removeAll()
-    }
-
-    private mutating func dropOutdated() {
-        while let first = heap.first, plans[first.key] != first.time { removeFirst() }
-    }
-
-    private mutating func rebuild() {
-        heap.removeAll(keepingCapacity: true)
-        for (key, time) in plans { push(Entry(time: time, key: key)) }
-    }
-
-    private mutating func push(_ entry: Entry) {
-        heap.append(entry)
-        var index = heap.count - 1
-        while index > 0, heap[(index - 1) / 2].time > heap[index].time {
-            heap.swapAt(index, (index - 1) / 2)
-            index = (index - 1) / 2
-        }
-    }
-
-    private mutating func removeFirst() {
-        heap.swapAt(0, heap.count - 1)
-        heap.removeLast()
-        var index = 0
-        while true {
-            var least = index
-            for child in [2 * index + 1, 2 * index + 2]
-            where child < heap.count && heap[child].time < heap[least].time {
-                least = child
-            }
-            guard least != index else { return }
-            heap.swapAt(index, least)
-            index = least
-        }
+        heap = Heap()
+        plans = [:]
     }
 }
