@@ -109,7 +109,7 @@ let package = Package(
         ),
         .target(
             name: "CommandExecution",
-            dependencies: ["CHardening", "TokenCore"],
+            dependencies: ["CHardening", "CSodium", "TokenCore"],
             swiftSettings: strict
         ),
         .target(

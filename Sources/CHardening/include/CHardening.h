@@ -86,12 +86,6 @@ int hardening_landlock_allow(int ruleset, const char *path, uint64_t rights, uin
 /// Puts the rules in force for the calling thread and all it starts, for good; returns 0, or -1 with errno.
 int hardening_landlock_enforce(int ruleset);
 
-/// Reads the open file `file` to its end and answers its SHA-256; returns 0, or -1 with errno.
-int hardening_digest_file(int file, uint8_t digest[32]);
-
-/// Answers the SHA-256 of `count` bytes.
-void hardening_digest_bytes(const void *bytes, size_t count, uint8_t digest[32]);
-
 /// Gives the memory of code and constants back, which comes from the program's files again where it is used.
 ///
 /// Returns the number of segments given back.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import CHardening
-
 /// The commands that a configuration names, which are all the runner process ever runs.
 ///
 /// As bytes: version (1), then for each command 1 if it takes an order (1), the count of its words (2), and each word
@@ -62,9 +60,7 @@ package struct CommandTable: Equatable, Sendable {
     private init(_ entries: [Entry], _ encoded: [UInt8]) {
         self.entries = entries
         self.encoded = encoded
-        var digest = [UInt8](repeating: 0, count: 32)
-        unsafe hardening_digest_bytes(encoded, encoded.count, &digest)
-        self.digest = digest
+        digest = SHA256.digest(of: encoded)
     }
 }
 

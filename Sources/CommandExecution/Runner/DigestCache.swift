@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import CHardening
 import Glibc
 import Synchronization
 
@@ -16,17 +15,12 @@ final class DigestCache: Sendable {
         if let digest = known.withLock({ $0[file] }) { return digest }
         guard let descriptor = descriptor() else { return nil }
         defer { close(descriptor) }
-        guard let digest = DigestCache.digest(descriptor) else { return nil }
+        guard let bytes = SHA256.digest(ofFile: descriptor) else { return nil }
+        let digest = bytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
         known.withLock { known in
             if known.count >= DigestCache.capacity { known = [:] }
             known[file] = digest
         }
         return digest
-    }
-
-    private static func digest(_ descriptor: Int32) -> String? {
-        var digest = [UInt8](repeating: 0, count: 32)
-        guard unsafe hardening_digest_file(descriptor, &digest) == 0 else { return nil }
-        return digest.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 }
