@@ -32,11 +32,12 @@ package enum RetrySchedule {
 
     /// The wait of a start that finds a refresh without its end, for the `interruptions`th time in a row.
     ///
-    /// None the first time: a power cut or a kill, and the grace window may still be open. Then 30, 60, 120 s and so on
-    /// up to an hour: an answer that ends the process must not end it again and again, for all other sessions too.
+    /// None the first two times: a power cut or a kill, be it once more during the replay, and the grace window may still
+    /// be open. Then 30, 60, 120 s and so on up to an hour: an answer that ends the process must not end it again and
+    /// again, for all other sessions too.
     package static func replayDelay(interruptions: Int) -> Duration {
-        guard interruptions > 1 else { return .zero }
-        return min(.seconds(3600), .seconds(30) * (1 << min(interruptions - 2, 7)))
+        guard interruptions > 2 else { return .zero }
+        return min(.seconds(3600), .seconds(30) * (1 << min(interruptions - 3, 7)))
     }
 
     /// After the quick replays the next one waits until the access token has this little left.
