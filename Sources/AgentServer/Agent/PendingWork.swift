@@ -8,10 +8,11 @@ import NIOCore
 final class PendingWork {
     private let eventLoop: any EventLoop
     private var count = 0
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private let waiters: LoopWaiters
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
+        waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
     var isEmpty: Bool { count == 0 }
@@ -24,7 +25,7 @@ final class PendingWork {
     /// It has ended, and what follows from it has begun.
     func end() {
         count -= 1
-        if isEmpty { endWaiting() }
+        if isEmpty { waiters.resumeAll() }
     }
 
     /// Runs `action` in a later turn of the loop, so that effects keep their order.
@@ -38,19 +39,6 @@ final class PendingWork {
 
     /// Waits until nothing is under way any more, at most `limit`.
     func drain(within limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
-        guard !isEmpty else { return }
-        let timeout = endWaiting(after: limit)
-        await withCheckedContinuation { waiters.append($0) }
-        timeout.cancel()
-    }
-
-    private func endWaiting(after limit: TimeAmount) -> Scheduled<Void> {
-        eventLoop.assumeIsolated().scheduleTask(in: limit) { [self] in endWaiting() }
-    }
-
-    private func endWaiting() {
-        let waiters = waiters
-        self.waiters = []
-        for waiter in waiters { waiter.resume() }
+        if !isEmpty { await waiters.wait(atMost: limit) }
     }
 }

@@ -12,12 +12,11 @@ struct Arrival {
 ///
 /// Confined to the agent's event loop.
 final class Arrivals {
-    private let eventLoop: any EventLoop
+    private let waiters: LoopWaiters
     private var requests: [Arrival] = []
-    private var waiters: [CheckedContinuation<Void, Never>] = []
 
     init(eventLoop: any EventLoop) {
-        self.eventLoop = eventLoop
+        waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
     /// Requests that wait.
@@ -34,29 +33,17 @@ final class Arrivals {
 
     /// Waits until it is known whether the store opens without a person.
     func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
-        await withCheckedContinuation { waiters.append($0) }
+        await waiters.wait()
     }
 
     /// Waits until it is known whether the store opens without a person, at most `limit`.
     func untilOpened(within limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
-        let timeout = endWaiting(after: limit)
-        await untilOpened()
-        timeout.cancel()
-    }
-
-    private func endWaiting(after limit: TimeAmount) -> Scheduled<Void> {
-        eventLoop.assumeIsolated().scheduleTask(in: limit) { [self] in endWaiting() }
-    }
-
-    private func endWaiting() {
-        let waiters = waiters
-        self.waiters = []
-        for waiter in waiters { waiter.resume() }
+        await waiters.wait(atMost: limit)
     }
 
     /// It is known now; gives back the requests that waited.
     func finish() -> [Arrival] {
-        endWaiting()
+        waiters.resumeAll()
         return takeRequests()
     }
 

@@ -158,9 +158,8 @@ extension SessionScript {
         #expect(line.admit().isEmpty)
     }
 
-    @Test func `a new login's attempt waits although the old one's request is out, and outlives its answer`()
-        throws
-    {
+    /// A session whose old request is out, and the first step of whose new attempt is wanted.
+    private func loggedInAnew() throws -> (Line, old: RefreshQueue.Step) {
         let line = Line(of: 1)
         _ = try line.begin(0)
         _ = line.admit()
@@ -168,6 +167,13 @@ extension SessionScript {
         _ = line.want(old, of: 0)
         line.scripts[0].logInAnew()
         _ = try line.begin(0)
+        return (line, old)
+    }
+
+    @Test func `a new login's attempt waits although the old one's request is out, and outlives its answer`()
+        throws
+    {
+        let (line, old) = try loggedInAnew()
         #expect(line.stage(0) == .held)
         _ = line.admit()
         #expect(line.stage(0) == .admitted)
@@ -176,13 +182,7 @@ extension SessionScript {
     }
 
     @Test func `an old request's end makes room for the new login's attempt`() throws {
-        let line = Line(of: 1)
-        _ = try line.begin(0)
-        _ = line.admit()
-        let old = try line.reserve().step
-        _ = line.want(old, of: 0)
-        line.scripts[0].logInAnew()
-        _ = try line.begin(0)
+        let (line, old) = try loggedInAnew()
         #expect(line.end(old, of: 0) == Line.issuer)
         #expect(line.queue.count(at: .sent) == 0)
         _ = line.admit()
