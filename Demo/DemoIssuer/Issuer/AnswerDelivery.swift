@@ -2,6 +2,7 @@
 
 import Glibc
 import NIOCore
+import Synchronization
 
 /// Puts one answer on the wire, whole or broken as its disturbance wants it.
 struct AnswerDelivery: Sendable {
@@ -57,5 +58,33 @@ struct AnswerDelivery: Sendable {
             guard let tls else { return channel.close(promise: nil) }
             tls.close(promise: nil)
         }
+    }
+}
+
+/// An answer that is held back from the moment its request arrives, be it ready or not.
+final class HeldAnswer: Sendable {
+    private struct State {
+        var isReleased = false
+        var send: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    /// The answer is there: sends it once it is released.
+    func ready(_ send: @escaping @Sendable () -> Void) {
+        let isReleased = state.withLock { state in
+            if !state.isReleased { state.send = send }
+            return state.isReleased
+        }
+        if isReleased { send() }
+    }
+
+    /// Sends the answer as soon as it is there.
+    func release() {
+        let send = state.withLock { state in
+            state.isReleased = true
+            return state.send.take()
+        }
+        send?()
     }
 }

@@ -57,12 +57,13 @@ final class ConnectionHandler: ChannelInboundHandler {
         }
         let disturbance = issuer.receive(&request)
         let final = request
+        let held = disturbance.isHeld ? issuer.hold() : nil
         delivery.after(disturbance.delayBefore) {
             let own = disturbance.isProcessed ? issuer.withState { $0.answer(final) } : nil
             guard let reply = disturbance.reply ?? own else { return channel.close(promise: nil) }
             delivery.after(disturbance.delay) {
-                guard disturbance.isHeld else { return delivery.send(reply, disturbance.ending) }
-                issuer.hold { delivery.send(reply, disturbance.ending) }
+                guard let held else { return delivery.send(reply, disturbance.ending) }
+                held.ready { delivery.send(reply, disturbance.ending) }
             }
         }
     }

@@ -43,7 +43,7 @@ package final class DemoIssuer: Sendable {
     private let wantedPort: Int
     private let state: Mutex<IssuerState>
     private let listening = Mutex(Listening())
-    private let heldAnswers = Mutex<[@Sendable () -> Void]>([])
+    private let heldAnswers = Mutex<[HeldAnswer]>([])
     private let waiters = Mutex<[RequestWaiter]>([])
     private let waiterNumbers = Atomic(0)
     private let eventLoop: any EventLoop
@@ -159,9 +159,11 @@ package final class DemoIssuer: Sendable {
         return result
     }
 
-    /// Holds `send` until ``release()``.
-    func hold(_ send: @escaping @Sendable () -> Void) {
-        heldAnswers.withLock { $0.append(send) }
+    /// Begins to hold an answer until ``release()``, which may come before the answer is there.
+    func hold() -> HeldAnswer {
+        let answer = HeldAnswer()
+        heldAnswers.withLock { $0.append(answer) }
+        return answer
     }
 
     /// Lets every held answer go.
@@ -171,7 +173,7 @@ package final class DemoIssuer: Sendable {
                 defer { held = [] }
                 return held
             }
-            for send in held { send() }
+            for answer in held { answer.release() }
         }
     }
 
