@@ -86,17 +86,13 @@ final class LiveConfiguration {
     /// What ``reload(by:in:)`` would change.
     func changes(
         isolation: isolated (any Actor)? = #isolation
-    ) async throws(RequestFailure)
-        -> ConfigurationChanges
-    {
+    ) async throws(RequestFailure) -> ConfigurationChanges {
         try await fromDisk { source throws(RequestFailure) in try source.changes() }
     }
 
     private func read(
         isolation: isolated (any Actor)? = #isolation
-    ) async throws(RequestFailure)
-        -> LoadedConfiguration
-    {
+    ) async throws(RequestFailure) -> LoadedConfiguration {
         do throws(RequestFailure) {
             let loaded = try await fromDisk { source throws(RequestFailure) in try source.load() }
             watch.read(nil)
@@ -112,12 +108,8 @@ final class LiveConfiguration {
         _ read: @escaping @Sendable (any ConfigurationProviding) throws(RequestFailure) -> Value
     ) async throws(RequestFailure) -> Value {
         let source = source
-        let result = await storeThread.result { _ -> Result<Value, RequestFailure> in
-            do throws(RequestFailure) {
-                return .success(try read(source))
-            } catch {
-                return .failure(error)
-            }
+        let result = await storeThread.result { _ in
+            Result { () throws(RequestFailure) in try read(source) }
         }
         return try result.get()
     }

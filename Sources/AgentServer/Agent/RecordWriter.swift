@@ -37,13 +37,8 @@ final class RecordWriter {
     }
 
     private func remove(_ name: SessionName, failures: Int, in agent: isolated SessionAgent) {
-        storeThread.run { store -> StorageFailure? in
-            do throws(StorageFailure) {
-                try store.forget(name)
-                return nil
-            } catch {
-                return error
-            }
+        storeThread.attempt { store throws(StorageFailure) in
+            try store.forget(name)
         } then: { [self] failure in
             guard let failure else {
                 owed.remove(name)

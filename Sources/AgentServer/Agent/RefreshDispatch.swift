@@ -146,13 +146,8 @@ extension RefreshDispatch {
     }
 
     private func reserve(_ next: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
-        storeThread.run { store -> StorageFailure? in
-            do throws(StorageFailure) {
-                try store.reserve(next.session, next.attempt, next.snapshot)
-                return nil
-            } catch {
-                return error
-            }
+        storeThread.attempt { store throws(StorageFailure) in
+            try store.reserve(next.session, next.attempt, next.snapshot)
         } then: { [self] failure in
             queue.reservationEnded()
             reservationFinished(next.attempt, failure, for: next.session, in: agent)

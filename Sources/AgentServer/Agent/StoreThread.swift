@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import TokenCore
 
 /// The one thread on which the store works; what it is given keeps its order.
 ///
@@ -36,6 +37,23 @@ final class StoreThread {
             jobs -= 1
             if case .success(let value) = result { then(value) }
             work.end()
+        }
+    }
+
+    /// Does `job` behind all that was given before, and comes back with why it failed, if it did.
+    func attempt(
+        _ job: @escaping @Sendable (any StoreControlling) throws(StorageFailure) -> Void,
+        then: @escaping (StorageFailure?) -> Void
+    ) {
+        run { store -> StorageFailure? in
+            do throws(StorageFailure) {
+                try job(store)
+                return nil
+            } catch {
+                return error
+            }
+        } then: {
+            then($0)
         }
     }
 

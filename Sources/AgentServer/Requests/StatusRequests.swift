@@ -6,8 +6,6 @@ import Text
 import TokenCore
 
 /// What the agent tells about itself and its sessions.
-///
-/// Confined to the agent's event loop.
 struct StatusRequests {
     private let identity: AgentIdentity
     private let diagnostics: any DiagnosticsProviding
