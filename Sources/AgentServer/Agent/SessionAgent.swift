@@ -259,7 +259,6 @@ extension SessionAgent {
     package func begin() async {
         alarm.onRing { [weak self] in self?.assumeIsolated { $0.timeReached() } }
         refreshes.onRing { [weak self] in self?.assumeIsolated { $0.refreshes.alarmRang(in: $0) } }
-        audit.onWritten { [weak self] records in self?.assumeIsolated { $0.audit.written(records) } }
         let status = await storeThread.result { $0.vaultStatus() }
         switch status.state {
         case .unlocked:

@@ -18,11 +18,7 @@ final class AuditLog {
         self.trail = trail
         self.configuration = configuration
         self.timekeeper = timekeeper
-    }
-
-    /// Has `action` called on the event loop with the lines that have been written; ``written(_:)`` follows.
-    func onWritten(_ action: @escaping ([AuditRecord]) -> Void) {
-        trail?.onWritten = action
+        trail?.onWritten = { [weak self] records in self?.written(records) }
     }
 
     /// Adds a line about a token that `connection` asked for.
