@@ -3,7 +3,8 @@
 import NIOCore
 import TokenCore
 
-/// The turns that requests at `[[socket]]`s take: one token at a time is made for each socket's peers.
+/// What the peers of each `[[socket]]` are having done, so that none of them costs the owner much: one token at a time is
+/// made for each socket.
 ///
 /// Confined to the agent's event loop.
 final class SocketTurns {
@@ -16,49 +17,110 @@ final class SocketTurns {
         case isTooLate
     }
 
+    /// A token of other scopes or another audience that is being made for a socket.
+    struct Turn: Equatable {
+        var session: SessionName
+        var variant: TokenVariant
+    }
+
+    /// A request for such a token that comes later.
+    struct Waiting {
+        var query: TokenQuery
+        var call: TokenCall
+        var deadline: Instant
+
+        var turn: Turn { Turn(session: call.session, variant: query.variant) }
+    }
+
+    private struct Use {
+        var turn: Turn
+        var connections: Set<ObjectIdentifier>
+        var waiting: [Waiting] = []
+    }
+
+    private struct Report: Hashable {
+        var path: String
+        var session: SessionName
+    }
+
+    /// How often reports of one socket may have a session refreshed.
+    private static let reportPause = Duration.seconds(60)
+
     private let eventLoop: any EventLoop
-    private var use = SocketUse()
+    private var uses: [String: Use] = [:]
+    private var reports: [Report: Instant] = [:]
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
     }
 
-    /// Requests whose turn has not come.
-    var waitingCount: Int { use.waitingCount }
-
     /// Has a request take its turn.
-    func take(_ waiting: SocketUse.Waiting, in agent: isolated SessionAgent) -> Admission {
+    func take(_ waiting: Waiting, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
-        guard let path = connection.restrictedPath, !use.begin(waiting.turn, for: connection, at: path) else {
+        guard let path = connection.restrictedPath, !begin(waiting.turn, for: connection, at: path) else {
             return .begins
         }
         let patience = waiting.deadline - agent.now
         guard patience > .zero else { return .isTooLate }
         connection.awaited = .turn
-        use.add(waiting, at: path)
+        uses[path]?.waiting.append(waiting)
         eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
             agent?.assumeIsolated { $0.requests.tokens.endOverdueTurns(in: $0) }
         }
         return .waits
     }
 
-    /// `connection` has its answer, or is gone; gives back requests whose turn it is now.
-    func end(for connection: Connection) -> [SocketUse.Waiting] {
-        connection.restrictedPath.map { use.end(for: connection, at: $0) } ?? []
+    /// Whether `connection` may have the token of `turn` made now: nothing else is being made for its socket.
+    private func begin(_ turn: Turn, for connection: Connection, at path: String) -> Bool {
+        guard let use = uses[path] else {
+            uses[path] = Use(turn: turn, connections: [ObjectIdentifier(connection)])
+            return true
+        }
+        guard use.turn == turn else { return false }
+        uses[path]?.connections.insert(ObjectIdentifier(connection))
+        return true
     }
 
-    /// Takes out requests that have waited as long as they may.
-    func takeOverdue(at now: Instant) -> [SocketUse.Waiting] {
-        use.takeOverdue(at: now)
+    /// `connection` has its answer, or is gone.
+    /// - Returns: requests whose turn it is now.
+    func end(for connection: Connection) -> [Waiting] {
+        guard let path = connection.restrictedPath, var use = uses[path] else { return [] }
+        use.waiting.removeAll { $0.call.connection === connection }
+        use.connections.remove(ObjectIdentifier(connection))
+        defer { uses[path] = use.connections.isEmpty ? nil : use }
+        guard use.connections.isEmpty, let next = use.waiting.first else { return [] }
+        use.turn = next.turn
+        let begun = use.waiting.filter { $0.turn == next.turn }
+        use.waiting.removeAll { $0.turn == next.turn }
+        use.connections = Set(begun.map { ObjectIdentifier($0.call.connection) })
+        return begun
     }
 
-    /// Takes out all requests whose turn has not come.
-    func takeAll() -> [SocketUse.Waiting] {
-        use.takeAll()
+    /// Requests that have waited as long as they may.
+    func takeOverdue(at now: Instant) -> [Waiting] {
+        takeWaiting { $0.deadline <= now }
+    }
+
+    /// Requests whose turn has not come.
+    var waitingCount: Int { uses.values.map(\.waiting.count).reduce(0, +) }
+
+    func takeAll() -> [Waiting] { takeWaiting { _ in true } }
+
+    private func takeWaiting(where isMeant: (Waiting) -> Bool) -> [Waiting] {
+        var taken: [Waiting] = []
+        for path in uses.keys {
+            taken += uses[path]?.waiting.filter(isMeant) ?? []
+            uses[path]?.waiting.removeAll(where: isMeant)
+        }
+        return taken
     }
 
     /// Whether a report at the socket may have the session refreshed; then the next may a minute later.
     func mayRefresh(_ session: SessionName, forReportAt path: String, at now: Instant) -> Bool {
-        use.mayRefresh(session, forReportAt: path, at: now)
+        let report = Report(path: path, session: session)
+        reports = reports.filter { now - $0.value < Self.reportPause }
+        guard reports[report] == nil else { return false }
+        reports[report] = now
+        return true
     }
 }

@@ -58,7 +58,7 @@ final class TokenRequests {
             return (isMet: session.meets(need, at: moment.now), deadline: need.deadline)
         }
         guard let asked, !asked.isMet else { return true }
-        let waiting = SocketUse.Waiting(query: query, call: call, deadline: asked.deadline)
+        let waiting = SocketTurns.Waiting(query: query, call: call, deadline: asked.deadline)
         switch turns.take(waiting, in: agent) {
         case .begins: return true
         case .waits: return false
@@ -150,7 +150,7 @@ final class TokenRequests {
         for waiting in turns.takeOverdue(at: agent.now) { refuseOverdue(waiting, in: agent) }
     }
 
-    private func refuseOverdue(_ waiting: SocketUse.Waiting, in agent: isolated SessionAgent) {
+    private func refuseOverdue(_ waiting: SocketTurns.Waiting, in agent: isolated SessionAgent) {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
             message: "Another token is still being fetched for this socket.",
@@ -162,7 +162,6 @@ final class TokenRequests {
 
     /// The connection has its answer, or is gone: the next of its socket may have a token made.
     func endTurn(of connection: Connection, in agent: isolated SessionAgent) {
-        guard connection.restrictedPath != nil else { return }
         for next in turns.end(for: connection) {
             agent.work.later { [self] in
                 next.call.connection.awaited = nil
