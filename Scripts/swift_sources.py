@@ -9,6 +9,9 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRODUCT, DEMO, TESTS = ROOT / "Sources", ROOT / "Demo", ROOT / "Tests"
 
+# What types may be at most: lines over all files, stored properties, and switches that list an enum's cases.
+LONGEST_TYPE, MOST_PROPERTIES, MOST_SWITCHES = 450, 14, 3
+
 FUNCTION = re.compile(r"\b(?:func\s+(`[^`]+`|[\w]+|[^\s\w(]+)|(init|subscript|deinit)\b[?!]?)")
 TYPE = re.compile(
     r"^[ \t]*(?:@[\w.]+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate|final|indirect|nonisolated)\s+)*"
