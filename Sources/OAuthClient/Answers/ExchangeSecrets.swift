@@ -16,14 +16,18 @@ final class ExchangeSecrets: Sendable {
     /// Names of what is no secret in requests, and of what is one in answers.
     struct Names: Sendable {
         /// Every other parameter of a request counts as a secret.
-        var harmless: Set<ByteText> = [
+        private(set) var harmless = standardHarmless
+        private(set) var secret = standardSecret
+
+        // Shared by all servers: there may be thousands.
+        private static let standardHarmless: Set<ByteText> = [
             "grant_type", "client_id", "scope", "redirect_uri", "audience", "resource", "username",
             "token_type_hint", "response_type", "code_challenge", "code_challenge_method", "dpop_jkt",
             "prompt",
             "login_hint", "acr_values", "max_age", "client_assertion_type", "ClientId", "AuthFlow",
             "ChallengeName", "USERNAME", "TIMESTAMP", "DEVICE_KEY", "ANSWER",
         ]
-        var secret: Set<ByteText> = [
+        private static let standardSecret: Set<ByteText> = [
             "access_token", "refresh_token", "id_token", "device_code", "AccessToken", "RefreshToken",
             "IdToken",
             "Session", "SECRET_BLOCK",
