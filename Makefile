@@ -57,13 +57,13 @@ demo:
 	Scripts/demo
 
 test:
-	@Scripts/install-dependencies build curl strace python3
+	@Scripts/install-dependencies build curl strace python3 toml-test
 	SWIFT='$(SWIFT)' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) Scripts/run-tests $(SWIFT_FLAGS)
 	Scripts/check-docs $(DEBUG)
 
 # ROWS="54 O17" runs only what shows that these promises and requirements are kept.
 test-full: build
-	@Scripts/install-dependencies build curl strace python3 ext4 xfs btrfs tpm keyring
+	@Scripts/install-dependencies build curl strace python3 toml-test ext4 xfs btrfs tpm keyring
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
 	Scripts/check-docs $(DEBUG)
 	SWIFT='$(SWIFT)' SWIFT_FLAGS='$(SWIFT_FLAGS)' TEST_WIDTH=$(TEST_WIDTH) \
@@ -73,7 +73,7 @@ build:
 	@Scripts/install-dependencies build
 	$(SWIFT) build -c release $(SWIFT_FLAGS)
 
-T       ?= request token-answer id-token callback store
+T       ?= request token-answer id-token callback store configuration
 SECONDS ?= 60
 fuzz:
 	@Scripts/install-dependencies build

@@ -63,18 +63,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
-        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     ],
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CHardening"),
         .target(name: "Text", swiftSettings: strict),
         .target(name: "ModularArithmetic", swiftSettings: strict),
-        .target(
-            name: "PositionedTOML",
-            dependencies: [.product(name: "TOMLKit", package: "TOMLKit")],
-            swiftSettings: strict
-        ),
         .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: strict),
         .target(name: "TokenCore", swiftSettings: strict),
         .target(
@@ -123,7 +117,7 @@ let package = Package(
         ),
         .target(
             name: "AgentSettings",
-            dependencies: ["PositionedTOML", "AgentProtocol", "TokenCore", "OAuthClient"],
+            dependencies: ["Text", "AgentProtocol", "TokenCore", "OAuthClient"],
             swiftSettings: strict
         ),
         .target(name: "Confinement", dependencies: ["CHardening"], swiftSettings: strict),
@@ -198,7 +192,6 @@ let package = Package(
             path: "Tests/ConfinementProbe",
             swiftSettings: testing
         ),
-        .testTarget(name: "PositionedTOMLTests", dependencies: ["PositionedTOML"], swiftSettings: testing),
         .testTarget(name: "TextTests", dependencies: ["Text"], swiftSettings: testing),
         .testTarget(
             name: "AgentProtocolTests",
@@ -243,7 +236,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AgentSettingsTests",
-            dependencies: ["AgentSettings", "OAuthClient", "TokenCore", "TestSupport"],
+            dependencies: ["AgentSettings", "OAuthClient", "Text", "TokenCore", "TestSupport"],
             swiftSettings: testing
         ),
         .testTarget(
@@ -285,7 +278,7 @@ if Context.environment["TOKENAGENT_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "AgentServer", "OAuthClient", "SealedStore", "Text", "TokenCore",
+                "AgentServer", "AgentSettings", "OAuthClient", "SealedStore", "Text", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzzing",

@@ -72,7 +72,7 @@ struct SettingsMistakeTests {
             "[session.w]\nkind = \"oicd\"\n",
             "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito"
         ),
-        ("a = 1\na = 2\n", "2: Error while parsing key-value pair: cannot redefine existing integer 'a'"),
+        ("a = 1\na = 2\n", "2: a is already written, on line 1"),
     ])
     func `what is wrong is named with file, line and key`(text: String, message: String) {
         #expect(complaints(text) == ["config.toml:\(message)"])

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import PositionedTOML
-
 /// One thing to fix in the configuration: where it is, which key, what is wrong and what to write instead.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
     /// Counted from 1; `nil` when the file as a whole is meant.
@@ -40,16 +38,15 @@ package struct ConfigurationProblems: Error, Equatable, Sendable {
 
 /// Collects problems while a configuration is read, so that all are reported and not only the first.
 final class ProblemList {
-    private var found: [ConfigurationProblem] = []
+    private var found: Set<ConfigurationProblem> = []
 
     var isEmpty: Bool { found.isEmpty }
 
     func add(_ key: String, at position: TOMLPosition?, _ message: String) {
-        let problem = ConfigurationProblem(line: position?.line, key: key, message: message)
-        if !found.contains(problem) { found.append(problem) }
+        found.insert(ConfigurationProblem(line: position?.line, key: key, message: message))
     }
 
     var inOrder: [ConfigurationProblem] {
-        found.sorted { ($0.line ?? 0, $0.key) < ($1.line ?? 0, $1.key) }
+        found.sorted { ($0.line ?? 0, $0.key, $0.message) < ($1.line ?? 0, $1.key, $1.message) }
     }
 }

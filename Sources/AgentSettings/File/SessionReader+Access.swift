@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import PositionedTOML
 import TokenCore
 
 /// Who may use the session, and how it comes back without a person.

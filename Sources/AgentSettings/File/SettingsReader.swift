@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import PositionedTOML
 import TokenCore
 
 /// Reads the text of a configuration file into ``Settings``.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import PositionedTOML
 
 /// Reads the keys of one table into typed values; what is wrong goes to the problem list and reads as absent.
 struct TableReader {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// A value of a TOML text and the place of its key, so that a later objection can name the line.
-package struct TOMLValue: Equatable, Sendable {
-    package enum Content: Equatable, Sendable {
+struct TOMLValue: Equatable, Sendable {
+    enum Content: Equatable, Sendable {
         case string(String)
         case integer(Int64)
         case float(Double)
@@ -13,17 +15,17 @@ package struct TOMLValue: Equatable, Sendable {
         case table(TOMLTable)
     }
 
-    package let content: Content
+    let content: Content
     /// Where the key it belongs to was written.
-    package let position: TOMLPosition
+    let position: TOMLPosition
 
-    package init(_ content: Content, at position: TOMLPosition) {
+    init(_ content: Content, at position: TOMLPosition) {
         self.content = content
         self.position = position
     }
 
     /// What kind of value this is, with its article: "a string".
-    package var kind: String {
+    var kind: String {
         switch content {
         case .string: "a string"
         case .integer: "an integer"
@@ -37,18 +39,18 @@ package struct TOMLValue: Equatable, Sendable {
 }
 
 /// The keys of a TOML table in the order they were written, each with its position.
-package struct TOMLTable: Equatable, Sendable {
-    package struct Entry: Equatable, Sendable {
-        package let key: String
+struct TOMLTable: Equatable, Sendable {
+    struct Entry: Equatable, Sendable {
+        let key: String
         /// Where the key was first written.
-        package let position: TOMLPosition
-        package let value: TOMLValue
+        let position: TOMLPosition
+        let value: TOMLValue
     }
 
-    package let entries: [Entry]
+    let entries: [Entry]
 
     /// The value of `key` in this table.
-    package subscript(key: String) -> TOMLValue? {
-        entries.first { $0.key == key }?.value
+    subscript(key: String) -> TOMLValue? {
+        entries.first { $0.key.bytewise == key.bytewise }?.value
     }
 }

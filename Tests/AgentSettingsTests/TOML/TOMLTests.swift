@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-import PositionedTOML
 import Testing
+
+@testable import AgentSettings
 
 private func parse(_ text: String) throws(TOMLError) -> TOMLTable {
     try TOMLTable(parsing: Array(text.utf8))
 }
 
-@Suite struct PositionedTOMLTests {
+@Suite struct TOMLTests {
     @Test(arguments: [
         ("\"a\\tb\"", TOMLValue.Content.string("a\tb")), ("'c:\\no'", .string("c:\\no")),
         ("42", .integer(42)),

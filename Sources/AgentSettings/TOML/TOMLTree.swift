@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// The tables of a TOML text while it is read: what may still be added to which.
+struct TOMLTree {
+    /// A table of this tree.
+    struct TableID {
+        fileprivate let index: Int
+    }
+
+    /// Who made a table, which decides who may add to it (TOML 1.0, Table).
+    private enum Origin {
+        /// A header that names a table below it.
+        case implied
+        /// Its own header.
+        case header
+        /// A dotted key before a value.
+        case dottedKey
+    }
+
+    private enum Node {
+        /// Complete: a simple value, an array or an inline table.
+        case value(TOMLValue.Content)
+        case table(TableID)
+        /// `[[…]]`, as an index of ``lists``.
+        case elements(Int)
+    }
+
+    private struct Element {
+        let table: TableID
+        let position: TOMLPosition
+    }
+
+    private struct Entry {
+        let key: ByteText
+        let position: TOMLPosition
+        let node: Node
+    }
+
+    private struct Table {
+        /// More keys than are quickly looked through.
+        static let many = 16
+
+        var origin: Origin
+        private(set) var entries: [Entry] = []
+        /// Where each key is, once there are many.
+        private var places: [ByteText: Int] = [:]
+
+        init(_ origin: Origin) {
+            self.origin = origin
+        }
+
+        func place(of key: ByteText) -> Int? {
+            places.isEmpty ? entries.firstIndex { $0.key == key } : places[key]
+        }
+
+        mutating func append(_ entry: Entry) {
+            entries.append(entry)
+            if entries.count > Self.many {
+                if places.isEmpty {
+                    for (place, known) in entries.enumerated() { places[known.key] = place }
+                }
+                places[entry.key] = entries.count - 1
+            }
+        }
+    }
+
+    /// The table of the text itself.
+    let root = TableID(index: 0)
+    private var tables = [Table(.header)]
+    /// The tables of each `[[…]]`; none is empty.
+    private var lists: [[Element]] = []
+
+    /// Everything read, in the order of writing.
+    var content: TOMLTable { frozen(root) }
+}
+
+// MARK: Adding
+
+extension TOMLTree {
+    /// Begins the table of a header `[a.b]`.
+    ///
+    /// - Throws: ``TOMLError`` when a table or value of that name is complete.
+    mutating func beginTable(_ path: TOMLKeyPath) throws(TOMLError) -> TableID {
+        let parent = try parent(of: path)
+        guard let place = tables[parent.index].place(of: path.last) else {
+            return add(.header, path.last, at: path.position, to: parent)
+        }
+        let known = tables[parent.index].entries[place]
+        guard case .table(let table) = known.node, tables[table.index].origin == .implied else {
+            throw path.isTaken(since: known.position)
+        }
+        tables[table.index].origin = .header
+        return table
+    }
+
+    /// Begins one more table of a header `[[a.b]]`.
+    mutating func beginElement(_ path: TOMLKeyPath) throws(TOMLError) -> TableID {
+        let parent = try parent(of: path)
+        let table = TableID(index: tables.count)
+        let element = Element(table: table, position: path.position)
+        if let place = tables[parent.index].place(of: path.last) {
+            let known = tables[parent.index].entries[place]
+            guard case .elements(let list) = known.node else { throw path.isTaken(since: known.position) }
+            lists[list].append(element)
+        } else {
+            let entry = Entry(key: path.last, position: path.position, node: .elements(lists.count))
+            tables[parent.index].append(entry)
+            lists.append([element])
+        }
+        tables.append(Table(.header))
+        return table
+    }
+
+    /// Sets `a.b = value` in `table`.
+    mutating func set(
+        _ path: TOMLKeyPath,
+        to value: TOMLValue.Content,
+        in table: TableID
+    ) throws(TOMLError) {
+        var table = table
+        for key in path.leading {
+            guard let place = tables[table.index].place(of: key) else {
+                table = add(.dottedKey, key, at: path.position, to: table)
+                continue
+            }
+            let known = tables[table.index].entries[place]
+            guard case .table(let inner) = known.node, tables[inner.index].origin != .header else {
+                throw path.isTaken(since: known.position)
+            }
+            tables[inner.index].origin = .dottedKey
+            table = inner
+        }
+        if let place = tables[table.index].place(of: path.last) {
+            throw path.isTaken(since: tables[table.index].entries[place].position)
+        }
+        let entry = Entry(key: path.last, position: path.position, node: .value(value))
+        tables[table.index].append(entry)
+    }
+
+    /// The table in which a header's last key stands; tables that are not there yet are implied.
+    private mutating func parent(of path: TOMLKeyPath) throws(TOMLError) -> TableID {
+        var table = root
+        for key in path.leading {
+            guard let place = tables[table.index].place(of: key) else {
+                table = add(.implied, key, at: path.position, to: table)
+                continue
+            }
+            let known = tables[table.index].entries[place]
+            switch known.node {
+            case .value: throw path.isTaken(since: known.position)
+            case .table(let inner): table = inner
+            case .elements(let list): table = lists[list][lists[list].count - 1].table
+            }
+        }
+        return table
+    }
+
+    private mutating func add(
+        _ origin: Origin,
+        _ key: ByteText,
+        at position: TOMLPosition,
+        to parent: TableID
+    ) -> TableID {
+        let table = TableID(index: tables.count)
+        tables.append(Table(origin))
+        tables[parent.index].append(Entry(key: key, position: position, node: .table(table)))
+        return table
+    }
+}
+
+// MARK: Reading
+
+extension TOMLTree {
+    private func frozen(_ table: TableID) -> TOMLTable {
+        TOMLTable(
+            entries: tables[table.index].entries.map { entry in
+                let value = TOMLValue(frozen(entry.node), at: entry.position)
+                return TOMLTable.Entry(key: entry.key.text, position: entry.position, value: value)
+            }
+        )
+    }
+
+    private func frozen(_ node: Node) -> TOMLValue.Content {
+        switch node {
+        case .value(let content): content
+        case .table(let table): .table(frozen(table))
+        case .elements(let list):
+            .array(lists[list].map { TOMLValue(.table(frozen($0.table)), at: $0.position) })
+        }
+    }
+}
+
+/// A key of one or more parts, and where it is written.
+struct TOMLKeyPath {
+    let leading: ArraySlice<ByteText>
+    let last: ByteText
+    let position: TOMLPosition
+
+    /// What to say where it cannot be written once more.
+    fileprivate func isTaken(since first: TOMLPosition) -> TOMLError {
+        let name = (leading + [last]).map(\.text).joined(separator: ".")
+        return TOMLError(position: position, message: "\(name) is already written, on line \(first.line)")
+    }
+}
