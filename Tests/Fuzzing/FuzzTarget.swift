@@ -12,6 +12,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case callback
     /// A first byte that says which file of the store, and that file.
     case store
+    /// The configuration file.
+    case configuration
 
     func run(_ bytes: [UInt8]) {
         switch self {
@@ -20,6 +22,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
         case .idToken: fuzzIDToken(bytes)
         case .callback: fuzzCallback(bytes)
         case .store: fuzzStore(bytes)
+        case .configuration: fuzzConfiguration(bytes)
         }
     }
 }
