@@ -89,10 +89,6 @@ struct HostileTextTests {
 extension AgentHarness {
     /// What the loop has computed so far, however busy the machine is with other things.
     func loopTime() async throws -> Duration {
-        try await runtime.agent.eventLoop.submit {
-            var time = timespec()
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-        }.get()
+        try await runtime.agent.eventLoop.submit { ThreadTime.now }.get()
     }
 }

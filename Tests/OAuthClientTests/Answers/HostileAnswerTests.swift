@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -14,16 +15,8 @@ struct HostileAnswerTests {
     /// Processor time of this thread; what is measured takes a few tens of milliseconds, `String` minutes.
     private static let limit: Duration = .seconds(10)
 
-    private static func processorTime() -> Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
-
     private func expectSoon(_ what: String, _ body: () -> Void) {
-        let start = Self.processorTime()
-        body()
-        let taken = Self.processorTime() - start
+        let taken = ThreadTime.spent(in: body)
         #expect(taken < Self.limit, "\(what): \(taken)")
     }
 
