@@ -16,31 +16,25 @@ public struct TokenAnswer: Equatable, Sendable {
     public var expiresIn: Int64?
     /// The granted scopes.
     public var scopes: [String]
-    /// The issuer it came from, if the agent says.
-    public var issuer: String?
     /// The proof of possession for the request it was asked for (RFC 9449 §4).
     package var proof: String?
 
     /// Reads the answer's JSON.
     init(parsing body: [UInt8]) throws(AgentError) {
-        guard let object = try? JSONValue(parsing: body).object,
-            let value = object["access_token"]?.string ?? object["id_token"]?.string,
+        guard let message = (try? JSONValue(parsing: body)).flatMap({ TokenMessage($0) }),
+            let value = message.accessToken ?? message.idToken,
             TokenAnswer.isVisible(value)
         else { throw AgentError(.malformed("no token in it")) }
-        proof = object["dpop_proof"]?.string
+        proof = message.proof
         guard proof.map(TokenAnswer.isVisible) != false else {
             throw AgentError(.malformed("no proof of possession in it"))
         }
         self.value = value
-        expiresAt = object["expires_at"]?.integer
-        session = object["session"]?.string ?? ""
-        type = object["token_type"]?.string ?? "Bearer"
-        expiresIn = object["expires_in"]?.integer
-        issuer = object["issuer"]?.string
-        let scope = object["scope"]
-        scopes =
-            scope?.array?.compactMap(\.string)
-            ?? scope?.string?.split(separator: " ").map(String.init) ?? []
+        expiresAt = message.expiresAt
+        session = message.session ?? ""
+        type = message.tokenType ?? "Bearer"
+        expiresIn = message.expiresIn
+        scopes = message.scope?.bytewise.split(on: " ").map(String.init) ?? []
     }
 
     /// Whether it is only of use with a proof for each request (RFC 9449 §7.1).

@@ -43,26 +43,31 @@ extension AgentError {
     ///
     /// An answer without the agent's error JSON keeps the meaning of its status.
     init(_ response: AgentResponse) {
-        let error = try? JSONValue(parsing: response.body).object?["error"]?.object
-        let text = error?["code"]?.string
+        let refusal = (try? JSONValue(parsing: response.body)).flatMap { RefusalMessage($0) }
+        let error = refusal?.error ?? FailureMessage()
         self.init(
-            text.flatMap(FailureCode.init(rawValue:)) ?? FailureCode(httpStatus: response.status),
-            error?["message"]?.string ?? "the agent answered with status \(response.status)",
-            session: error?["session"]?.string,
-            remedy: error?["remedy"]?.string,
-            retryAfter: error?["retry_after"]?.seconds ?? response.retryAfter
+            error.code ?? FailureCode(httpStatus: response.status),
+            error.message ?? "the agent answered with status \(response.status)",
+            session: error.session,
+            remedy: error.remedy,
+            retryAfter: error.retryAfter.flatMap(Self.wait) ?? response.retryAfter
         )
     }
 
-    /// Reads the failure out of the `error` member of a progress line.
-    package init(json: JSONObject) {
+    /// The failure that ended something in a stream.
+    package init(_ error: FailureMessage) {
         self.init(
-            json["code"]?.string.flatMap(FailureCode.init(rawValue:)) ?? .internal,
-            json["message"]?.string ?? "the agent gave no reason",
-            session: json["session"]?.string,
-            remedy: json["remedy"]?.string,
-            retryAfter: json["retry_after"]?.seconds
+            error.code ?? .internal,
+            error.message ?? "the agent gave no reason",
+            session: error.session,
+            remedy: error.remedy,
+            retryAfter: error.retryAfter.flatMap(Self.wait)
         )
+    }
+
+    /// A sane number of seconds.
+    private static func wait(_ seconds: Int64) -> Duration? {
+        (0..<1_000_000_000).contains(seconds) ? .seconds(seconds) : nil
     }
 }
 
@@ -70,13 +75,5 @@ extension FailureCode {
     /// The code an answer without error JSON stands for.
     fileprivate init(httpStatus: Int) {
         self = FailureCode.allCases.first { $0.httpStatus == httpStatus } ?? .internal
-    }
-}
-
-extension JSONValue {
-    /// A number of seconds, if this is a sane one.
-    fileprivate var seconds: Duration? {
-        guard let value = double, value >= 0, value < 1e9 else { return nil }
-        return .seconds(value)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Logging
-import Text
 import TokenCore
 
 /// What a configuration says otherwise than the one before it.
@@ -51,13 +51,20 @@ package struct ConfigurationChanges: Equatable, Sendable {
         .joined(separator: "; ")
     }
 
-    /// The members of an answer that tell it.
-    func add(to object: inout JSONObject) {
-        object["file"] = .string(file)
-        for kind in ConfigurationChange.Kind.allCases { object[kind.rawValue] = .strings(keys(kind)) }
-        object["restart"] = .array(
-            restarts.map { ["key": .string($0.key), "reason": .string($0.reason)] }
-        )
+    /// The answer that tells it, but for how many sessions there are.
+    var wire: ReloadMessage {
+        ReloadMessage {
+            $0.file = file
+            $0.added = keys(.added)
+            $0.removed = keys(.removed)
+            $0.changed = keys(.changed)
+            $0.restart = restarts.map { restart in
+                RestartMessage {
+                    $0.key = restart.key
+                    $0.reason = restart.reason
+                }
+            }
+        }
     }
 
     /// What a log tells of it.

@@ -17,8 +17,8 @@ struct AuditSelection: Sendable {
         guard session != nil || !hidden.isEmpty else { return text }
         var kept: [UInt8] = []
         for line in text.split(separator: .lineFeed) {
-            guard let record = (try? JSONValue(parsing: line))?.object else { continue }
-            let about = record["session"]?.string.flatMap { SessionName($0) }
+            guard let record = (try? JSONValue(parsing: line)).flatMap({ AuditMessage($0) }) else { continue }
+            let about = record.session.flatMap { SessionName($0) }
             guard session == nil || session == about, about.map({ !hidden.contains($0) }) ?? true else {
                 continue
             }

@@ -21,7 +21,7 @@ final class Subscriptions {
     func publish(_ event: AgentEvent, in agent: isolated SessionAgent) {
         observer.observe(event)
         guard !subscribers.isEmpty else { return }
-        let line = event.json.serialized + [.lineFeed]
+        let line = event.wire.json.serialized + [.lineFeed]
         for subscriber in subscribers.values where subscriber.wants(event) {
             if let session = event.session,
                 !agent.configuration.isShown(session, to: subscriber.connection)

@@ -17,8 +17,8 @@ struct Answer: Equatable, Sendable {
     }
 
     /// A JSON text and a line feed, so that a terminal shows it well.
-    static func json(_ value: JSONValue, status: HTTPStatus = .ok) -> Answer {
-        Answer(status: status, body: value.serialized + [.lineFeed])
+    static func message<Members>(_ message: WireMessage<Members>, status: HTTPStatus = .ok) -> Answer {
+        Answer(status: status, body: message.json.serialized + [.lineFeed])
     }
 
     static func text(_ text: String, contentType: StaticString) -> Answer {
@@ -40,7 +40,7 @@ extension Answer {
 
     /// The error answer of the contract: `{"error":{…}}`, and `Retry-After` where there is one.
     init(_ failure: RequestFailure) {
-        self = .json(["error": failure.json], status: HTTPStatus(failure.code))
+        self = .message(RefusalMessage { $0.error = failure.wire }, status: HTTPStatus(failure.code))
         if let seconds = failure.retryAfterSeconds {
             fields.append(Field(name: "Retry-After", value: String(seconds)))
         }

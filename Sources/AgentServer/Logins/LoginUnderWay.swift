@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Text
+import AgentProtocol
 import TokenCore
 
 /// One login under way: the connection that follows it, and the question it waits for.
@@ -14,8 +14,8 @@ struct LoginUnderWay {
     var given: [SecretID] = []
 
     /// Writes one line of progress.
-    func tell(_ line: JSONObject) {
-        connection.stream(JSONValue.object(line).serialized + [.lineFeed])
+    func tell(_ line: LoginProgress) {
+        connection.stream(line.json.serialized + [.lineFeed])
     }
 }
 
@@ -43,34 +43,36 @@ struct SocketConversation: LoginConversing {
 
 extension LoginStep {
     /// The line of progress that says it.
-    func line(in login: LoginNumber) -> JSONObject {
-        var line = JSONObject()
+    func line(in login: LoginNumber) -> LoginProgress {
         switch self {
         case .openURL(let url, let redirectURI):
-            line["event"] = "open_url"
-            line["login"] = .string(String(login.rawValue))
-            line["url"] = .string(url)
-            line["redirect_uri"] = redirectURI.map { .string($0) }
+            let message = OpenURLMessage {
+                $0.login = String(login.rawValue)
+                $0.url = url
+                $0.redirectURI = redirectURI
+            }
+            return .openURL(message)
         case .userCode(let code, let verificationURI, let complete, let expiresIn):
-            line["event"] = "user_code"
-            line["login"] = .string(String(login.rawValue))
-            line["user_code"] = .string(code)
-            line["verification_uri"] = .string(verificationURI)
-            line["verification_uri_complete"] = complete.map { .string($0) }
-            line["expires_in"] = .integer(expiresIn.wholeSeconds)
+            let message = UserCodeMessage {
+                $0.login = String(login.rawValue)
+                $0.userCode = code
+                $0.verificationURI = verificationURI
+                $0.completeURI = complete
+                $0.expiresIn = expiresIn.wholeSeconds
+            }
+            return .userCode(message)
         }
-        return line
     }
 }
 
 extension LoginQuestion {
-    func line(in login: LoginNumber) -> JSONObject {
-        var line = JSONObject()
-        line["event"] = "need"
-        line["login"] = .string(String(login.rawValue))
-        line["kind"] = .string(kind.rawValue)
-        line["prompt"] = .string(prompt)
-        line["secret"] = .bool(isSecret)
-        return line
+    func line(in login: LoginNumber) -> LoginProgress {
+        let message = NeedMessage {
+            $0.login = String(login.rawValue)
+            $0.kind = kind.rawValue
+            $0.prompt = prompt
+            $0.isSecret = isSecret
+        }
+        return .need(message)
     }
 }

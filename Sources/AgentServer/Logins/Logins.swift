@@ -28,13 +28,13 @@ final class Logins {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, members: ["flow", "paste", "username", "secret"])
+        let body = try RequestBody(request.body, LoginMembers.self)
         guard agent.sessions[name] != nil else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
-        let flow = try Self.flow(body.string("flow"))
-        var login = LoginRequest(flow: flow, pastesRedirect: try body.bool("paste") ?? false)
-        login.username = try body.string("username")
-        if let secret = try body.string("secret") {
+        let flow = try Self.flow(body.value(\.flow))
+        var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
+        login.username = try body.value(\.username)
+        if let secret = try body.value(\.secret) {
             login.secret = try seal(secret, as: flow == .import ? .refreshToken : .password)
         }
         begin(login, name, on: connection, in: agent)
@@ -61,7 +61,7 @@ final class Logins {
         logins[number] = LoginUnderWay(session: name, connection: connection, given: given)
         agent.journal.write(.debug, "login started", name)
         if let words = agent.configuration.mistake(for: connection) {
-            logins[number]?.tell(["event": "notice", "message": .string(words)])
+            logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
         agent.apply(name) { session, moment in session.loginStarted(number, at: moment) }
         logins[number]?.task = Task {
@@ -95,7 +95,7 @@ final class Logins {
         _ number: LoginNumber,
         _ name: SessionName
     ) throws(RequestFailure) -> Answer {
-        let value = try RequestBody(request.body, members: ["value"]).requiredString("value")
+        let value = try RequestBody(request.body, LoginAnswerMembers.self).required(\.value)
         guard let login = logins[number], login.session == name, let question = login.question else {
             throw RequestFailure(
                 code: .notFound,
@@ -107,7 +107,7 @@ final class Logins {
         logins[number]?.question = nil
         logins[number]?.given.append(secret)
         question.answer.resume(returning: secret)
-        return .json(["login": .string(String(number.rawValue))])
+        return .message(LoginAnswerMessage { $0.login = String(number.rawValue) })
     }
 
     func tell(_ step: LoginStep, in number: LoginNumber) {
@@ -169,28 +169,26 @@ final class Logins {
         for result: LoginResult,
         _ name: SessionName,
         in agent: isolated SessionAgent
-    ) -> JSONObject {
-        var line = JSONObject()
-        line["event"] = "failed"
+    ) -> LoginProgress {
+        let failure: RequestFailure
         switch result {
         case .done(let token):
-            line["event"] = "done"
-            line["session"] = .string(name.description)
-            line["expires_at"] = token.expiresAt.map { end in
-                .integer(agent.ports.timekeeper.wallTime(at: end).secondsSince1970)
+            let (kept, timekeeper) = (agent.sessions[name], agent.ports.timekeeper)
+            let message = DoneMessage {
+                $0.session = name.description
+                $0.expiresAt = token.expiresAt.map { timekeeper.wallTime(at: $0).secondsSince1970 }
+                $0.scope = token.scope
+                $0.notes = kept.flatMap { $0.session.status.notes(on: $0.settings).wire }
             }
-            line["scope"] = .strings(token.scope)
-            let kept = agent.sessions[name]
-            line["notes"] = kept.flatMap { $0.session.status.notes(on: $0.settings).json }
-        case .failed(let failure): line["error"] = RequestFailure(failure, of: name).json
+            return .done(message)
+        case .failed(let reason): failure = RequestFailure(reason, of: name)
         case .cancelled:
-            line["error"] =
-                RequestFailure(code: .denied, message: "The login was cancelled.", session: name).json
+            failure = RequestFailure(code: .denied, message: "The login was cancelled.", session: name)
         case .superseded:
             let message = "Another login or a logout came first."
-            line["error"] = RequestFailure(code: .denied, message: message, session: name).json
+            failure = RequestFailure(code: .denied, message: message, session: name)
         }
-        return line
+        return .failed(FailedMessage { $0.error = failure.wire })
     }
 
     /// Seals text that came in a request.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Text
+import AgentProtocol
 import TokenCore
 
 /// Logouts whose server has not been told yet, and who asked for them.
@@ -16,7 +16,7 @@ final class Logouts {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let local = try RequestBody(request.body, members: ["local"]).bool("local") ?? false
+        let local = try RequestBody(request.body, LogoutMembers.self).value(\.local) ?? false
         guard agent.sessions[name] != nil else { throw .unknown(name) }
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
@@ -27,15 +27,16 @@ final class Logouts {
     func finish(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
         agent.journal.logoutEnded(result, of: name)
         guard let waiting = connections.removeValue(forKey: name) else { return }
-        var answer = JSONObject()
-        answer["session"] = .string(name.description)
-        answer["state"] = "logged_out"
-        answer["revoked"] = .bool(result == .revoked)
-        answer["told"] = .string(result.word)
-        answer["message"] = result.message.map { .string($0) }
+        let answer = LogoutMessage {
+            $0.session = name.description
+            $0.state = SessionStatus.State.loggedOut.rawValue
+            $0.revoked = result == .revoked
+            $0.told = result.told
+            $0.message = result.message
+        }
         for connection in waiting {
             connection.awaited = nil
-            connection.answer(.json(.object(answer)))
+            connection.answer(.message(answer))
         }
     }
 
@@ -54,15 +55,15 @@ final class Logouts {
 }
 
 extension LogoutResult {
-    /// What the server was told, as a stable word.
-    var word: String {
+    /// What the server was told.
+    var told: LogoutTold {
         switch self {
-        case .revoked: "revoked"
-        case .nothingToRevoke: "nothing"
-        case .local: "local"
-        case .unsupported: "unsupported"
-        case .refused: "refused"
-        case .notYetRevoked: "retrying"
+        case .revoked: .revoked
+        case .nothingToRevoke: .nothing
+        case .local: .local
+        case .unsupported: .unsupported
+        case .refused: .refused
+        case .notYetRevoked: .retrying
         }
     }
 

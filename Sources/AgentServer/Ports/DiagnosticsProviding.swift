@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import TokenCore
 
 /// Looks at what surrounds the agent, for `tokenctl doctor`.
@@ -9,15 +10,9 @@ package protocol DiagnosticsProviding: Sendable {
 
 /// The result of one look.
 package struct DiagnosticCheck: Equatable, Sendable {
-    package enum Verdict: Sendable {
-        case good
-        case warning
-        case bad
-    }
-
     /// What was looked at, in a few words.
     package var name: String
-    package var verdict: Verdict
+    package var verdict: CheckVerdict
     package var detail: String
     /// What to do about it.
     package var remedy: String?
@@ -26,7 +21,7 @@ package struct DiagnosticCheck: Equatable, Sendable {
 
     package init(
         name: String,
-        verdict: Verdict,
+        verdict: CheckVerdict,
         detail: String,
         remedy: String? = nil,
         sessions: [SessionName] = []

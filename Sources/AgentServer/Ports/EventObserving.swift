@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Text
+import AgentProtocol
 import TokenCore
 
 /// Is told every event, to run hooks; must return at once.
@@ -43,17 +43,17 @@ package struct AgentEvent: Equatable, Sendable {
     }
 
     /// One line of `GET /v1/events`, without its end.
-    package var json: JSONValue {
-        var object = JSONObject()
-        object["event"] = .string(kind)
-        object["session"] = session.map { .string($0.description) }
-        object["time"] = .integer(time.secondsSince1970)
-        object["reason"] = reason.map { .string($0) }
-        object["refresh_reason"] = refreshReason.map { .string($0.rawValue) }
-        object["message"] = message.map { .string($0) }
-        if !variant.scopes.isEmpty { object["scope"] = .string(variant.scopes.joined(separator: " ")) }
-        object["audience"] = variant.audience.map { .string($0) }
-        object["expires_at"] = expiresAt.map { .integer($0.secondsSince1970) }
-        return .object(object)
+    package var wire: EventMessage {
+        EventMessage {
+            $0.event = kind
+            $0.session = session?.description
+            $0.time = time.secondsSince1970
+            $0.reason = reason
+            $0.refreshReason = refreshReason?.rawValue
+            $0.message = message
+            if !variant.scopes.isEmpty { $0.scope = variant.scopes.joined(separator: " ") }
+            $0.audience = variant.audience
+            $0.expiresAt = expiresAt?.secondsSince1970
+        }
     }
 }

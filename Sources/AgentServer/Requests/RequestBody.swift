@@ -1,61 +1,46 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Text
 
-/// The JSON object of a request, every member of which must be one the route knows.
-struct RequestBody {
-    private let members: JSONObject
+/// The JSON object of a request, every member of which must be one of `Members`.
+struct RequestBody<Members: WireMembers> {
+    private let message: WireMessage<Members>
 
     /// Reads `bytes`; an empty body is an empty object.
-    init(_ bytes: [UInt8], members known: Set<ByteText>) throws(RequestFailure) {
+    init(_ bytes: [UInt8], _: Members.Type = Members.self) throws(RequestFailure) {
         guard !bytes.isEmpty else {
-            members = JSONObject()
+            message = WireMessage()
             return
         }
-        guard let object = (try? JSONValue(parsing: bytes))?.object else {
+        guard let message = (try? JSONValue(parsing: bytes)).flatMap({ WireMessage<Members>($0) }) else {
             throw RequestFailure(code: .badRequest, message: "The body is not one JSON object.")
         }
-        guard object.members.allSatisfy({ known.contains($0.name.bytewise) }) else {
-            let names = known.map(\.text).sorted().joined(separator: ", ")
-            let message = known.isEmpty ? "This request takes no members." : "The members are: \(names)."
-            throw RequestFailure(code: .badRequest, message: message)
+        let known = Members.all.map(\.name)
+        guard message.names.allSatisfy({ name in known.contains { $0.bytewise == name.bytewise } }) else {
+            let names = known.sorted().joined(separator: ", ")
+            throw RequestFailure(code: .badRequest, message: "The members are: \(names).")
         }
-        members = object
+        self.message = message
     }
 
-    /// A string that may be missing or `null`.
-    func string(_ name: String) throws(RequestFailure) -> String? {
-        guard let value = members[name], value != .null else { return nil }
-        guard let text = value.string else { throw mistyped(name, "a string") }
-        return text
+    /// What a member holds; `nil`: it is missing or `null`.
+    func value<Value>(_ member: KeyPath<Members, WireMember<Value>>) throws(RequestFailure) -> Value? {
+        guard let json = message.json(of: member), json != .null else { return nil }
+        guard let value = Value(json) else { throw mistyped(member) }
+        return value
     }
 
-    func requiredString(_ name: String) throws(RequestFailure) -> String {
-        guard let text = try string(name) else { throw mistyped(name, "a string, and required") }
-        return text
+    func required<Value>(_ member: KeyPath<Members, WireMember<Value>>) throws(RequestFailure) -> Value {
+        guard let value = try value(member) else { throw mistyped(member, ", and required") }
+        return value
     }
 
-    func bool(_ name: String) throws(RequestFailure) -> Bool? {
-        guard let value = members[name], value != .null else { return nil }
-        guard let bool = value.bool else { throw mistyped(name, "true or false") }
-        return bool
-    }
-
-    func integer(_ name: String) throws(RequestFailure) -> Int64? {
-        guard let value = members[name], value != .null else { return nil }
-        guard let integer = value.integer else { throw mistyped(name, "a whole number") }
-        return integer
-    }
-
-    func strings(_ name: String) throws(RequestFailure) -> [String]? {
-        guard let value = members[name], value != .null else { return nil }
-        guard let texts = value.array?.map(\.string), !texts.contains(nil) else {
-            throw mistyped(name, "an array of strings")
-        }
-        return texts.compactMap(\.self)
-    }
-
-    private func mistyped(_ name: String, _ type: String) -> RequestFailure {
-        RequestFailure(code: .badRequest, message: "\(name) is \(type).")
+    private func mistyped<Value>(
+        _ member: KeyPath<Members, WireMember<Value>>,
+        _ more: String = ""
+    ) -> RequestFailure {
+        let name = Members()[keyPath: member].name
+        return RequestFailure(code: .badRequest, message: "\(name) is \(Value.expectation)\(more).")
     }
 }

@@ -62,13 +62,13 @@ package struct RequestFailure: Error, Equatable, Sendable {
     )
 
     /// The `error` member of answers and events.
-    var json: JSONValue {
-        var error = JSONObject()
-        error["code"] = .string(code.rawValue)
-        error["message"] = .string(message)
-        error["session"] = session.map { .string($0) }
-        error["remedy"] = remedy.map { .string($0) }
-        error["retry_after"] = retryAfterSeconds.map { .integer($0) }
-        return .object(error)
+    var wire: FailureMessage {
+        FailureMessage {
+            $0.code = code
+            $0.message = message
+            $0.session = session
+            $0.remedy = remedy
+            $0.retryAfter = retryAfterSeconds
+        }
     }
 }

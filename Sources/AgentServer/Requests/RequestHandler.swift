@@ -292,7 +292,7 @@ extension RequestHandler {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let isCheck = try RequestBody(request.body, members: ["check"]).bool("check") ?? false
+        let isCheck = try RequestBody(request.body, ReloadMembers.self).value(\.check) ?? false
         let configuration = agent.configuration
         Task {
             do throws(RequestFailure) {
@@ -308,10 +308,9 @@ extension RequestHandler {
                     // One that has gone was shown by the rules it had; those of one to come are not known yet.
                     return isCheck ? !configuration.rules.exist : known.contains(name)
                 }
-                var object = JSONObject()
-                object["sessions"] = .integer(configuration.shownNames(to: connection).count)
-                shown.add(to: &object)
-                connection.answer(.json(.object(object)))
+                var message = shown.wire
+                message.sessions = Int64(configuration.shownNames(to: connection).count)
+                connection.answer(.message(message))
             } catch {
                 connection.answer(Answer(error))
             }
@@ -320,7 +319,7 @@ extension RequestHandler {
 
     private func serveShutdown(on connection: Connection) {
         audit.add(.shutdown, .done, by: AuditRecord.Origin(connection))
-        connection.answer(.json(["stopping": true]))
+        connection.answer(.message(ShutdownMessage { $0.stopping = true }))
         onShutdownRequest()
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Glibc
 import NIOCore
 import Text
@@ -21,16 +22,16 @@ struct StatusRequests {
     func agent(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
         // Where the agent is and whose is not for those it is only forwarded to.
         let isOwn = connection.restrictedPath == nil
-        var object = JSONObject()
-        object["version"] = .string(identity.version)
-        object["api"] = 1
-        object["pid"] = isOwn ? .integer(getpid()) : nil
-        object["uptime"] = .integer((agent.now - startedAt).wholeSeconds)
-        object["locked"] = .bool(agent.isLocked)
-        object["sessions"] = .integer(count(for: connection, in: agent))
-        object["memory_locked"] = isOwn ? .bool(identity.isMemoryLocked) : nil
-        object["store"] = isOwn ? .string(identity.store) : nil
-        return .json(.object(object))
+        var message = AgentMessage()
+        message.version = identity.version
+        message.api = Int64(AgentRelease.apiVersion)
+        message.pid = isOwn ? Int64(getpid()) : nil
+        message.uptime = (agent.now - startedAt).wholeSeconds
+        message.locked = agent.isLocked
+        message.sessions = Int64(count(for: connection, in: agent))
+        message.memoryLocked = isOwn ? identity.isMemoryLocked : nil
+        message.store = isOwn ? identity.store : nil
+        return .message(message)
     }
 
     private func count(for connection: Connection, in agent: isolated SessionAgent) -> Int {
@@ -51,7 +52,8 @@ struct StatusRequests {
     func sessions(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
         let moment = agent.moment
         let shown = visibleSessions(to: connection, in: agent)
-        return .json(["sessions": .array(shown.map { status($0, for: connection, at: moment) })])
+        let sessions = shown.map { status($0, for: connection, at: moment) }
+        return .message(SessionsMessage { $0.sessions = sessions })
     }
 
     /// Serves `GET /v1/sessions/NAME`.
@@ -61,13 +63,17 @@ struct StatusRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) -> Answer {
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
-        return .json(status(kept, for: connection, at: agent.moment))
+        return .message(status(kept, for: connection, at: agent.moment))
     }
 
-    private func status(_ kept: KeptSession, for connection: Connection, at moment: Moment) -> JSONValue {
+    private func status(
+        _ kept: KeptSession,
+        for connection: Connection,
+        at moment: Moment
+    ) -> SessionMessage {
         let status = kept.session.status
         return connection.restrictedPath == nil
-            ? status.json(kept.settings, at: moment) : status.restrictedJSON(kept.settings, at: moment)
+            ? status.message(kept.settings, at: moment) : status.restrictedMessage(kept.settings, at: moment)
     }
 
     /// Serves `GET /v1/metrics`.
@@ -87,18 +93,18 @@ struct StatusRequests {
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
             }
-            connection.answer(.json(["checks": .array(checks.map(\.json))]))
+            connection.answer(.message(DoctorMessage { $0.checks = checks.map(\.wire) }))
         }
     }
 }
 
 extension DiagnosticCheck {
-    fileprivate var json: JSONValue {
-        var object = JSONObject()
-        object["name"] = .string(name)
-        object["ok"] = verdict == .warning ? "warning" : .bool(verdict == .good)
-        object["detail"] = .string(detail)
-        object["remedy"] = remedy.map { .string($0) }
-        return .object(object)
+    fileprivate var wire: CheckMessage {
+        CheckMessage {
+            $0.name = name
+            $0.verdict = verdict
+            $0.detail = detail
+            $0.remedy = remedy
+        }
     }
 }

@@ -29,10 +29,10 @@ final class RefusalReports {
         _ call: TokenCall,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, members: ["rejected_token", "scope", "audience"])
+        let body = try RequestBody(request.body, RefreshMembers.self)
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
-        let variant = try TokenVariant(body)
-        guard let text = try body.string("rejected_token") else {
+        let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
+        guard let text = try body.value(\.rejectedToken) else {
             return tokens.forceRefresh(variant ?? .primary, rejecting: nil, call, in: agent)
         }
         let rejected = RejectedToken(text, variant, of: kept.session, in: vault)
@@ -49,19 +49,16 @@ final class RefusalReports {
         _ call: TokenCall,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let members: Set<ByteText> = [
-            "token", "status", "www_authenticate", "body", "scope", "audience", "host",
-        ]
-        let body = try RequestBody(request.body, members: members)
+        let body = try RequestBody(request.body, ReportMembers.self)
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
         let refusal = ResourceRefusal(
-            status: try body.integer("status") ?? 0,
-            challenge: try body.string("www_authenticate") ?? "",
-            body: try body.string("body") ?? "",
-            host: try body.string("host")
+            status: try body.value(\.status) ?? 0,
+            challenge: try body.value(\.challenge) ?? "",
+            body: try body.value(\.body) ?? "",
+            host: try body.value(\.host)
         )
-        let token = try body.requiredString("token")
-        let variant = try TokenVariant(body)
+        let token = try body.required(\.token)
+        let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
         if let path = call.connection.restrictedPath {
             let rejected = RejectedToken(token, variant, of: kept.session, in: vault)
             return try follow(refusal, of: rejected, atSocket: path, call, in: agent)

@@ -35,9 +35,7 @@ extension Vault {
 
 extension TokenVariant {
     /// The variant that `scope` (words separated by spaces) and `audience` name; `nil` when neither is there.
-    init?(_ body: RequestBody) throws(RequestFailure) {
-        let scope = try body.string("scope")
-        let audience = try body.string("audience")
+    init?(scope: String?, audience: String?) throws(RequestFailure) {
         guard scope != nil || audience != nil else { return nil }
         self.init(
             scopes: try TokenQuery.scopes(scope ?? ""),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import SealedStore
-import Text
 import TokenCore
 
 /// Requests for tokens: which of them wait, and how each is answered.
@@ -206,12 +206,13 @@ extension TokenRequests {
 
     /// Nothing helps whoever reported a refusal now.
     func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: TokenCall) {
-        var object = JSONObject()
-        object["action"] = "none"
-        object["message"] = message.map { .string(RequestFailure.sentence($0)) }
-        object["retry_after"] = retryAfter.map { .integer(max(1, $0.wholeSeconds)) }
+        let answer = ReportMessage {
+            $0.action = ReportAction.none
+            $0.message = message.map { RequestFailure.sentence($0) }
+            $0.retryAfter = retryAfter.map { max(1, $0.wholeSeconds) }
+        }
         call.connection.awaited = nil
-        call.connection.answer(.json(.object(object)))
+        call.connection.answer(.message(answer))
     }
 
     private func answer(

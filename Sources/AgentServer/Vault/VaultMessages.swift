@@ -5,19 +5,17 @@ import Text
 import TokenCore
 
 extension SlotRequest {
-    static let members: Set<ByteText> = ["type", "passphrase", "path", "command", "credential"]
-
-    init(_ body: RequestBody) throws(RequestFailure) {
-        switch SlotKind(word: try body.requiredString("type")) {
-        case .passphrase: self = .passphrase(Array(try body.requiredString("passphrase").utf8))
-        case .keyFile: self = .keyFile(path: try body.string("path"))
+    init(_ body: RequestBody<SlotAdditionMembers>) throws(RequestFailure) {
+        switch SlotKind(word: try body.required(\.type)) {
+        case .passphrase: self = .passphrase(Array(try body.required(\.passphrase).utf8))
+        case .keyFile: self = .keyFile(path: try body.value(\.path))
         case .command:
-            guard let command = try body.strings("command"), !command.isEmpty else {
+            guard let command = try body.value(\.command), !command.isEmpty else {
                 throw RequestFailure(code: .badRequest, message: "command is a non-empty array of strings.")
             }
             self = .command(command)
-        case .systemdCredential: self = .systemdCredential(name: try body.string("credential"))
-        default:
+        case .systemdCredential: self = .systemdCredential(name: try body.value(\.credential))
+        case .secretService, .keychain, .previousKey, nil:
             let known = SlotKind.requested.map(\.rawValue)
             let message = "type is \(known.dropLast().joined(separator: ", ")) or \(known.last ?? "")."
             throw RequestFailure(code: .badRequest, message: message)
@@ -26,21 +24,21 @@ extension SlotRequest {
 }
 
 extension VaultStatus {
-    var json: JSONObject {
-        var object = JSONObject()
-        object["state"] = .string(state.rawValue)
-        object["vault_id"] = vaultID.map { .string($0) }
-        object["epoch"] = .integer(epoch)
-        object["slots"] = .array(
-            slots.map { slot in
-                var object = JSONObject()
-                object["index"] = .integer(slot.index)
-                object["type"] = .string(slot.kind.rawValue)
-                object["detail"] = .string(slot.detail)
-                object["made_at"] = slot.madeAt.map { .integer($0.secondsSince1970) }
-                return .object(object)
+    /// How the store stands, and what a change of it asks for.
+    func wire(_ proof: VaultProofDemand) -> VaultMessage {
+        VaultMessage {
+            $0.state = state.rawValue
+            $0.vaultID = vaultID
+            $0.epoch = Int64(epoch)
+            $0.slots = slots.map { slot in
+                SlotMessage {
+                    $0.index = Int64(slot.index)
+                    $0.type = slot.kind
+                    $0.detail = slot.detail
+                    $0.madeAt = slot.madeAt?.secondsSince1970
+                }
             }
-        )
-        return object
+            $0.proof = proof
+        }
     }
 }

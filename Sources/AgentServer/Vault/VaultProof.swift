@@ -14,14 +14,11 @@ package enum VaultProof: Equatable, Sendable {
 }
 
 extension VaultProof {
-    /// The members of a request that carry a proof.
-    static let members: Set<ByteText> = ["unlock_passphrase", "unlock_key"]
-
     /// The proof that `body` carries; `nil`: none.
-    init?(_ body: RequestBody, passphraseMember: String = "unlock_passphrase") throws(RequestFailure) {
-        if let passphrase = try body.string(passphraseMember) {
+    init?(_ body: RequestBody<some ProvingMembers>) throws(RequestFailure) {
+        if let passphrase = try body.value(\.unlockPassphrase) {
             self = .passphrase(Array(passphrase.utf8))
-        } else if let digits = try body.string("unlock_key") {
+        } else if let digits = try body.value(\.unlockKey) {
             guard let key = Hex.decoded(digits.utf8) else {
                 throw RequestFailure(
                     code: .badRequest,

@@ -65,7 +65,7 @@ final class VaultRequests {
     func serveLock(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
             await agent.lock(by: AuditRecord.Origin(connection))
-            connection.answer(.json(["locked": .bool(!agent.isServing)]))
+            connection.answer(.message(LockMessage { $0.locked = !agent.isServing }))
         }
     }
 
@@ -75,12 +75,12 @@ final class VaultRequests {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let passphrase = try RequestBody(request.body, members: ["passphrase"]).string("passphrase")
+        let passphrase = try RequestBody(request.body, UnlockMembers.self).value(\.passphrase)
         Task {
             do throws(RequestFailure) {
                 let origin = AuditRecord.Origin(connection)
                 try await agent.unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
-                connection.answer(.json(["locked": .bool(!agent.isServing)]))
+                connection.answer(.message(LockMessage { $0.locked = !agent.isServing }))
             } catch {
                 connection.answer(Answer(error))
             }
@@ -92,7 +92,7 @@ final class VaultRequests {
         agent.storeThread.run {
             $0.vaultStatus()
         } then: { [self] status in
-            connection.answer(.json(json(of: status, in: agent)))
+            connection.answer(.message(status.wire(proofDemand(status, in: agent))))
         }
     }
 
@@ -121,7 +121,7 @@ final class VaultRequests {
     }
 
     private static func slot(_ request: HTTPRequest) throws(RequestFailure) -> (SlotRequest, VaultProof?) {
-        let body = try RequestBody(request.body, members: SlotRequest.members.union(VaultProof.members))
+        let body = try RequestBody(request.body, SlotAdditionMembers.self)
         return (try SlotRequest(body), try VaultProof(body))
     }
 
@@ -132,7 +132,7 @@ final class VaultRequests {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let proof = try VaultProof(try RequestBody(request.body, members: VaultProof.members))
+        let proof = try VaultProof(try RequestBody(request.body, SlotRemovalMembers.self))
         change(.slotRemoved, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
             try store.removeSlot(index, proof)
         }
@@ -144,9 +144,9 @@ final class VaultRequests {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, members: ["old", "new"])
-        let old = Array(try body.requiredString("old").utf8)
-        let new = Array(try body.requiredString("new").utf8)
+        let body = try RequestBody(request.body, PassphraseMembers.self)
+        let old = Array(try body.required(\.old).utf8)
+        let new = Array(try body.required(\.new).utf8)
         change(.passphraseChanged, proof: .passphrase(old), on: connection, in: agent) {
             store,
             _ throws(StoreRefusal) in
@@ -160,8 +160,7 @@ final class VaultRequests {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, members: ["passphrase", "unlock_key"])
-        let proof = try VaultProof(body, passphraseMember: "passphrase")
+        let proof = try VaultProof(try RequestBody(request.body, RekeyMembers.self))
         change(.rekeyed, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
             try store.rekey(proof)
         }
@@ -187,7 +186,7 @@ final class VaultRequests {
                     return store.vaultStatus()
                 }
                 tellChange(kind, by: connection, in: agent)
-                connection.answer(.json(json(of: status, in: agent)))
+                connection.answer(.message(status.wire(proofDemand(status, in: agent))))
             } catch {
                 agent.audit.add(kind.action, .failed, by: AuditRecord.Origin(connection))
                 connection.answer(Answer(error))
@@ -251,13 +250,6 @@ final class VaultRequests {
         let time = agent.moment.wallTime
         let event = AgentEvent(kind: "vault_changed", session: nil, time: time, reason: kind.rawValue)
         agent.requests.events.publish(event, in: agent)
-    }
-
-    /// How the store stands, and what a change of it asks for.
-    private func json(of status: VaultStatus, in agent: isolated SessionAgent) -> JSONValue {
-        var object = status.json
-        object["proof"] = .string(proofDemand(status, in: agent).rawValue)
-        return .object(object)
     }
 }
 

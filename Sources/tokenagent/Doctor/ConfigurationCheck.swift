@@ -17,25 +17,38 @@ enum ConfigurationCheck {
                     "\(path): \(count) session\(count == 1 ? "" : "s"), no mistakes\n"
                 )
             }
-            print(["file": .string(path), "ok": true, "sessions": .integer(count), "problems": []])
+            print(report(path, sessions: Int64(count), problems: []))
         } catch {
             guard asJSON else { throw StartFailure(error) }
-            print(["file": .string(path), "ok": false, "problems": .array(error.problems.map(\.json))])
+            print(report(path, sessions: nil, problems: error.problems))
             exit(FailureCode.misconfigured.exitStatus)
         }
     }
 
-    private static func print(_ report: JSONValue) {
-        Console.write(report.text + "\n")
+    private static func report(
+        _ path: String,
+        sessions: Int64?,
+        problems: [ConfigurationProblem]
+    ) -> ConfigurationMessage {
+        ConfigurationMessage {
+            $0.file = path
+            $0.isGood = problems.isEmpty
+            $0.sessions = sessions
+            $0.problems = problems.map(\.wire)
+        }
+    }
+
+    private static func print(_ report: ConfigurationMessage) {
+        Console.write(report.json.text + "\n")
     }
 }
 
 extension ConfigurationProblem {
-    fileprivate var json: JSONValue {
-        var object = JSONObject()
-        object["line"] = line.map { .integer($0) }
-        object["key"] = key.isEmpty ? nil : .string(key)
-        object["message"] = .string(message)
-        return .object(object)
+    fileprivate var wire: ProblemMessage {
+        ProblemMessage {
+            $0.line = line.map { Int64($0) }
+            $0.key = key.isEmpty ? nil : key
+            $0.message = message
+        }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import AgentServer
 import TokenCore
 
@@ -17,10 +18,10 @@ struct ConfigurationCheckup {
         } catch {
             // Its lines may name sessions that not everybody knows of; "config check" shows them.
             let detail = "the file has a mistake, so the agent keeps what it read before"
-            return [check(.bad, detail, remedy: error.remedy, of: nil)]
+            return [check(.problem, detail, remedy: error.remedy, of: nil)]
         }
         guard !found.isEmpty else {
-            return [check(.good, "the agent runs with \(found.file)", remedy: nil, of: nil)]
+            return [check(.ok, "the agent runs with \(found.file)", remedy: nil, of: nil)]
         }
         let differing = found.changes.map { change in
             let detail =
@@ -35,7 +36,7 @@ struct ConfigurationCheckup {
     }
 
     private func check(
-        _ verdict: DiagnosticCheck.Verdict,
+        _ verdict: CheckVerdict,
         _ detail: String,
         remedy: String?,
         of session: SessionName?

@@ -57,12 +57,12 @@ struct Diagnostics: DiagnosticsProviding {
             return [DiagnosticCheck(name: "counter", verdict: .warning, detail: problem, remedy: remedy)]
         }
         let detail = "an old copy of the store is refused (\(value))"
-        return [DiagnosticCheck(name: "counter", verdict: .good, detail: detail)]
+        return [DiagnosticCheck(name: "counter", verdict: .ok, detail: detail)]
     }
 
     private func vault() -> DiagnosticCheck {
         switch control.store.state {
-        case .unlocked: DiagnosticCheck(name: "vault", verdict: .good, detail: "unlocked")
+        case .unlocked: DiagnosticCheck(name: "vault", verdict: .ok, detail: "unlocked")
         case .locked:
             DiagnosticCheck(
                 name: "vault",
@@ -73,7 +73,7 @@ struct Diagnostics: DiagnosticsProviding {
         case .uninitialized:
             DiagnosticCheck(
                 name: "vault",
-                verdict: .bad,
+                verdict: .problem,
                 detail: "there is none: logins cannot be kept",
                 remedy: "tokenctl vault init"
             )
@@ -84,12 +84,12 @@ struct Diagnostics: DiagnosticsProviding {
     private func durability() -> [DiagnosticCheck] {
         let pending = control.store.pendingSessions
         guard !pending.isEmpty else {
-            return [DiagnosticCheck(name: "store", verdict: .good, detail: control.store.stateDirectory)]
+            return [DiagnosticCheck(name: "store", verdict: .ok, detail: control.store.stateDirectory)]
         }
         return pending.map { name in
             DiagnosticCheck(
                 name: "store",
-                verdict: .bad,
+                verdict: .problem,
                 detail: "not on the disk yet: \(name)",
                 remedy: "free the disk or correct its permissions; writing is tried again by itself",
                 sessions: [name]
@@ -103,7 +103,7 @@ struct Diagnostics: DiagnosticsProviding {
             let reason = unsafe String(cString: strerror(errno))
             return DiagnosticCheck(
                 name: "disk",
-                verdict: .bad,
+                verdict: .problem,
                 detail: reason,
                 remedy: "make the disk readable"
             )
@@ -116,7 +116,7 @@ struct Diagnostics: DiagnosticsProviding {
         if isReadOnly {
             return DiagnosticCheck(
                 name: "disk",
-                verdict: .bad,
+                verdict: .problem,
                 detail: "mounted read-only: no refresh can be stored",
                 remedy: "mount it writable, or move the state directory"
             )
@@ -124,12 +124,12 @@ struct Diagnostics: DiagnosticsProviding {
         guard free >= Diagnostics.leastFreeBytes else {
             return DiagnosticCheck(
                 name: "disk",
-                verdict: .bad,
+                verdict: .problem,
                 detail: "\(free / 1024) KiB free: refreshes will stop",
                 remedy: "free some space"
             )
         }
-        return DiagnosticCheck(name: "disk", verdict: .good, detail: "\(free >> 20) MiB free")
+        return DiagnosticCheck(name: "disk", verdict: .ok, detail: "\(free >> 20) MiB free")
     }
 
     private func memory() -> DiagnosticCheck {
@@ -138,7 +138,7 @@ struct Diagnostics: DiagnosticsProviding {
             let wiping = wiping_allocator_is_active() == 1 ? ", freed memory is wiped" : ""
             return DiagnosticCheck(
                 name: "memory",
-                verdict: .good,
+                verdict: .ok,
                 detail: "keys are in locked memory (\(locked) KiB)\(wiping)"
             )
         }
@@ -146,7 +146,7 @@ struct Diagnostics: DiagnosticsProviding {
         if isMemoryLocked, control.store.state != .unlocked {
             return DiagnosticCheck(
                 name: "memory",
-                verdict: .good,
+                verdict: .ok,
                 detail: "no keys are in memory; it can be locked for them"
             )
         }
@@ -162,7 +162,7 @@ struct Diagnostics: DiagnosticsProviding {
         guard !confinement.gaps.isEmpty else {
             return DiagnosticCheck(
                 name: "sandbox",
-                verdict: .good,
+                verdict: .ok,
                 detail: "system calls are filtered and files outside are closed off"
             )
         }
@@ -176,11 +176,11 @@ struct Diagnostics: DiagnosticsProviding {
 
     private func clock() -> DiagnosticCheck {
         guard timekeeper.wallTime < Diagnostics.earliestTime else {
-            return DiagnosticCheck(name: "clock", verdict: .good, detail: "plausible")
+            return DiagnosticCheck(name: "clock", verdict: .ok, detail: "plausible")
         }
         return DiagnosticCheck(
             name: "clock",
-            verdict: .bad,
+            verdict: .problem,
             detail: "the clock is years behind: certificates will be refused",
             remedy: "set the clock, for example with timedatectl set-ntp true"
         )

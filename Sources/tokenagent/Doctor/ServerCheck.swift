@@ -17,7 +17,7 @@ struct ServerCheck: Sendable {
     func check(_ place: ServerPlace, of sessions: [SessionName]) async -> DiagnosticCheck {
         let name = "server \(place.address)"
         guard let session = sessions.first else {
-            return DiagnosticCheck(name: name, verdict: .good, detail: "no session is there")
+            return DiagnosticCheck(name: name, verdict: .ok, detail: "no session is there")
         }
         let work = Task { await servers.examine(session) }
         let alarm = eventLoop.scheduleTask(in: Self.limit) { work.cancel() }
@@ -25,11 +25,11 @@ struct ServerCheck: Sendable {
         alarm.cancel()
         switch result {
         case .success(let words):
-            return DiagnosticCheck(name: name, verdict: .good, detail: words, sessions: sessions)
+            return DiagnosticCheck(name: name, verdict: .ok, detail: words, sessions: sessions)
         case .failure(let failure):
             return DiagnosticCheck(
                 name: name,
-                verdict: .bad,
+                verdict: .problem,
                 detail: failure.message,
                 remedy: remedy(for: failure.kind, place, sessions),
                 sessions: sessions

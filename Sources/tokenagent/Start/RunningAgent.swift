@@ -21,9 +21,9 @@ struct RunningAgent {
             guard error.code == .noAgent else { throw error }
             return nil
         }
-        guard let answer = try? JSONValue(parsing: response.body).object,
-            let pid = answer["pid"]?.integer.flatMap({ Int32(exactly: $0) }),
-            let store = answer["store"]?.string
+        guard let answer = (try? JSONValue(parsing: response.body)).flatMap({ AgentMessage($0) }),
+            let pid = answer.pid.flatMap({ Int32(exactly: $0) }),
+            let store = answer.store
         else { throw AgentError(.internal, "what answers at \(socket) is no tokenagent") }
         return RunningAgent(socket: socket, pid: pid, stateDirectory: store)
     }

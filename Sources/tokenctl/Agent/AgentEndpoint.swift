@@ -35,9 +35,18 @@ struct AgentEndpoint {
     /// Sends one request and answers the object in its answer.
     ///
     /// An answer without a body is an empty object.
-    func object(_ request: AgentRequest, timeout: Duration = .seconds(60)) throws(AgentError) -> JSONObject {
+    func message<Members>(
+        _ request: AgentRequest,
+        timeout: Duration = .seconds(60)
+    ) throws(AgentError) -> WireMessage<Members> {
         var agent = try connect()
-        return try agent.object(request, timeout: timeout)
+        return try agent.message(request, timeout: timeout)
+    }
+
+    /// The same where the answer has nothing to say.
+    func send(_ request: AgentRequest, timeout: Duration = .seconds(60)) throws(AgentError) {
+        var agent = try connect()
+        _ = try agent.exchange(request, timeout: timeout)
     }
 
     /// The absolute path of the socket.
@@ -56,13 +65,17 @@ struct AgentEndpoint {
 
 extension AgentConnection {
     /// Sends one request and answers the object in its answer, empty if there is no body.
-    mutating func object(_ request: AgentRequest, timeout: Duration) throws(AgentError) -> JSONObject {
+    mutating func message<Members>(
+        _ request: AgentRequest,
+        timeout: Duration
+    ) throws(AgentError) -> WireMessage<Members> {
         let body = try exchange(request, timeout: timeout).body
-        guard !body.isEmpty else { return JSONObject() }
+        guard !body.isEmpty else { return WireMessage() }
         // A list of all sessions holds as many values as they are.
-        guard let object = try? JSONValue(parsing: body, maximumValues: .max).object else {
+        let json = try? JSONValue(parsing: body, maximumValues: .max)
+        guard let message = json.flatMap({ WireMessage<Members>($0) }) else {
             throw AgentError(.internal, "the agent's answer is not a JSON object")
         }
-        return object
+        return message
     }
 }

@@ -4,7 +4,7 @@ import AgentProtocol
 import Text
 
 /// The JSON object of a request, written into one buffer so that no copy of a secret in it stays behind.
-struct JSONBody: ~Copyable {
+struct JSONBody<Members: WireMembers>: ~Copyable {
     private var bytes: [UInt8] = []
 
     init() {
@@ -13,21 +13,15 @@ struct JSONBody: ~Copyable {
         bytes.append(UInt8(ascii: "{"))
     }
 
-    mutating func add(_ name: String, _ value: JSONValue) {
-        add(name)
-        value.write(to: &bytes)
+    mutating func add<Value>(_ member: KeyPath<Members, WireMember<Value>>, _ value: Value) {
+        add(Members()[keyPath: member].name)
+        value.json.write(to: &bytes)
     }
 
     /// Adds a secret, which is wiped by this.
-    mutating func add(_ name: String, secret: consuming Secret) {
-        add(name)
+    mutating func add(_ member: KeyPath<Members, WireMember<String>>, secret: consuming Secret) {
+        add(Members()[keyPath: member].name)
         secret.write(to: &bytes)
-    }
-
-    /// Adds which of a session's tokens is meant, unless it is the ordinary one.
-    mutating func add(_ scopes: [String], _ audience: String?) {
-        if !scopes.isEmpty { add("scope", .string(scopes.joined(separator: " "))) }
-        if let audience { add("audience", .string(audience)) }
     }
 
     private mutating func add(_ name: String) {
@@ -40,5 +34,22 @@ struct JSONBody: ~Copyable {
     consuming func finished() -> [UInt8] {
         bytes.append(UInt8(ascii: "}"))
         return bytes
+    }
+}
+
+/// A request about one of a session's tokens.
+protocol TokenChoosing: WireMembers {
+    var scope: WireMember<String> { get }
+    var audience: WireMember<String> { get }
+}
+
+extension RefreshMembers: TokenChoosing {}
+extension ReportMembers: TokenChoosing {}
+
+extension JSONBody where Members: TokenChoosing {
+    /// Adds which of a session's tokens is meant, unless it is the ordinary one.
+    mutating func add(_ scopes: [String], _ audience: String?) {
+        if !scopes.isEmpty { add(\.scope, scopes.joined(separator: " ")) }
+        if let audience { add(\.audience, audience) }
     }
 }

@@ -15,9 +15,9 @@ struct ReloadCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let answer = try agent.endpoint.object(AgentRequest(.post, "reload"))
-        if agent.wantsJSON { return try StandardOutput.json(.object(answer)) }
-        for line in ReloadReport(answer).lines {
+        let answer: ReloadMessage = try agent.endpoint.message(AgentRequest(.post, "reload"))
+        if agent.wantsJSON { return try StandardOutput.json(answer.json) }
+        for line in ReloadReport(message: answer).lines {
             try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
         }
     }
@@ -25,28 +25,25 @@ struct ReloadCommand: ParsableCommand {
 
 /// What a reload has changed, or would change.
 struct ReloadReport {
-    private let object: JSONObject
-
-    init(_ object: JSONObject) {
-        self.object = object
-    }
+    let message: ReloadMessage
 
     /// The configuration file that the agent reads.
-    var file: String { object["file"]?.string ?? "" }
+    var file: String { message.file ?? "" }
 
     /// A line for each difference, and for what only a restart takes over.
     var differences: [String] {
-        let changes = ["added", "removed", "changed"].flatMap { kind in
-            (object[kind]?.array?.compactMap(\.string) ?? []).map { "\(TextTable.padded(kind, to: 8)) \($0)" }
+        let kinds = [("added", message.added), ("removed", message.removed), ("changed", message.changed)]
+        let changes = kinds.flatMap { kind, keys in
+            (keys ?? []).map { "\(TextTable.padded(kind, to: 8)) \($0)" }
         }
-        let late = (object["restart"]?.array?.compactMap(\.object) ?? []).map { item in
-            "needs a restart of the agent: \(item["key"]?.string ?? ""): \(item["reason"]?.string ?? "")"
+        let late = (message.restart ?? []).map { item in
+            "needs a restart of the agent: \(item.key ?? ""): \(item.reason ?? "")"
         }
         return changes + late
     }
 
     var lines: [String] {
-        let count = object["sessions"]?.integer ?? 0
+        let count = message.sessions ?? 0
         let summary = "\(file): \(count) session\(count == 1 ? "" : "s")"
         return differences.isEmpty ? ["\(summary), nothing has changed"] : [summary] + differences
     }

@@ -21,9 +21,9 @@ struct ShutdownCommand: ParsableCommand {
     func run() throws {
         var endpoint = agent.endpoint
         endpoint.mayStartAgent = false
-        let store = try endpoint.object(AgentRequest(.get))["store"]?.string
-        let lock = StoreLockFile(of: store)
-        _ = try endpoint.object(AgentRequest(.post, "shutdown"))
+        let about: AgentMessage = try endpoint.message(AgentRequest(.get))
+        let lock = StoreLockFile(of: about.store)
+        try endpoint.send(AgentRequest(.post, "shutdown"))
         guard lock.isFree(within: ShutdownCommand.patience) else {
             throw AgentError(
                 .temporarilyUnavailable,

@@ -16,8 +16,8 @@ struct VersionCommand: ParsableCommand {
     func run() throws {
         var endpoint = agent.endpoint
         endpoint.mayStartAgent = false
-        let answer = try? endpoint.object(AgentRequest(.get), timeout: .seconds(5))
-        let version = answer?["version"]?.string
+        let answer: AgentMessage? = try? endpoint.message(AgentRequest(.get), timeout: .seconds(5))
+        let version = answer?.version
         if agent.wantsJSON {
             let value: JSONValue = [
                 "tokenctl": .string(AgentRelease.version),
@@ -28,7 +28,7 @@ struct VersionCommand: ParsableCommand {
         }
         try StandardOutput.line("tokenctl \(AgentRelease.version)")
         guard let version else { return }
-        let pid = answer?["pid"]?.integer.map { ", running as process \($0)" } ?? ""
+        let pid = answer?.pid.map { ", running as process \($0)" } ?? ""
         try StandardOutput.line("tokenagent \(TerminalText.escaped(version))\(pid)")
     }
 }

@@ -92,9 +92,9 @@ extension AgentEndpoint {
 
     /// Refreshes the token that `demand` describes, whether or not it is still good.
     private func refresh(_ demand: TokenDemand) throws(AgentError) {
-        var body = JSONBody()
+        var body = JSONBody<RefreshMembers>()
         body.add(demand.scopes, demand.audience)
         let request = AgentRequest(.post, "sessions", demand.session, "refresh", body: body.finished())
-        _ = try object(request, timeout: demand.patience)
+        try send(request, timeout: demand.patience)
     }
 }

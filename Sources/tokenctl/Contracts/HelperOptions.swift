@@ -29,13 +29,13 @@ struct HelperOptions: ParsableArguments {
         guard let choice = choice(for: question),
             let secret = try? Secret(Array(token.utf8), of: "token")
         else { return }
-        var json = JSONBody()
-        json.add("token", secret: secret)
-        json.add("status", 401)
-        if let place = question.server?.place { json.add("host", .string(place.text)) }
+        var json = JSONBody<ReportMembers>()
+        json.add(\.token, secret: secret)
+        json.add(\.status, 401)
+        if let place = question.server?.place { json.add(\.host, place.text) }
         var request = AgentRequest(.post, "sessions", choice.session, "report", body: json.finished())
         defer { request.wipeBody() }
-        _ = try? endpoint.object(request)
+        try? endpoint.send(request)
     }
 
     /// Gets another token for those who will ask, but not at every call; whatever comes of it.
@@ -54,6 +54,6 @@ struct HelperOptions: ParsableArguments {
 
     /// The sessions that say which servers they are for.
     func sessions() throws(AgentError) -> SessionsOfHosts {
-        SessionsOfHosts(try endpoint.object(AgentRequest(.get, "sessions")).sessions)
+        SessionsOfHosts(try endpoint.sessions())
     }
 }

@@ -25,8 +25,7 @@ struct SessionChoice: Equatable {
             guard let server = question.server else {
                 throw AgentError(.badRequest, "no session is named", remedy: "name one with --session")
             }
-            let sessions = try endpoint.object(AgentRequest(.get, "sessions")).sessions
-            try self.init(for: server.place, among: sessions)
+            try self.init(for: server.place, among: try endpoint.sessions())
             return
         }
         let rules = try endpoint.hostRules(of: session)
@@ -55,9 +54,9 @@ struct SessionChoice: Equatable {
     /// The session whose `hosts` name `host` most closely; nil if none does.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if two do.
-    init?(for host: HostName, among sessions: [JSONObject]) throws(AgentError) {
+    init?(for host: HostName, among sessions: [SessionMessage]) throws(AgentError) {
         let candidates = sessions.compactMap { known -> (name: String, closeness: Int, rule: HostRule)? in
-            guard let name = known["session"]?.string,
+            guard let name = known.session,
                 let best = SessionChoice.closest(SessionChoice.rules(known), to: host)
             else { return nil }
             return (name, best.closeness, best.rule)
@@ -76,8 +75,8 @@ struct SessionChoice: Equatable {
         self.user = user
     }
 
-    static func rules(_ session: JSONObject) -> [HostRule] {
-        session["hosts"]?.array?.compactMap(\.string).compactMap { HostRule($0) } ?? []
+    static func rules(_ session: SessionMessage) -> [HostRule] {
+        session.hosts?.compactMap { HostRule($0) } ?? []
     }
 
     static func closest(_ rules: [HostRule], to host: HostName) -> (closeness: Int, rule: HostRule)? {
@@ -89,7 +88,7 @@ extension AgentEndpoint {
     /// The servers that a session says it is for; none if it says nothing about that.
     func hostRules(of session: String) throws(AgentError) -> [HostRule] {
         do {
-            return SessionChoice.rules(try object(AgentRequest(.get, "sessions", session)))
+            return SessionChoice.rules(try message(AgentRequest(.get, "sessions", session)))
         } catch {
             throw error.about(session)
         }

@@ -15,10 +15,10 @@ struct SessionsOfHosts {
 
     let entries: [Entry]
 
-    init(_ sessions: [JSONObject]) {
+    init(_ sessions: [SessionMessage]) {
         entries = sessions.flatMap { known in
             SessionChoice.rules(known).filter { !$0.coversSubdomains }.compactMap { rule in
-                known["session"]?.string.map { session in
+                known.session.map { session in
                     let port = rule.port.map { ":\($0)" } ?? ""
                     return Entry(session: session, host: rule.host + port, user: rule.user)
                 }

@@ -18,22 +18,22 @@ struct RefusalReport {
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
     func send(to endpoint: AgentEndpoint, about demand: TokenDemand) throws(AgentError) -> TokenAnswer? {
-        var json = JSONBody()
-        json.add("token", secret: try Secret(Array(token.value.utf8), of: "token"))
-        json.add("status", .integer(status))
-        json.add("www_authenticate", .string(String(decoding: challenge.utf8.prefix(2048), as: UTF8.self)))
-        json.add("body", .string(RefusalReport.readable(body)))
-        if let place { json.add("host", .string(place.text)) }
+        var json = JSONBody<ReportMembers>()
+        json.add(\.token, secret: try Secret(Array(token.value.utf8), of: "token"))
+        json.add(\.status, Int64(status))
+        json.add(\.challenge, String(decoding: challenge.utf8.prefix(2048), as: UTF8.self))
+        json.add(\.body, RefusalReport.readable(body))
+        if let place { json.add(\.host, place.text) }
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }
-        let answer = try endpoint.object(request, timeout: .seconds(305))
-        guard answer["action"]?.string == "retry", let fresh = answer["access_token"]?.string,
+        let answer: ReportMessage = try endpoint.message(request, timeout: .seconds(305))
+        guard answer.action == .retry, let fresh = answer.accessToken,
             !fresh.isEmpty, fresh.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
         else { return nil }
         var next = token
         next.value = fresh
-        next.type = answer["token_type"]?.string ?? token.type
+        next.type = TokenMessage(answer).tokenType ?? token.type
         return next
     }
 

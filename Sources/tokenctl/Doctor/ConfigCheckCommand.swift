@@ -22,11 +22,11 @@ struct ConfigCheckCommand: ParsableCommand {
     func run() throws {
         var report = try ConfigurationReport(of: config)
         let difference = report.isGood ? difference(of: report.file) : nil
-        if let difference { report.json["agent"] = .strings(difference.differences) }
+        if let difference { report.message.agent = difference.differences }
         if agent.wantsJSON {
-            try StandardOutput.json(.object(report.json))
+            try StandardOutput.json(report.message.json)
         } else if report.isGood {
-            let count = report.json["sessions"]?.integer ?? 0
+            let count = report.message.sessions ?? 0
             let line = "\(report.file): \(count) session\(count == 1 ? "" : "s"), no mistakes"
             try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
         }
@@ -46,13 +46,15 @@ struct ConfigCheckCommand: ParsableCommand {
     /// How the file differs from what the agent of the socket runs with; `nil`: none runs, it cannot say, or it reads
     /// another file.
     private func difference(of file: String) -> ReloadReport? {
-        var body = JSONBody()
-        body.add("check", true)
+        var body = JSONBody<ReloadMembers>()
+        body.add(\.check, true)
         var endpoint = agent.endpoint
         endpoint.mayStartAgent = false
         let request = AgentRequest(.post, "reload", body: body.finished())
-        guard let answer = try? endpoint.object(request, timeout: .seconds(10)) else { return nil }
-        let report = ReloadReport(answer)
+        guard let answer: ReloadMessage = try? endpoint.message(request, timeout: .seconds(10)) else {
+            return nil
+        }
+        let report = ReloadReport(message: answer)
         return report.file == file ? report : nil
     }
 }

@@ -5,20 +5,19 @@ import Text
 
 /// What `tokenagent --check-config --json` says about a configuration file.
 struct ConfigurationReport {
-    var json: JSONObject
+    var message: ConfigurationMessage
 
-    var file: String { json["file"]?.string ?? "" }
+    var file: String { message.file ?? "" }
 
     /// Whether an agent would start with it.
-    var isGood: Bool { json["ok"]?.bool == true }
+    var isGood: Bool { message.isGood == true }
 
     /// The mistakes in the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
     var complaints: [String] {
-        json["problems"]?.array?.compactMap(\.object).map { problem in
-            let place = file + (problem["line"]?.integer.map { ":\($0)" } ?? "")
-            return [place, problem["key"]?.string, problem["message"]?.string].compactMap(\.self)
-                .joined(separator: ": ")
-        } ?? []
+        (message.problems ?? []).map { problem in
+            let place = file + (problem.line.map { ":\($0)" } ?? "")
+            return [place, problem.key, problem.message].compactMap(\.self).joined(separator: ": ")
+        }
     }
 
     /// Has the agent's program read `file`, or the file of this user if that is nil.
@@ -40,8 +39,9 @@ struct ConfigurationReport {
         let text = output.all()
         let status = child.wait()
         // A line about each session, and of those there may be thousands.
-        if let report = try? JSONValue(parsing: text, maximumValues: .max).object {
-            json = report
+        let json = try? JSONValue(parsing: text, maximumValues: .max)
+        if let message = json.flatMap({ ConfigurationMessage($0) }) {
+            self.message = message
             return
         }
         let isMisconfigured = status == FailureCode.misconfigured.exitStatus

@@ -17,8 +17,8 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let findings = Examination(endpoint: agent.endpoint).findings()
         if agent.wantsJSON {
-            let value: JSONValue = ["checks": .array(findings.map(\.json))]
-            try StandardOutput.json(value)
+            let report = DoctorMessage { $0.checks = findings.map(\.wire) }
+            try StandardOutput.json(report.json)
         } else {
             for finding in findings { try StandardOutput.line(finding.line) }
         }

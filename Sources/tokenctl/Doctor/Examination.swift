@@ -69,7 +69,7 @@ struct Examination {
     private func agent(_ path: String) -> [Finding] {
         do {
             var agent = try AgentConnection(socket: path)
-            let about = try agent.object(AgentRequest(.get), timeout: .seconds(5))
+            let about: AgentMessage = try agent.message(AgentRequest(.get), timeout: .seconds(5))
             return [reached(about), version(about), lock(about)] + ownChecks(&agent)
         } catch {
             return unreached(error)
@@ -79,8 +79,9 @@ struct Examination {
     /// What the agent finds out itself; a locked one says why it could not be unlocked.
     private func ownChecks(_ agent: inout AgentConnection) -> [Finding] {
         do {
-            let report = try agent.object(AgentRequest(.get, "doctor"), timeout: .seconds(60))
-            return report["checks"]?.array?.compactMap(\.object).compactMap(Finding.init) ?? []
+            let request = AgentRequest(.get, "doctor")
+            let report: DoctorMessage = try agent.message(request, timeout: .seconds(60))
+            return report.checks?.compactMap { Finding($0) } ?? []
         } catch {
             return [Finding(.problem, "agent's checks", error.message, remedy: error.remedy)]
         }
@@ -114,15 +115,14 @@ struct Examination {
         }
     }
 
-    private func reached(_ about: JSONObject) -> Finding {
-        let pid = about["pid"]?.plainText ?? "?"
-        let seconds = about["uptime"]?.double.flatMap { Int64(exactly: $0.rounded(.down)) }
-        let uptime = seconds.map(DurationPhrase.short) ?? "?"
+    private func reached(_ about: AgentMessage) -> Finding {
+        let pid = about.pid.map { String($0) } ?? "?"
+        let uptime = about.uptime.map(DurationPhrase.short) ?? "?"
         return Finding(.ok, "agent", "process \(pid), running for \(uptime)")
     }
 
-    private func version(_ about: JSONObject) -> Finding {
-        let version = about["version"]?.string ?? "unknown"
+    private func version(_ about: AgentMessage) -> Finding {
+        let version = about.version ?? "unknown"
         guard version != AgentRelease.version else { return Finding(.ok, "version", version) }
         return Finding(
             .warning,
@@ -132,8 +132,8 @@ struct Examination {
         )
     }
 
-    private func lock(_ about: JSONObject) -> Finding {
-        guard about["locked"]?.bool == true else { return Finding(.ok, "lock", "the agent is unlocked") }
+    private func lock(_ about: AgentMessage) -> Finding {
+        guard about.locked == true else { return Finding(.ok, "lock", "the agent is unlocked") }
         return Finding(.warning, "lock", "the agent is locked", remedy: "run: tokenctl unlock")
     }
 }

@@ -1,37 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-import Text
+import AgentProtocol
 
 /// What one check of `tokenctl doctor` found.
 struct Finding {
-    enum Verdict: String {
-        case ok
-        case warning
-        case problem
-    }
-
-    let verdict: Verdict
+    let verdict: CheckVerdict
     let name: String
     let detail: String
     let remedy: String?
 
-    init(_ verdict: Verdict, _ name: String, _ detail: String, remedy: String? = nil) {
+    init(_ verdict: CheckVerdict, _ name: String, _ detail: String, remedy: String? = nil) {
         self.verdict = verdict
         self.name = name
         self.detail = detail
         self.remedy = remedy
     }
 
-    /// A check the agent made: `ok` is true, false or `"warning"`.
-    init?(_ object: JSONObject) {
-        guard let name = object["name"]?.string else { return nil }
-        let verdict: Verdict =
-            switch object["ok"] {
-            case .bool(true): .ok
-            case .string: .warning
-            default: .problem
-            }
-        self.init(verdict, name, object["detail"]?.string ?? "", remedy: object["remedy"]?.string)
+    /// A check the agent made.
+    init?(_ check: CheckMessage) {
+        guard let name = check.name else { return nil }
+        self.init(check.verdict ?? .problem, name, check.detail ?? "", remedy: check.remedy)
     }
 
     var line: String {
@@ -40,10 +28,12 @@ struct Finding {
         return TerminalText.escaped("\(label)  \(name): \(detail)\(advice)")
     }
 
-    var json: JSONValue {
-        [
-            "name": .string(name), "ok": verdict == .warning ? "warning" : .bool(verdict == .ok),
-            "detail": .string(detail), "remedy": remedy.map(JSONValue.string) ?? .null,
-        ]
+    var wire: CheckMessage {
+        CheckMessage {
+            $0.name = name
+            $0.verdict = verdict
+            $0.detail = detail
+            $0.remedy = remedy
+        }
     }
 }

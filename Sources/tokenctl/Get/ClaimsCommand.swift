@@ -22,14 +22,14 @@ struct ClaimsCommand: ParsableCommand {
 
     func run() throws {
         let demand = TokenDemand(session: session.name, wantsIDToken: wantsIDToken)
-        let answer: JSONObject
+        let answer: TokenMessage
         do {
-            answer = try agent.endpoint.object(demand.request(plainText: false), timeout: demand.patience)
+            answer = try agent.endpoint.message(demand.request(plainText: false), timeout: demand.patience)
         } catch {
             throw error.about(session.name)
         }
         let kind = wantsIDToken ? "ID token" : "access token"
-        guard let token = answer["access_token"]?.string ?? answer["id_token"]?.string,
+        guard let token = answer.accessToken ?? answer.idToken,
             let decoded = UnverifiedJWT(token)
         else { throw AgentError(.internal, "the \(kind) of \(session.name) is not a JWT that can be read") }
         try agent.wantsJSON ? printJSON(decoded) : printText(decoded, kind)

@@ -27,11 +27,11 @@ struct GetOrder {
             throw error.about(demand.session)
         }
         if isBare { return try StandardOutput.write(GetOrder.checkedLine(body)) }
-        let about =
-            format == .json
-            ? try? agent.object(AgentRequest(.get, "sessions", demand.session), timeout: .seconds(5)) : nil
+        let status = AgentRequest(.get, "sessions", demand.session)
+        let about: SessionMessage? =
+            format == .json ? try? agent.message(status, timeout: .seconds(5)) : nil
         try StandardOutput.write(
-            format.render(body, wantsProof: demand.proof != nil, for: place, about: about ?? JSONObject())
+            format.render(body, wantsProof: demand.proof != nil, for: place, about: about)
         )
     }
 

@@ -69,16 +69,16 @@ enum TokenFormat: String, CaseIterable {
         _ body: [UInt8],
         wantsProof: Bool,
         for place: TokenPlace,
-        about: JSONObject
+        about: SessionMessage?
     ) throws(AgentError) -> [UInt8] {
-        guard var object = try? JSONValue(parsing: body).object,
-            let token = TokenFormat.visible(object["access_token"] ?? object["id_token"])
+        guard let answer = (try? JSONValue(parsing: body)).flatMap({ TokenMessage($0) }),
+            let token = TokenFormat.visible(answer.accessToken ?? answer.idToken)
         else { throw AgentError(.internal, "the agent's answer holds no token") }
-        let proof = TokenFormat.visible(object["dpop_proof"])
+        let proof = TokenFormat.visible(answer.proof)
         guard !wantsProof || proof != nil else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")
         }
-        let scheme = TokenFormat.scheme(object)
+        let scheme = TokenFormat.scheme(answer)
         guard scheme != "DPoP" || !isForBearerOnly else {
             throw AgentError(
                 .badRequest,
@@ -87,11 +87,11 @@ enum TokenFormat: String, CaseIterable {
             )
         }
         if self == .json {
-            if let expiry = object["expires_at"]?.integer {
-                object["expires_at_rfc3339"] = .string(DurationPhrase.rfc3339(expiry))
-            }
-            for name in ["issuer", "account"] { object[name] = object[name] ?? about[name] }
-            return TerminalText.ascii(.object(object)) + [0x0A]
+            var printed = PrintedTokenMessage(answer)
+            printed.expiresAtText = answer.expiresAt.map(DurationPhrase.rfc3339)
+            printed.issuer = about?.issuer
+            printed.account = about?.account
+            return TerminalText.ascii(printed.json) + [0x0A]
         }
         var text = line(token, scheme: scheme, place) + "\n"
         if wantsProof, let proof { text += line(proof: proof) + "\n" }
@@ -103,8 +103,8 @@ enum TokenFormat: String, CaseIterable {
     }
 
     /// The string, if it is of visible ASCII and not empty.
-    private static func visible(_ value: JSONValue?) -> String? {
-        guard let text = value?.string, !text.isEmpty,
+    private static func visible(_ text: String?) -> String? {
+        guard let text, !text.isEmpty,
             text.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
         else { return nil }
         return text
@@ -131,8 +131,8 @@ enum TokenFormat: String, CaseIterable {
     }
 
     /// The authentication scheme; token types are case-insensitive (RFC 6749 §5.1), some servers' schemes are not.
-    private static func scheme(_ object: JSONObject) -> String {
-        let type = object["token_type"]?.string ?? ""
+    private static func scheme(_ answer: TokenMessage) -> String {
+        let type = answer.tokenType ?? ""
         if type.lowercased() == "dpop" { return "DPoP" }
         guard type.lowercased() != "bearer",
             !type.isEmpty,

@@ -73,7 +73,7 @@ struct TokenUpkeep: ~Copyable {
                     events = nil
                     return true
                 }
-                let event = try? JSONValue(parsing: line).object
+                let event = (try? JSONValue(parsing: line)).flatMap { EventMessage($0) }
                 isNews = isNews || TokenUpkeep.isNews(event, for: demand)
             } catch {
                 if error.code != .temporarilyUnavailable { events = nil }
@@ -84,12 +84,12 @@ struct TokenUpkeep: ~Copyable {
 
     /// The refresh of another scope's token is none of ours: where a server keeps one good token for each login, two
     /// that asked at each other's would never rest.
-    private static func isNews(_ event: JSONObject?, for demand: TokenDemand) -> Bool {
-        guard let event, let name = event["session"]?.string else { return true }
+    private static func isNews(_ event: EventMessage?, for demand: TokenDemand) -> Bool {
+        guard let event, let name = event.session else { return true }
         guard name == demand.session else { return false }
-        guard event["event"]?.string == "refreshed" else { return true }
-        let scopes = event["scope"]?.string?.split(separator: " ").map(String.init) ?? []
-        return Set(scopes) == Set(demand.scopes) && event["audience"]?.string == demand.audience
+        guard event.event == "refreshed" else { return true }
+        let scopes = event.scope?.split(separator: " ").map(String.init) ?? []
+        return Set(scopes) == Set(demand.scopes) && event.audience == demand.audience
     }
 
     /// Asks without waiting, so that the program's end is never noticed late.

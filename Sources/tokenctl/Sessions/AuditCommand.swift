@@ -69,21 +69,22 @@ struct AuditCommand: ParsableCommand {
         if agent.wantsJSON {
             try StandardOutput.json(entry)
         } else {
-            try StandardOutput.line(AuditCommand.text(object))
+            try StandardOutput.line(AuditCommand.text(of: object))
         }
     }
 
     /// One line for a person.
-    static func text(_ entry: JSONObject) -> String {
-        let time = entry["time"]?.integer.map { DurationPhrase.rfc3339($0) } ?? ""
-        if let lost = entry["dropped"]?.integer { return "\(time)  \(lost) lines could not be written" }
-        let kind = entry["kind"]?.string == "id" ? "ID token" : nil
-        let action = entry["action"]?.string.map { String($0.map { $0 == "_" ? " " : $0 }) }
+    static func text(of line: JSONObject) -> String {
+        let entry = AuditMessage(line)
+        let time = entry.time.map { DurationPhrase.rfc3339($0) } ?? ""
+        if let lost = LostLinesMessage(line).dropped { return "\(time)  \(lost) lines could not be written" }
+        let kind = entry.kind == "id" ? "ID token" : nil
+        let action = entry.action.map { String($0.map { $0 == "_" ? " " : $0 }) }
         let words = [
-            time, entry["decision"]?.string, entry["session"]?.string, kind ?? action,
-            entry["pid"]?.integer.map { "process \($0)" }, entry["uid"]?.integer.map { "user \($0)" },
-            entry["by"]?.string.map { "by \($0 == "signal" ? "a signal" : "the agent itself")" },
-            entry["exe"]?.string, entry["unit"]?.string, entry["socket"]?.string.map { "through \($0)" },
+            time, entry.decision, entry.session, kind ?? action,
+            entry.pid.map { "process \($0)" }, entry.uid.map { "user \($0)" },
+            entry.by.map { "by \($0 == "signal" ? "a signal" : "the agent itself")" },
+            entry.exe, entry.unit, entry.socket.map { "through \($0)" },
         ]
         return words.compactMap { $0.map { TerminalText.escaped($0) } }.joined(separator: "  ")
     }

@@ -13,11 +13,11 @@ struct ListCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let answer = try agent.endpoint.object(AgentRequest(.get, "sessions"))
+        let answer: SessionsMessage = try agent.endpoint.message(AgentRequest(.get, "sessions"))
         if agent.wantsJSON {
-            try StandardOutput.json(.object(answer))
+            try StandardOutput.json(answer.json)
         } else {
-            let names = answer.sessions.map { TerminalText.escaped(SessionRow($0).name) + "\n" }
+            let names = (answer.sessions ?? []).map { TerminalText.escaped(SessionRow($0).name) + "\n" }
             try StandardOutput.write(Array(names.joined().utf8))
         }
     }

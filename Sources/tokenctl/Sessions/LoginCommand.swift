@@ -79,12 +79,12 @@ struct LoginCommand: ParsableCommand {
     }
 
     private func request() throws(AgentError) -> AgentRequest {
-        var body = JSONBody()
-        if let flow = flow ?? impliedFlow { body.add("flow", .string(flow.rawValue)) }
-        if pastesRedirect { body.add("paste", true) }
-        if let username { body.add("username", .string(username)) }
-        if readsPassword { body.add("secret", secret: try StandardInput.secret("password")) }
-        if readsRefreshToken { body.add("secret", secret: try StandardInput.secret("refresh token")) }
+        var body = JSONBody<LoginMembers>()
+        if let flow = flow ?? impliedFlow { body.add(\.flow, flow.rawValue) }
+        if pastesRedirect { body.add(\.paste, true) }
+        if let username { body.add(\.username, username) }
+        if readsPassword { body.add(\.secret, secret: try StandardInput.secret("password")) }
+        if readsRefreshToken { body.add(\.secret, secret: try StandardInput.secret("refresh token")) }
         return AgentRequest(.post, "sessions", session.name, "login", body: body.finished())
     }
 

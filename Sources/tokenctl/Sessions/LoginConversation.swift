@@ -21,21 +21,20 @@ struct LoginConversation {
     func run(_ request: AgentRequest) throws(AgentError) -> AgentError? {
         var progress = try endpoint.connect().lines(of: request)
         while let line = try progress.next() {
-            guard let event = try? JSONValue(parsing: line).object, let name = event["event"]?.string else {
+            guard let event = try? JSONValue(parsing: line).object else {
                 throw AgentError(.internal, "the agent's progress is not understood")
             }
             if isJSON { try StandardOutput.json(.object(event)) }
-            switch name {
-            case "open_url":
-                try present(address: event["url"]?.string ?? "", redirect: event["redirect_uri"]?.string)
-            case "user_code": try present(userCode: event)
-            case "need": try answer(event)
-            case "notice": try say(event["message"]?.string ?? "")
-            case "done":
-                try report(event)
+            switch LoginProgress(event) {
+            case .openURL(let page): try present(address: page.url ?? "", redirect: page.redirectURI)
+            case .userCode(let code): try present(code)
+            case .need(let question): try answer(question)
+            case .notice(let notice): try say(notice.message ?? "")
+            case .done(let done):
+                try report(done)
                 return nil
-            case "failed": return AgentError(json: event["error"]?.object ?? JSONObject())
-            default: break
+            case .failed(let failed): return AgentError(failed.error ?? FailureMessage())
+            case nil: break
             }
         }
         throw AgentError(.noAgent, "the agent ended before the login was complete")
@@ -52,45 +51,43 @@ struct LoginConversation {
         )
     }
 
-    private func present(userCode event: JSONObject) throws(AgentError) {
-        let address = event["verification_uri"]?.string ?? ""
-        let expiry = event["expires_in"]?.integer.map { " It is good for \(DurationPhrase.short($0))." } ?? ""
-        try say(
-            "Open \(address) in a browser and enter the code \(event["user_code"]?.string ?? "").\(expiry)"
-        )
-        if let complete = event["verification_uri_complete"]?.string {
+    private func present(_ code: UserCodeMessage) throws(AgentError) {
+        let address = code.verificationURI ?? ""
+        let expiry = code.expiresIn.map { " It is good for \(DurationPhrase.short($0))." } ?? ""
+        try say("Open \(address) in a browser and enter the code \(code.userCode ?? "").\(expiry)")
+        if let complete = code.completeURI {
             try say("Or open this address, which holds the code: \(complete)")
         }
     }
 
-    private func answer(_ need: JSONObject) throws(AgentError) {
-        guard let login = need["login"]?.string else {
+    private func answer(_ need: NeedMessage) throws(AgentError) {
+        guard let login = need.login else {
             throw AgentError(.internal, "the agent's question is not understood")
         }
-        let kind = need["kind"]?.string ?? ""
+        let kind = need.kind ?? ""
         let words = kind.isEmpty ? "answer" : String(kind.map { $0 == "_" ? " " : $0 })
-        let prompt = need["prompt"]?.string ?? words
+        let prompt = need.prompt ?? words
         let option = LoginConversation.options[kind]
-        var body = JSONBody()
-        if need["secret"]?.bool == false {
+        var body = JSONBody<LoginAnswerMembers>()
+        if need.isSecret == false {
             let line = try Question.line(prompt, kind: words, option: option)
-            body.add("value", secret: try Secret(line, of: words))
+            body.add(\.value, secret: try Secret(line, of: words))
         } else {
-            body.add("value", secret: try Question.secret(prompt, kind: words, option: option))
+            body.add(\.value, secret: try Question.secret(prompt, kind: words, option: option))
         }
         var request = AgentRequest(.post, "sessions", session, "login", login, body: body.finished())
         defer { request.wipeBody() }
-        _ = try endpoint.object(request)
+        try endpoint.send(request)
     }
 
-    private func report(_ done: JSONObject) throws(AgentError) {
-        let life = done["expires_at"]?.integer.map { $0 - WallClock.seconds } ?? 0
+    private func report(_ done: DoneMessage) throws(AgentError) {
+        let life = done.expiresAt.map { $0 - WallClock.seconds } ?? 0
         try say(
             "Logged in to \(session)."
                 + (life > 0 ? " The token is good for \(DurationPhrase.short(life))." : "")
         )
-        for note in done["notes"]?.array ?? [] {
-            guard let message = note.object?["message"]?.string else { continue }
+        for note in done.notes ?? [] {
+            guard let message = note.message else { continue }
             try say("Note: \(message).")
         }
     }

@@ -35,9 +35,8 @@ struct LogoutCommand: ParsableCommand {
 
     /// Goes on after a failure and answers the first one.
     private func logOutOfAll() throws(AgentError) -> AgentError? {
-        let answer = try agent.endpoint.object(AgentRequest(.get, "sessions"))
         var failure: AgentError?
-        for known in answer.sessions.map(SessionRow.init) where known.state != "logged_out" {
+        for known in try agent.endpoint.sessions().map(SessionRow.init) where known.state != "logged_out" {
             let next = logOut(of: known.name)
             failure = failure ?? next
         }
@@ -46,19 +45,20 @@ struct LogoutCommand: ParsableCommand {
 
     /// Answers what went wrong, which is part of the JSON if that is wanted.
     private func logOut(of session: String) -> AgentError? {
-        var (answer, failure) = outcome(for: session)
+        let (answer, failure) = outcome(for: session)
         guard agent.wantsJSON else { return failure ?? sayUnsupported(session, answer) }
-        answer["error"] = failure.map(FailureReport.json)
+        var printed = RefusalMessage(answer)
+        printed.error = failure.map(FailureReport.message)
         do {
-            try StandardOutput.json(.object(answer))
+            try StandardOutput.json(printed.json)
         } catch {
             return failure ?? error
         }
         return failure
     }
 
-    private func sayUnsupported(_ session: String, _ answer: JSONObject) -> AgentError? {
-        guard answer["told"]?.string == "unsupported", let why = answer["message"]?.string else { return nil }
+    private func sayUnsupported(_ session: String, _ answer: LogoutMessage) -> AgentError? {
+        guard answer.told == .unsupported, let why = answer.message else { return nil }
         do {
             try StandardOutput.line("\(session): logged out here only: \(TerminalText.escaped(why))")
             return nil
@@ -67,40 +67,39 @@ struct LogoutCommand: ParsableCommand {
         }
     }
 
-    private func outcome(for session: String) -> (answer: JSONObject, failure: AgentError?) {
-        let body = (["local": .bool(isLocal)] as JSONValue).serialized
-        let request = AgentRequest(.post, "sessions", session, "logout", body: body)
+    private func outcome(for session: String) -> (answer: LogoutMessage, failure: AgentError?) {
+        var body = JSONBody<LogoutMembers>()
+        body.add(\.local, isLocal)
+        let request = AgentRequest(.post, "sessions", session, "logout", body: body.finished())
         do {
-            let answer = try agent.endpoint.object(request, timeout: .seconds(120))
+            let answer: LogoutMessage = try agent.endpoint.message(request, timeout: .seconds(120))
             return (answer, LogoutCommand.leftover(session, answer))
         } catch {
-            var answer = JSONObject()
-            answer["session"] = .string(session)
-            return (answer, error.about(session))
+            return (LogoutMessage { $0.session = session }, error.about(session))
         }
     }
 
     /// The tokens still work for whoever has a copy, so a script must not take this for done.
     ///
     /// Where the server has no way to revoke nothing went wrong, and nobody can do more.
-    private static func leftover(_ session: String, _ answer: JSONObject) -> AgentError? {
-        let reason = answer["message"]?.string.map { ": \(TerminalText.escaped($0))" } ?? ""
-        switch answer["told"]?.string {
-        case "retrying":
+    private static func leftover(_ session: String, _ answer: LogoutMessage) -> AgentError? {
+        let reason = answer.message.map { ": \(TerminalText.escaped($0))" } ?? ""
+        switch answer.told {
+        case .retrying:
             return AgentError(
                 .temporarilyUnavailable,
                 "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
                 session: session,
                 remedy: "nothing to do, it is asked again by itself"
             )
-        case "refused":
+        case .refused:
             return AgentError(
                 .misconfigured,
                 "\(session): logged out here; the server refused to revoke the tokens\(reason)",
                 session: session,
                 remedy: "end the session in your account at the server, which is not asked again"
             )
-        default: return nil
+        case .revoked, .nothing, .local, .unsupported, nil: return nil
         }
     }
 }

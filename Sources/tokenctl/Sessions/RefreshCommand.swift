@@ -26,17 +26,17 @@ struct RefreshCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody()
-        if readsRejectedToken { body.add("rejected_token", secret: try StandardInput.secret("token")) }
+        var body = JSONBody<RefreshMembers>()
+        if readsRejectedToken { body.add(\.rejectedToken, secret: try StandardInput.secret("token")) }
         body.add(variant.scopes, variant.audience)
         var request = AgentRequest(.post, "sessions", session.name, "refresh", body: body.finished())
         defer { request.wipeBody() }
-        let answer: JSONObject
+        let answer: TokenMessage
         do {
-            answer = try agent.endpoint.object(request, timeout: .seconds(3605))
+            answer = try agent.endpoint.message(request, timeout: .seconds(3605))
         } catch {
             throw error.about(session.name)
         }
-        if agent.wantsJSON { try StandardOutput.json(.object(answer)) }
+        if agent.wantsJSON { try StandardOutput.json(answer.json) }
     }
 }

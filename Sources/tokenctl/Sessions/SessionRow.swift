@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Text
 
 /// The state of one session as the agent reports it, read for printing.
 struct SessionRow {
-    private let object: JSONObject
+    private let message: SessionMessage
 
-    init(_ object: JSONObject) {
-        self.object = object
+    init(_ message: SessionMessage) {
+        self.message = message
     }
 
-    var name: String { text("session") ?? "?" }
-    var state: String { text("state") ?? "?" }
+    var name: String { message.session ?? "?" }
+    var state: String { message.state ?? "?" }
 
     /// One row of the table.
     var row: [String] {
-        [name, state, phrase("expires_in"), phrase("next_refresh_in"), loginEnd, note].map {
+        [name, state, phrase(message.expiresIn), phrase(message.nextRefreshIn), loginEnd, note].map {
             TerminalText.escaped($0, longest: 120)
         }
     }
@@ -25,23 +26,23 @@ struct SessionRow {
     /// Everything there is to say, a name and a value per line.
     var details: [(name: String, value: String)] {
         let lines: [(String, String?)] = [
-            ("session", name), ("state", state), ("reason", text("reason")), ("message", text("message")),
-            ("kind", text("kind")),
-            ("issuer", text("issuer")), ("account", text("account")),
-            ("expires", instant("expires_at", "expires_in")),
-            ("next refresh", instant("next_refresh_at", "next_refresh_in")),
-            ("login ends", instant("login_ends_at", nil)),
-            ("refresh token ends", instant("refresh_expires_at", nil)),
-            ("logged in", instant("logged_in_at", nil)), ("session age", seconds("session_age")),
-            ("age at most", seconds("max_session_age")),
-            ("scopes", scopes), ("rotation", text("rotation")), ("storage", text("storage")),
-            ("last refresh", lastRefresh), ("refreshes", number("refreshes")),
-            ("waiters", number("waiters")), ("server clock", clockDifference),
-            ("failures", failures), ("last error", lastError), ("to do", text("remedy")),
+            ("session", name), ("state", state), ("reason", message.reason), ("message", message.message),
+            ("kind", message.kind), ("issuer", message.issuer), ("account", message.account),
+            ("expires", instant(message.expiresAt, message.expiresIn)),
+            ("next refresh", instant(message.nextRefreshAt, message.nextRefreshIn)),
+            ("login ends", instant(message.loginEndsAt)),
+            ("refresh token ends", instant(message.refreshExpiresAt)),
+            ("logged in", instant(message.loggedInAt)),
+            ("session age", message.age.map(DurationPhrase.short)),
+            ("age at most", message.maximumAge.map(DurationPhrase.short)),
+            ("scopes", message.scope?.joined(separator: " ")), ("rotation", message.rotation),
+            ("storage", message.storage), ("last refresh", lastRefresh),
+            ("refreshes", message.refreshes.map { String($0) }),
+            ("waiters", message.waiters.map { String($0) }), ("server clock", clockDifference),
+            ("failures", failures), ("last error", lastError), ("to do", message.remedy),
         ]
-        let kept =
-            object["kept"]?.object?.members.map { ("kept \($0.name)", Optional($0.value.plainText)) } ?? []
-        let notes = (object["notes"]?.array ?? []).map { ("note", $0.object?["message"]?.string) }
+        let kept = message.kept?.members.map { ("kept \($0.name)", Optional($0.value.plainText)) } ?? []
+        let notes = (message.notes ?? []).map { ("note", $0.message) }
         return (lines + notes + kept).compactMap { name, value in
             guard let value, !value.isEmpty else { return nil }
             return (TerminalText.escaped(name), TerminalText.escaped(value))
@@ -50,63 +51,49 @@ struct SessionRow {
 
     /// When, and why.
     private var lastRefresh: String? {
-        guard let time = instant("last_refresh_at", nil) else { return nil }
-        return [time, text("last_refresh_reason").map { String($0.map { $0 == "_" ? " " : $0 }) }]
+        guard let time = instant(message.lastRefreshAt) else { return nil }
+        return [time, message.lastRefreshReason.map { String($0.map { $0 == "_" ? " " : $0 }) }]
             .compactMap(\.self).joined(separator: ", ")
     }
 
     private var loginEnd: String {
-        guard let end = object["login_ends_at"]?.integer else { return "" }
+        guard let end = message.loginEndsAt else { return "" }
         return DurationPhrase.relative(end - WallClock.seconds)
     }
 
     /// Why it does not serve, and what to do.
     private var note: String {
-        let reason = state == "ready" ? nil : text("message") ?? lastErrorMessage ?? text("reason")
-        switch (reason, text("remedy")) {
+        let reason = state == "ready" ? nil : message.message ?? message.lastError?.message ?? message.reason
+        switch (reason, message.remedy) {
         case (let reason?, let remedy?): return "\(reason); \(remedy)"
         case (let only?, nil), (nil, let only?): return only
         case (nil, nil): return ""
         }
     }
 
-    private var scopes: String? {
-        object["scope"]?.array?.compactMap(\.string).joined(separator: " ") ?? text("scope")
-    }
-
     private var failures: String? {
-        object["failures"]?.object?.members.map { "\($0.name) \($0.value.plainText)" }.joined(separator: ", ")
+        message.failures?.members.map { "\($0.name) \($0.value.plainText)" }.joined(separator: ", ")
     }
-
-    private var lastErrorMessage: String? { object["last_error"]?.object?["message"]?.string }
 
     private var lastError: String? {
-        guard let error = object["last_error"]?.object else { return nil }
-        let code = error["code"]?.string ?? error["class"]?.string
-        let age = error["at"]?.integer.map { " (\(DurationPhrase.relative($0 - WallClock.seconds)))" } ?? ""
-        return [code, error["message"]?.string].compactMap(\.self).joined(separator: ": ") + age
+        guard let error = message.lastError else { return nil }
+        let code = error.code ?? error.failureClass
+        let age = error.at.map { " (\(DurationPhrase.relative($0 - WallClock.seconds)))" } ?? ""
+        return [code, error.message].compactMap(\.self).joined(separator: ": ") + age
     }
 
-    private func text(_ name: String) -> String? { object[name]?.string }
-
     private var clockDifference: String? {
-        object["server_clock_ahead"]?.integer.map { ahead in
+        message.serverClockAhead.map { ahead in
             "\(DurationPhrase.short(abs(ahead))) \(ahead > 0 ? "ahead of" : "behind") this computer"
         }
     }
 
-    private func number(_ name: String) -> String? { object[name]?.integer.map { String($0) } }
-
-    private func seconds(_ name: String) -> String? { object[name]?.integer.map { DurationPhrase.short($0) } }
-
-    private func phrase(_ name: String) -> String {
-        object[name]?.integer.map { DurationPhrase.relative($0) } ?? ""
-    }
+    private func phrase(_ seconds: Int64?) -> String { seconds.map { DurationPhrase.relative($0) } ?? "" }
 
     /// An instant and how far away it is.
-    private func instant(_ name: String, _ distance: String?) -> String? {
-        guard let at = object[name]?.integer else { return nil }
-        let away = distance.flatMap { object[$0]?.integer } ?? at - WallClock.seconds
+    private func instant(_ at: Int64?, _ distance: Int64? = nil) -> String? {
+        guard let at else { return nil }
+        let away = distance ?? at - WallClock.seconds
         return "\(DurationPhrase.rfc3339(at)) (\(DurationPhrase.relative(away)))"
     }
 }

@@ -38,37 +38,38 @@ struct StatusReport {
 
     /// Asks the agent and renders its answer, with a line feed at the end.
     func text() throws(AgentError) -> [UInt8] {
-        let object: JSONObject
-        if let session {
-            do {
-                object = try endpoint.object(AgentRequest(.get, "sessions", session))
-            } catch {
-                throw error.about(session)
-            }
-        } else {
-            object = try endpoint.object(AgentRequest(.get, "sessions"))
+        guard let session else {
+            let all: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
+            return text(all.json, lines(all.sessions ?? []))
         }
-        return isJSON ? TerminalText.ascii(.object(object)) + [0x0A] : Array(rendered(object).utf8)
+        do {
+            let one: SessionMessage = try endpoint.message(AgentRequest(.get, "sessions", session))
+            return text(one.json, lines(one))
+        } catch {
+            throw error.about(session)
+        }
     }
 
-    private func rendered(_ object: JSONObject) -> String {
-        let lines: [String]
-        if session != nil {
-            let details = SessionRow(object).details
-            let width = details.map(\.name.utf8.count).max() ?? 0
-            lines = details.map { TextTable.padded($0.name, to: width) + "  " + $0.value }
-        } else {
-            let rows = object.sessions.map { SessionRow($0).row }
-            lines =
-                rows.isEmpty
-                ? ["no sessions are configured; see: tokenctl config example"]
-                : TextTable.lines(SessionRow.columns, rows)
-        }
-        return lines.map { $0 + "\n" }.joined()
+    private func text(_ json: JSONValue, _ lines: @autoclosure () -> [String]) -> [UInt8] {
+        isJSON ? TerminalText.ascii(json) + [0x0A] : lines().flatMap { $0.utf8 + [0x0A] }
+    }
+
+    private func lines(_ session: SessionMessage) -> [String] {
+        let details = SessionRow(session).details
+        let width = details.map(\.name.utf8.count).max() ?? 0
+        return details.map { TextTable.padded($0.name, to: width) + "  " + $0.value }
+    }
+
+    private func lines(_ sessions: [SessionMessage]) -> [String] {
+        guard !sessions.isEmpty else { return ["no sessions are configured; see: tokenctl config example"] }
+        return TextTable.lines(SessionRow.columns, sessions.map { SessionRow($0).row })
     }
 }
 
-extension JSONObject {
-    /// The objects of the member `sessions`.
-    var sessions: [JSONObject] { self["sessions"]?.array?.compactMap(\.object) ?? [] }
+extension AgentEndpoint {
+    /// All sessions that this user may see.
+    func sessions() throws(AgentError) -> [SessionMessage] {
+        let answer: SessionsMessage = try message(AgentRequest(.get, "sessions"))
+        return answer.sessions ?? []
+    }
 }

@@ -9,7 +9,7 @@ enum FailureReport {
     ///
     /// With `asJSON` the failure goes to standard output as well, as the agent would write it.
     static func print(_ error: AgentError, asJSON: Bool) -> Int32 {
-        if asJSON { try? StandardOutput.json(["error": json(for: error)]) }
+        if asJSON { try? StandardOutput.json(RefusalMessage { $0.error = message(for: error) }.json) }
         return tell(error)
     }
 
@@ -19,14 +19,14 @@ enum FailureReport {
         return error.code.exitStatus
     }
 
-    static func json(for error: AgentError) -> JSONValue {
-        var object = JSONObject()
-        object["code"] = .string(error.code.rawValue)
-        object["message"] = .string(error.message)
-        object["session"] = error.session.map(JSONValue.string)
-        object["remedy"] = (error.remedy ?? defaultRemedy(for: error)).map(JSONValue.string)
-        object["retry_after"] = error.retryAfter.map { .integer($0.components.seconds) }
-        return .object(object)
+    static func message(for error: AgentError) -> FailureMessage {
+        FailureMessage {
+            $0.code = error.code
+            $0.message = error.message
+            $0.session = error.session
+            $0.remedy = error.remedy ?? defaultRemedy(for: error)
+            $0.retryAfter = error.retryAfter?.components.seconds
+        }
     }
 
     /// The line without the program's name.

@@ -13,6 +13,6 @@ struct LockCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        _ = try agent.endpoint.object(AgentRequest(.post, "lock"))
+        try agent.endpoint.send(AgentRequest(.post, "lock"))
     }
 }

@@ -21,21 +21,20 @@ struct VaultProofOptions: ParsableArguments {
 enum ProofPrompt {
     /// Adds to `body` what the agent at `endpoint` asks for.
     ///
-    /// A passphrase goes into the member `name`; with `fromStandardInput` it is the next line there, and not asked
-    /// for at the terminal.
-    static func add(
-        to body: inout JSONBody,
+    /// With `fromStandardInput` a passphrase is the next line there, and not asked for at the terminal.
+    static func add<Members: ProvingMembers>(
+        to body: inout JSONBody<Members>,
         for endpoint: AgentEndpoint,
         _ options: VaultProofOptions,
-        passphraseMember name: String = "unlock_passphrase",
         fromStandardInput: Bool
     ) throws {
-        if let file = options.keyFile { return body.add("unlock_key", secret: try KeyDigits.read(file)) }
-        let vault = try endpoint.object(AgentRequest(.get, "vault"))
-        switch vault["proof"]?.string.flatMap(VaultProofDemand.init(word:)) {
+        if let file = options.keyFile { return body.add(\.unlockKey, secret: try KeyDigits.read(file)) }
+        let vault: VaultMessage = try endpoint.message(AgentRequest(.get, "vault"))
+        switch vault.proof {
         case .passphrase:
-            body.add(name, secret: try VaultPassphrase.present(fromStandardInput: fromStandardInput))
-        case .keyFile: body.add("unlock_key", secret: try KeyDigits.read(try keyFile(of: vault)))
+            let passphrase = try VaultPassphrase.present(fromStandardInput: fromStandardInput)
+            body.add(\.unlockPassphrase, secret: passphrase)
+        case .keyFile: body.add(\.unlockKey, secret: try KeyDigits.read(try keyFile(of: vault)))
         case .key:
             throw AgentError(
                 .badRequest,
@@ -46,12 +45,8 @@ enum ProofPrompt {
         }
     }
 
-    private static func keyFile(of vault: JSONObject) throws(AgentError) -> String {
-        let slots = vault["slots"]?.array?.compactMap(\.object) ?? []
-        guard
-            let path = slots.first(where: { $0["type"]?.string == SlotKind.keyFile.rawValue })?["detail"]?
-                .string
-        else {
+    private static func keyFile(of vault: VaultMessage) throws(AgentError) -> String {
+        guard let path = vault.slots?.first(where: { $0.type == .keyFile })?.detail else {
             throw AgentError(.internal, "the agent names no key file")
         }
         return path

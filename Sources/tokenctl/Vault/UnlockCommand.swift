@@ -24,7 +24,7 @@ struct UnlockCommand: ParsableCommand {
         if readsPassphrase { return try unlock(with: try StandardInput.secret("passphrase")) }
         do {
             // What needs no person goes first; the agent says when a passphrase is the only way left.
-            _ = try agent.endpoint.object(AgentRequest(.post, "unlock"))
+            try agent.endpoint.send(AgentRequest(.post, "unlock"))
         } catch {
             guard error.code == .locked else { throw error }
             try unlock(with: try VaultPassphrase.present())
@@ -32,10 +32,10 @@ struct UnlockCommand: ParsableCommand {
     }
 
     private func unlock(with passphrase: consuming Secret) throws(AgentError) {
-        var body = JSONBody()
-        body.add("passphrase", secret: passphrase)
+        var body = JSONBody<UnlockMembers>()
+        body.add(\.passphrase, secret: passphrase)
         var request = AgentRequest(.post, "unlock", body: body.finished())
         defer { request.wipeBody() }
-        _ = try agent.endpoint.object(request)
+        try agent.endpoint.send(request)
     }
 }

@@ -76,18 +76,18 @@ struct VaultSlotOptions: ParsableArguments {
 
     /// Has the agent make such a slot by `POST /v1/vault/PATH`, asking for the passphrases it needs.
     func make(by path: String, at endpoint: AgentEndpoint) throws {
-        var body = JSONBody()
+        var body = JSONBody<SlotAdditionMembers>()
         try ProofPrompt.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
-        body.add("type", .string(type.kind.rawValue))
-        if let file = self.path { body.add("path", .string(try absolute(file))) }
-        if let credential { body.add("credential", .string(credential)) }
-        if !command.isEmpty { body.add("command", .strings(command)) }
+        body.add(\.type, type.kind.rawValue)
+        if let file = self.path { body.add(\.path, try absolute(file)) }
+        if let credential { body.add(\.credential, credential) }
+        if !command.isEmpty { body.add(\.command, command) }
         if type.kind == .passphrase {
-            body.add("passphrase", secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
+            body.add(\.passphrase, secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
         }
         var request = AgentRequest(.post, "vault", path, body: body.finished())
         defer { request.wipeBody() }
-        _ = try endpoint.object(request)
+        try endpoint.send(request)
     }
 
     /// The agent runs in another directory.
@@ -127,17 +127,17 @@ struct VaultPasswdCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody()
+        var body = JSONBody<PassphraseMembers>()
         if readsPassphrases {
-            body.add("old", secret: try line("old passphrase"))
-            body.add("new", secret: try line("new passphrase"))
+            body.add(\.old, secret: try line("old passphrase"))
+            body.add(\.new, secret: try line("new passphrase"))
         } else {
-            body.add("old", secret: try VaultPassphrase.present())
-            body.add("new", secret: try VaultPassphrase.new(fromStandardInput: false))
+            body.add(\.old, secret: try VaultPassphrase.present())
+            body.add(\.new, secret: try VaultPassphrase.new(fromStandardInput: false))
         }
         var request = AgentRequest(.post, "vault", "passwd", body: body.finished())
         defer { request.wipeBody() }
-        _ = try agent.endpoint.object(request)
+        try agent.endpoint.send(request)
     }
 
     private func line(_ kind: String) throws(AgentError) -> Secret {
@@ -162,17 +162,11 @@ struct VaultRekeyCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody()
+        var body = JSONBody<RekeyMembers>()
         // The new key has to be wrapped for every slot, and a passphrase is known to nobody but the person.
-        try ProofPrompt.add(
-            to: &body,
-            for: agent.endpoint,
-            proof,
-            passphraseMember: "passphrase",
-            fromStandardInput: readsPassphrase
-        )
+        try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
         var request = AgentRequest(.post, "vault", "rekey", body: body.finished())
         defer { request.wipeBody() }
-        _ = try agent.endpoint.object(request, timeout: .seconds(300))
+        try agent.endpoint.send(request, timeout: .seconds(300))
     }
 }

@@ -22,12 +22,14 @@ struct VaultSlotsCommand: ParsableCommand {
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
-            let vault = try agent.endpoint.object(AgentRequest(.get, "vault"))
-            if agent.wantsJSON { return try StandardOutput.json(.object(vault)) }
-            let rows = vault["slots"]?.array?.compactMap(\.object).map { slot in
-                ["index", "type"].map { TerminalText.escaped(slot[$0]?.plainText ?? "") }
-                    + [slot["made_at"]?.integer.map(DurationPhrase.rfc3339) ?? "unknown"]
-                    + [TerminalText.escaped(slot["detail"]?.plainText ?? "")]
+            let vault: VaultMessage = try agent.endpoint.message(AgentRequest(.get, "vault"))
+            if agent.wantsJSON { return try StandardOutput.json(vault.json) }
+            let rows = vault.slots?.map { slot in
+                [
+                    slot.index.map { String($0) } ?? "", slot.type?.rawValue ?? "",
+                    slot.madeAt.map(DurationPhrase.rfc3339) ?? "unknown",
+                    TerminalText.escaped(slot.detail ?? ""),
+                ]
             }
             for line in TextTable.lines(["SLOT", "TYPE", "MADE", "DETAIL"], rows ?? []) {
                 try StandardOutput.line(line)
@@ -68,7 +70,7 @@ struct VaultSlotsCommand: ParsableCommand {
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
-            var body = JSONBody()
+            var body = JSONBody<SlotRemovalMembers>()
             try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
             var request = AgentRequest(
                 .delete,
@@ -78,7 +80,7 @@ struct VaultSlotsCommand: ParsableCommand {
                 body: body.finished()
             )
             defer { request.wipeBody() }
-            _ = try agent.endpoint.object(request)
+            try agent.endpoint.send(request)
         }
     }
 }

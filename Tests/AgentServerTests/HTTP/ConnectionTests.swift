@@ -136,7 +136,7 @@ struct ConnectionTests {
         agent.answer = nil
         try send(Self.get)
         channel.embeddedEventLoop.advanceTime(by: .seconds(30))
-        agent.received[0].connection.answer(.json(["late": true]))
+        agent.received[0].connection.answer(Answer(status: .ok, body: Array("late".utf8)))
         #expect(try received().hasPrefix("HTTP/1.1 200 OK"))
     }
 
@@ -168,7 +168,7 @@ struct ConnectionTests {
         try send(Self.get)
         channel.close(promise: nil)
         #expect(agent.left == 1)
-        agent.received[0].connection.answer(.json([:]))
+        agent.received[0].connection.answer(Answer(status: .ok, body: []))
     }
 
     @Test func `lines are sent as chunks until the end`() throws {

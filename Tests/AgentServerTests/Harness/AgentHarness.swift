@@ -272,9 +272,9 @@ final class ScriptedConfiguration: ConfigurationProviding {
 struct FixedDiagnostics: DiagnosticsProviding {
     func checks() async -> [DiagnosticCheck] {
         [
-            DiagnosticCheck(name: "memory", verdict: .good, detail: "locked"),
+            DiagnosticCheck(name: "memory", verdict: .ok, detail: "locked"),
             DiagnosticCheck(name: "clock", verdict: .warning, detail: "off by 40 s", remedy: "set it"),
-            DiagnosticCheck(name: "disk", verdict: .bad, detail: "read-only"),
+            DiagnosticCheck(name: "disk", verdict: .problem, detail: "read-only"),
         ]
     }
 }

@@ -9,7 +9,7 @@ final class RecordingAgent: RequestAnswering, @unchecked Sendable {
     private(set) var left = 0
     private(set) var dropped = 0
     /// `nil`: requests stay unanswered until the test answers them.
-    var answer: Answer? = .json(["ok": true])
+    var answer: Answer? = Answer(status: .ok, body: Array("{\"ok\":true}\n".utf8))
 
     func welcome(_ connection: Connection) {}
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+/// The answer of `GET /v1`.
+package typealias AgentMessage = WireMessage<AgentMembers>
+
+package struct AgentMembers: WireMembers {
+    package let version = WireMember<String>("version")
+    package let api = WireMember<Int64>("api")
+    package let pid = WireMember<Int64>("pid", isOptional: true)
+    package let uptime = WireMember<Int64>("uptime", .seconds)
+    package let locked = WireMember<Bool>("locked")
+    package let sessions = WireMember<Int64>("sessions")
+    package let memoryLocked = WireMember<Bool>("memory_locked", isOptional: true)
+    package let store = WireMember<String>("store", isOptional: true)
+
+    package init() {}
+}
+
+/// The answer of `POST /v1/lock` and `POST /v1/unlock`.
+package typealias LockMessage = WireMessage<LockMembers>
+
+package struct LockMembers: WireMembers {
+    package let locked = WireMember<Bool>("locked")
+
+    package init() {}
+}
+
+/// The body of `POST /v1/unlock`.
+package struct UnlockMembers: WireMembers {
+    package let passphrase = WireMember<String>("passphrase", isOptional: true)
+
+    package init() {}
+}
+
+/// The answer of `POST /v1/shutdown`.
+package typealias ShutdownMessage = WireMessage<ShutdownMembers>
+
+package struct ShutdownMembers: WireMembers {
+    package let stopping = WireMember<Bool>("stopping")
+
+    package init() {}
+}

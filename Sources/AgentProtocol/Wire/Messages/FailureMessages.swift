@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+extension FailureCode: WireValue {}
+
+/// Why something was not done.
+package typealias FailureMessage = WireMessage<FailureMembers>
+
+package struct FailureMembers: WireMembers {
+    package let code = WireMember<FailureCode>("code")
+    package let message = WireMember<String>("message")
+    package let session = WireMember<String>("session", isOptional: true)
+    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)
+
+    package init() {}
+}
+
+/// An answer whose status is no success.
+package typealias RefusalMessage = WireMessage<RefusalMembers>
+
+package struct RefusalMembers: WireMembers {
+    package let error = WireMember<FailureMessage>("error")
+
+    package init() {}
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// The body of `POST …/login`.
+package struct LoginMembers: WireMembers {
+    package let flow = WireMember<String>("flow", isOptional: true)
+    package let paste = WireMember<Bool>("paste", isOptional: true)
+    package let username = WireMember<String>("username", isOptional: true)
+    package let secret = WireMember<String>("secret", isOptional: true)
+
+    package init() {}
+}
+
+/// The body of `POST …/login/ID`.
+package struct LoginAnswerMembers: WireMembers {
+    package let value = WireMember<String>("value")
+
+    package init() {}
+}
+
+/// The answer of `POST …/login/ID`.
+package typealias LoginAnswerMessage = WireMessage<LoginNumberMembers>
+
+package struct LoginNumberMembers: WireMembers {
+    package let login = WireMember<String>("login")
+
+    package init() {}
+}
+
+/// One line of the answer of `POST …/login`.
+package enum LoginProgress: Sendable {
+    case openURL(OpenURLMessage)
+    case userCode(UserCodeMessage)
+    case need(NeedMessage)
+    case notice(NoticeMessage)
+    /// The last line of a login that worked.
+    case done(DoneMessage)
+    /// The last line of one that did not.
+    case failed(FailedMessage)
+
+    /// How the line is told from the others.
+    package enum Event: String, CaseIterable, WireValue {
+        case openURL = "open_url"
+        case userCode = "user_code"
+        case need
+        case notice
+        case done
+        case failed
+    }
+
+    /// Reads a line; `nil`: it is none that this release knows.
+    package init?(_ line: JSONObject) {
+        switch WireMessage<EventNameMembers>(line).event {
+        case .openURL: self = .openURL(OpenURLMessage(line))
+        case .userCode: self = .userCode(UserCodeMessage(line))
+        case .need: self = .need(NeedMessage(line))
+        case .notice: self = .notice(NoticeMessage(line))
+        case .done: self = .done(DoneMessage(line))
+        case .failed: self = .failed(FailedMessage(line))
+        case nil: return nil
+        }
+    }
+
+    /// The line, which says first which it is.
+    package var json: JSONValue {
+        switch self {
+        case .openURL(let message): Self.line(.openURL, message)
+        case .userCode(let message): Self.line(.userCode, message)
+        case .need(let message): Self.line(.need, message)
+        case .notice(let message): Self.line(.notice, message)
+        case .done(let message): Self.line(.done, message)
+        case .failed(let message): Self.line(.failed, message)
+        }
+    }
+
+    private static func line(_ event: Event, _ message: WireMessage<some WireMembers>) -> JSONValue {
+        WireMessage<EventNameMembers> { $0.event = event }.followed(by: message).json
+    }
+}
+
+struct EventNameMembers: WireMembers {
+    let event = WireMember<LoginProgress.Event>("event")
+}
+
+/// An address to open in a browser.
+package typealias OpenURLMessage = WireMessage<OpenURLMembers>
+
+package struct OpenURLMembers: WireMembers {
+    package let event = WireMember<LoginProgress.Event>("event")
+    package let login = WireMember<String>("login")
+    package let url = WireMember<String>("url")
+    package let redirectURI = WireMember<String>("redirect_uri", isOptional: true)
+
+    package init() {}
+}
+
+/// A code to enter at an address (RFC 8628 §3.2).
+package typealias UserCodeMessage = WireMessage<UserCodeMembers>
+
+package struct UserCodeMembers: WireMembers {
+    package let event = WireMember<LoginProgress.Event>("event")
+    package let login = WireMember<String>("login")
+    package let userCode = WireMember<String>("user_code")
+    package let verificationURI = WireMember<String>("verification_uri")
+    package let completeURI = WireMember<String>("verification_uri_complete", isOptional: true)
+    package let expiresIn = WireMember<Int64>("expires_in", .seconds)
+
+    package init() {}
+}
+
+/// A question, answered by `POST …/login/ID`.
+package typealias NeedMessage = WireMessage<NeedMembers>
+
+package struct NeedMembers: WireMembers {
+    package let event = WireMember<LoginProgress.Event>("event")
+    package let login = WireMember<String>("login")
+    package let kind = WireMember<String>("kind")
+    package let prompt = WireMember<String>("prompt")
+    package let isSecret = WireMember<Bool>("secret")
+
+    package init() {}
+}
+
+/// Something that does not end the login.
+package typealias NoticeMessage = WireMessage<NoticeMembers>
+
+package struct NoticeMembers: WireMembers {
+    package let event = WireMember<LoginProgress.Event>("event")
+    package let message = WireMember<String>("message")
+
+    package init() {}
+}
+
+/// The session has a token.
+package typealias DoneMessage = WireMessage<DoneMembers>
+
+package struct DoneMembers: WireMembers {
+    package let event = WireMember<LoginProgress.Event>("event")
+    package let session = WireMember<String>("session")
+    package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
+    package let scope = WireMember<[String]>("scope")
+    package let notes = WireMember<[NoteMessage]>("notes", isOptional: true)
+
+    package init() {}
+}
+
+/// The login is over, and the session is as it was.
+package typealias FailedMessage = WireMessage<FailedMembers>
+
+package struct FailedMembers: WireMembers {
+    package let event = WireMember<LoginProgress.Event>("event")
+    package let error = WireMember<FailureMessage>("error")
+
+    package init() {}
+}

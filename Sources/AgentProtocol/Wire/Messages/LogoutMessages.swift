@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+/// The body of `POST …/logout`.
+package struct LogoutMembers: WireMembers {
+    package let local = WireMember<Bool>("local", isOptional: true)
+
+    package init() {}
+}
+
+/// What the server was told at a logout.
+package enum LogoutTold: String, CaseIterable, WireValue {
+    case revoked
+    /// There was no token to revoke.
+    case nothing
+    /// It was not to be told.
+    case local
+    /// It has no way to revoke.
+    case unsupported
+    /// Its answer was final; it is not asked again.
+    case refused
+    /// It is asked again.
+    case retrying
+}
+
+/// The answer of `POST …/logout`.
+package typealias LogoutMessage = WireMessage<LogoutAnswerMembers>
+
+package struct LogoutAnswerMembers: WireMembers {
+    package let session = WireMember<String>("session")
+    package let state = WireMember<String>("state")
+    package let revoked = WireMember<Bool>("revoked")
+    package let told = WireMember<LogoutTold>("told")
+    package let message = WireMember<String>("message", isOptional: true)
+
+    package init() {}
+}

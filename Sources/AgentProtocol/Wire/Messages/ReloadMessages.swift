@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+/// The body of `POST /v1/reload`.
+package struct ReloadMembers: WireMembers {
+    package let check = WireMember<Bool>("check", isOptional: true)
+
+    package init() {}
+}
+
+/// The answer of `POST /v1/reload`.
+package typealias ReloadMessage = WireMessage<ReloadAnswerMembers>
+
+package struct ReloadAnswerMembers: WireMembers {
+    package let sessions = WireMember<Int64>("sessions")
+    package let file = WireMember<String>("file")
+    package let added = WireMember<[String]>("added")
+    package let removed = WireMember<[String]>("removed")
+    package let changed = WireMember<[String]>("changed")
+    package let restart = WireMember<[RestartMessage]>("restart")
+
+    package init() {}
+}
+
+/// Something in the configuration that only a new agent takes over.
+package typealias RestartMessage = WireMessage<RestartMembers>
+
+package struct RestartMembers: WireMembers {
+    package let key = WireMember<String>("key")
+    package let reason = WireMember<String>("reason")
+
+    package init() {}
+}
+
+/// What `tokenagent --check-config --json` says about a file.
+package typealias ConfigurationMessage = WireMessage<ConfigurationMembers>
+
+package struct ConfigurationMembers: WireMembers {
+    package let file = WireMember<String>("file")
+    package let isGood = WireMember<Bool>("ok")
+    package let sessions = WireMember<Int64>("sessions", isOptional: true)
+    package let problems = WireMember<[ProblemMessage]>("problems")
+    /// What the running agent has otherwise; `tokenctl config check` adds it.
+    package let agent = WireMember<[String]>("agent", isOptional: true)
+
+    package init() {}
+}
+
+/// One mistake in a configuration.
+package typealias ProblemMessage = WireMessage<ProblemMembers>
+
+package struct ProblemMembers: WireMembers {
+    package let line = WireMember<Int64>("line", isOptional: true)
+    package let key = WireMember<String>("key", isOptional: true)
+    package let message = WireMember<String>("message")
+
+    package init() {}
+}

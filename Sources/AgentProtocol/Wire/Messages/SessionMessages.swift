@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// The answer of `GET /v1/sessions`.
+package typealias SessionsMessage = WireMessage<SessionsMembers>
+
+package struct SessionsMembers: WireMembers {
+    package let sessions = WireMember<[SessionMessage]>("sessions")
+
+    package init() {}
+}
+
+/// The answer of `GET /v1/sessions/NAME`; at a restricted socket most of it is left out.
+package typealias SessionMessage = WireMessage<SessionMembers>
+
+package struct SessionMembers: WireMembers {
+    package let session = WireMember<String>("session")
+    package let state = WireMember<String>("state")
+    package let kind = WireMember<String>("kind")
+    package let issuer = WireMember<String>("issuer")
+    package let hosts = WireMember<[String]>("hosts", isOptional: true)
+    package let account = WireMember<String>("account", isOptional: true)
+    package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
+    package let expiresIn = WireMember<Int64>("expires_in", .seconds, isOptional: true)
+    package let nextRefreshAt = WireMember<Int64>("next_refresh_at", .time, isOptional: true)
+    package let nextRefreshIn = WireMember<Int64>("next_refresh_in", .seconds, isOptional: true)
+    package let refreshExpiresAt = WireMember<Int64>("refresh_expires_at", .time, isOptional: true)
+    package let loginEndsAt = WireMember<Int64>("login_ends_at", .time, isOptional: true)
+    package let maximumAge = WireMember<Int64>("max_session_age", .seconds, isOptional: true)
+    package let loggedInAt = WireMember<Int64>("logged_in_at", .time, isOptional: true)
+    package let age = WireMember<Int64>("session_age", .seconds, isOptional: true)
+    package let serverClockAhead = WireMember<Int64>("server_clock_ahead", .seconds, isOptional: true)
+    package let scope = WireMember<[String]>("scope")
+    package let rotation = WireMember<String>("rotation")
+    package let storage = WireMember<String>("storage")
+    package let reason = WireMember<String>("reason", isOptional: true)
+    package let message = WireMember<String>("message", isOptional: true)
+    package let waiters = WireMember<Int64>("waiters")
+    package let lastRefreshAt = WireMember<Int64>("last_refresh_at", .time, isOptional: true)
+    package let lastRefreshReason = WireMember<String>("last_refresh_reason", isOptional: true)
+    package let refreshes = WireMember<Int64>("refreshes")
+    /// How many, by class.
+    package let failures = WireMember<JSONObject>("failures")
+    package let lastError = WireMember<LastErrorMessage>("last_error", isOptional: true)
+    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let notes = WireMember<[NoteMessage]>("notes", isOptional: true)
+    /// Texts, by the names that `keep` gives.
+    package let kept = WireMember<JSONObject>("kept")
+
+    package init() {}
+}
+
+/// The last failure of a session's refresh.
+package typealias LastErrorMessage = WireMessage<LastErrorMembers>
+
+package struct LastErrorMembers: WireMembers {
+    package let failureClass = WireMember<String>("class")
+    package let code = WireMember<String>("code", isOptional: true)
+    package let message = WireMember<String>("message")
+    package let refreshReason = WireMember<String>("refresh_reason", isOptional: true)
+    package let at = WireMember<Int64>("at", .time)
+
+    package init() {}
+}
+
+/// Something to know about a session's tokens.
+package typealias NoteMessage = WireMessage<NoteMembers>
+
+package struct NoteMembers: WireMembers {
+    package let code = WireMember<String>("code")
+    package let message = WireMember<String>("message")
+
+    package init() {}
+}

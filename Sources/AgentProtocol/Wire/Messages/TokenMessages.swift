@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+/// The answer of `GET …/token`, and of `POST …/refresh`.
+package typealias TokenMessage = WireMessage<TokenMembers>
+
+package struct TokenMembers: WireMembers {
+    package let session = WireMember<String>("session")
+    package let accessToken = WireMember<String>("access_token")
+    /// In place of `access_token`, where that was asked for.
+    package let idToken = WireMember<String>("id_token", isOptional: true)
+    package let tokenType = WireMember<String>("token_type")
+    package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
+    package let expiresIn = WireMember<Int64>("expires_in", .seconds, isOptional: true)
+    package let scope = WireMember<String>("scope")
+    package let proof = WireMember<String>("dpop_proof", isOptional: true)
+
+    package init() {}
+}
+
+/// What `tokenctl get --format json` tells beside the token.
+package typealias PrintedTokenMessage = WireMessage<PrintedTokenMembers>
+
+package struct PrintedTokenMembers: WireMembers {
+    package let expiresAtText = WireMember<String>("expires_at_rfc3339", isOptional: true)
+    package let issuer = WireMember<String>("issuer", isOptional: true)
+    package let account = WireMember<String>("account", isOptional: true)
+
+    package init() {}
+}
+
+/// The body of `POST …/refresh`.
+package struct RefreshMembers: WireMembers {
+    package let rejectedToken = WireMember<String>("rejected_token", isOptional: true)
+    package let scope = WireMember<String>("scope", isOptional: true)
+    package let audience = WireMember<String>("audience", isOptional: true)
+
+    package init() {}
+}
+
+/// The body of `POST …/report`.
+package struct ReportMembers: WireMembers {
+    package let token = WireMember<String>("token")
+    package let status = WireMember<Int64>("status")
+    package let challenge = WireMember<String>("www_authenticate", isOptional: true)
+    package let body = WireMember<String>("body", isOptional: true)
+    package let host = WireMember<String>("host", isOptional: true)
+    package let scope = WireMember<String>("scope", isOptional: true)
+    package let audience = WireMember<String>("audience", isOptional: true)
+
+    package init() {}
+}
+
+/// What whoever reported a refusal should do.
+package enum ReportAction: String, CaseIterable, WireValue {
+    /// Use the token that is beside it.
+    case retry
+    /// Nothing helps now.
+    case none
+}
+
+/// The answer of `POST …/report`; with `retry` it has the members of a token too.
+package typealias ReportMessage = WireMessage<ReportAnswerMembers>
+
+package struct ReportAnswerMembers: WireMembers {
+    package let action = WireMember<ReportAction>("action")
+    package let accessToken = WireMember<String>("access_token", isOptional: true)
+    package let message = WireMember<String>("message", isOptional: true)
+    package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)
+
+    package init() {}
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+extension SlotKind: WireValue {}
+extension VaultProofDemand: WireValue {}
+
+/// The answer of `GET /v1/vault`, and of each change of how the store opens.
+package typealias VaultMessage = WireMessage<VaultMembers>
+
+package struct VaultMembers: WireMembers {
+    package let state = WireMember<String>("state")
+    package let vaultID = WireMember<String>("vault_id", isOptional: true)
+    package let epoch = WireMember<Int64>("epoch")
+    package let slots = WireMember<[SlotMessage]>("slots")
+    package let proof = WireMember<VaultProofDemand>("proof")
+
+    package init() {}
+}
+
+/// A way to open the store.
+package typealias SlotMessage = WireMessage<SlotMembers>
+
+package struct SlotMembers: WireMembers {
+    package let index = WireMember<Int64>("index")
+    package let type = WireMember<SlotKind>("type")
+    package let detail = WireMember<String>("detail")
+    package let madeAt = WireMember<Int64>("made_at", .time, isOptional: true)
+
+    package init() {}
+}
+
+/// A change of how the store opens: it carries the secret of a slot.
+package protocol ProvingMembers: WireMembers {
+    /// The passphrase of a slot.
+    var unlockPassphrase: WireMember<String> { get }
+    /// The key of a slot, in hexadecimal digits.
+    var unlockKey: WireMember<String> { get }
+}
+
+/// The body of `DELETE /v1/vault/slots/N`.
+package struct SlotRemovalMembers: ProvingMembers {
+    package let unlockPassphrase = WireMember<String>("unlock_passphrase", isOptional: true)
+    package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
+
+    package init() {}
+}
+
+/// The body of `POST /v1/vault/init` and `POST /v1/vault/slots`.
+package struct SlotAdditionMembers: ProvingMembers {
+    /// One of ``SlotKind/requested``.
+    package let type = WireMember<String>("type")
+    package let passphrase = WireMember<String>("passphrase", isOptional: true)
+    package let path = WireMember<String>("path", isOptional: true)
+    package let command = WireMember<[String]>("command", isOptional: true)
+    package let credential = WireMember<String>("credential", isOptional: true)
+    package let unlockPassphrase = SlotRemovalMembers().unlockPassphrase
+    package let unlockKey = SlotRemovalMembers().unlockKey
+
+    package init() {}
+}
+
+/// The body of `POST /v1/vault/passwd`.
+package struct PassphraseMembers: WireMembers {
+    package let old = WireMember<String>("old")
+    package let new = WireMember<String>("new")
+
+    package init() {}
+}
+
+/// The body of `POST /v1/vault/rekey`.
+package struct RekeyMembers: ProvingMembers {
+    package let unlockPassphrase = WireMember<String>("passphrase", isOptional: true)
+    package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
+
+    package init() {}
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// A member of a message: what it is called on the socket, and what it holds.
+package struct WireMember<Value: WireValue>: Sendable {
+    package let name: String
+    package let unit: WireUnit
+    /// It may be missing.
+    package let isOptional: Bool
+
+    init(_ name: String, _ unit: WireUnit = .none, isOptional: Bool = false) {
+        self.name = name
+        self.unit = unit
+        self.isOptional = isOptional
+    }
+}
+
+/// What a number counts.
+package enum WireUnit: Sendable {
+    case none
+    /// Whole seconds since 1970, UTC.
+    case time
+    /// Whole seconds.
+    case seconds
+}
+
+/// A member whose type does not matter.
+package protocol AnyWireMember: Sendable {
+    var name: String { get }
+    /// The type as `tokenagent-protocol(7)` writes it, such as `time ?`.
+    var typeShown: String { get }
+}
+
+extension WireMember: AnyWireMember {
+    package var typeShown: String {
+        let type =
+            switch unit {
+            case .none: Value.wireType
+            case .time: "time"
+            case .seconds: "seconds"
+            }
+        return isOptional ? "\(type) ?" : type
+    }
+}
+
+/// What a member can hold.
+package protocol WireValue: Sendable {
+    /// The type as `tokenagent-protocol(7)` writes it.
+    static var wireType: String { get }
+    /// What to write instead of something else: "a string".
+    static var expectation: String { get }
+
+    /// `nil`: the JSON is of another type.
+    init?(_ json: JSONValue)
+    var json: JSONValue { get }
+}
+
+extension String: WireValue {
+    package static var wireType: String { "text" }
+    package static var expectation: String { "a string" }
+
+    package init?(_ json: JSONValue) {
+        guard let text = json.string else { return nil }
+        self = text
+    }
+
+    package var json: JSONValue { .string(self) }
+}
+
+extension Bool: WireValue {
+    package static var wireType: String { "boolean" }
+    package static var expectation: String { "true or false" }
+
+    package init?(_ json: JSONValue) {
+        guard let bool = json.bool else { return nil }
+        self = bool
+    }
+
+    package var json: JSONValue { .bool(self) }
+}
+
+extension Int64: WireValue {
+    package static var wireType: String { "number" }
+    package static var expectation: String { "a whole number" }
+
+    package init?(_ json: JSONValue) {
+        guard let integer = json.integer else { return nil }
+        self = integer
+    }
+
+    package var json: JSONValue { .integer(self) }
+}
+
+extension Array: WireValue where Element: WireValue {
+    package static var wireType: String { "list" }
+    package static var expectation: String {
+        Element.self == String.self ? "an array of strings" : "an array"
+    }
+
+    package init?(_ json: JSONValue) {
+        guard let elements = json.array else { return nil }
+        let values = elements.compactMap(Element.init(_:))
+        guard values.count == elements.count else { return nil }
+        self = values
+    }
+
+    package var json: JSONValue { .array(map(\.json)) }
+}
+
+/// An object whose member names are not ours.
+extension JSONObject: WireValue {
+    package static var wireType: String { "object" }
+    package static var expectation: String { "an object" }
+
+    package init?(_ json: JSONValue) {
+        guard let object = json.object else { return nil }
+        self = object
+    }
+
+    package var json: JSONValue { .object(self) }
+}
+
+extension WireValue where Self: RawRepresentable & CaseIterable, RawValue == String {
+    package static var wireType: String { String.wireType }
+    package static var expectation: String { "one of " + allCases.map(\.rawValue).joined(separator: ", ") }
+
+    package init?(_ json: JSONValue) {
+        guard let value = json.string.flatMap(Self.init(word:)) else { return nil }
+        self = value
+    }
+
+    package var json: JSONValue { .string(rawValue) }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+import TokenCore
+
+extension SessionStatus {
+    /// The session as `GET /v1/sessions/NAME` shows it.
+    func message(_ settings: SessionSettings, at moment: Moment) -> SessionMessage {
+        var message = SessionMessage()
+        message.session = name.description
+        message.state = state.rawValue
+        message.kind = settings.kind
+        message.issuer = settings.issuer
+        if !settings.hosts.isEmpty { message.hosts = settings.hosts }
+        message.account = account ?? subject
+        addTimes(to: &message, at: moment)
+        message.scope = scope
+        message.rotation = rotation?.word ?? "unknown"
+        message.storage = storage.word
+        message.reason = reason?.rawValue
+        message.message = self.message
+        message.waiters = Int64(waiters)
+        addHistory(to: &message)
+        message.notes = notes(on: settings).wire
+        message.remedy = remedy
+        message.kept = JSONObject(keptMembers.mapValues { .string($0) })
+        return message
+    }
+
+    /// The session as it is shown at a `[[socket]]`: what a helper has to know, and nothing of the login.
+    func restrictedMessage(_ settings: SessionSettings, at moment: Moment) -> SessionMessage {
+        var message = SessionMessage()
+        message.session = name.description
+        message.state = state.rawValue
+        if !settings.hosts.isEmpty { message.hosts = settings.hosts }
+        message.expiresAt = tokenExpiresAt.map { moment.wallTime(at: $0).secondsSince1970 }
+        message.expiresIn = tokenExpiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }
+        return message
+    }
+
+    /// What to know about the tokens, the scopes first that the configuration asks for and the server did not grant.
+    func notes(on settings: SessionSettings) -> [GrantRemark] {
+        let missing = GrantRemark.scopes(
+            asked: settings.scopes,
+            granted: scope,
+            hasIDToken: hasIDToken,
+            hasRefreshToken: hasRefreshToken
+        )
+        return [missing].compactMap(\.self) + remarks
+    }
+
+    /// Seconds by which a server's clock may differ before it is worth a word.
+    private static let noticeableSkew: Int64 = 60
+
+    private func addTimes(to message: inout SessionMessage, at moment: Moment) {
+        func epoch(_ instant: Instant) -> Int64 { moment.wallTime(at: instant).secondsSince1970 }
+        func seconds(_ duration: Duration) -> Int64 { max(0, duration.wholeSeconds) }
+        message.expiresAt = tokenExpiresAt.map(epoch)
+        message.expiresIn = tokenExpiresAt.map { seconds($0 - moment.now) }
+        message.nextRefreshAt = nextRefreshAt.map(epoch)
+        message.nextRefreshIn = nextRefreshAt.map { seconds($0 - moment.now) }
+        message.refreshExpiresAt = refreshExpiresAt.map(epoch)
+        message.loginEndsAt = loginEndsAt.map(epoch)
+        message.maximumAge = maximumAge.map(seconds)
+        message.loggedInAt = loggedInTime?.secondsSince1970
+        message.age = loggedInAt.map { seconds(moment.now - $0) }
+    }
+
+    private func addHistory(to message: inout SessionMessage) {
+        message.lastRefreshReason = history.lastRefreshReason?.rawValue
+        message.lastRefreshAt = history.lastRefreshAt?.secondsSince1970
+        if let ahead = history.serverClockAhead?.wholeSeconds, abs(ahead) >= Self.noticeableSkew {
+            message.serverClockAhead = ahead
+        }
+        message.refreshes = Int64(history.refreshes)
+        let failures = history.failures.map { ($0.key.rawValue, JSONValue.integer($0.value)) }
+        message.failures = JSONObject(Dictionary(uniqueKeysWithValues: failures))
+        guard let failure = history.lastFailure else { return }
+        message.lastError = LastErrorMessage {
+            $0.failureClass = failure.kind.rawValue
+            $0.code = failure.code
+            $0.refreshReason = history.lastFailedReason?.rawValue
+            $0.message = failure.message
+            $0.at = history.lastFailureAt?.secondsSince1970
+        }
+    }
+}
+
+extension [GrantRemark] {
+    /// `nil`: there is nothing to say.
+    var wire: [NoteMessage]? {
+        guard !isEmpty else { return nil }
+        return map { remark in
+            NoteMessage {
+                $0.code = remark.kind.rawValue
+                $0.message = remark.message
+            }
+        }
+    }
+}
+
+extension RotationHabit {
+    fileprivate var word: String {
+        switch self {
+        case .unknown: "unknown"
+        case .rotates: "rotates"
+        case .keeps: "keeps"
+        }
+    }
+}
+
+extension CommitOutcome {
+    fileprivate var word: String {
+        switch self {
+        case .durable: "durable"
+        case .lifeboat: "lifeboat"
+        case .memoryOnly: "memory_only"
+        }
+    }
+}
+
+extension JSONObject {
+    /// The members in the order of their names.
+    fileprivate init(_ members: [String: JSONValue]) {
+        self.init()
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) { self[name] = value }
+    }
+}
