@@ -16,6 +16,10 @@
 package struct ByteText: Sendable {
     package let text: String
 
+    package init(_ text: String) {
+        self.text = text
+    }
+
     package init(_ text: some StringProtocol) {
         self.text = String(text)
     }
@@ -83,8 +87,13 @@ extension ByteText: ExpressibleByStringLiteral, CustomStringConvertible {
     package var description: String { text }
 }
 
-extension StringProtocol {
+extension String {
     /// The text as its bytes: how to ask for anything about text that is not our own.
+    package var bytewise: ByteText { ByteText(self) }
+}
+
+extension StringProtocol {
+    /// The same of a part of a text.
     package var bytewise: ByteText { ByteText(self) }
 }
 
