@@ -38,8 +38,6 @@ let staticStandardLibrary: [LinkerSetting] = [
     // Nothing is loaded into the agent that would look for its symbols.
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], release),
     // What the static Foundation, which libraries of ours bring, does not pull in by itself.
-    .linkedLibrary("CoreFoundation", release),
-    .linkedLibrary("_FoundationICU", release),
     .linkedLibrary("_FoundationCollections", release),
     .linkedLibrary("_FoundationCShims", release),
     .linkedLibrary("swiftSynchronization", release),
