@@ -71,67 +71,21 @@ struct StandardLogin {
         endpoint.showsPassword = showsPassword
         do throws(RefreshFailure) {
             let (answer, requestedAt) = try await endpoint.send(form)
-            return try await grant(answer, requestedAt, nonce: nonce, fallback: fallback)
+            var grant = try await judge(nonce).grant(answer, requestedAt, fallback: fallback)
+            grant.proofKey = proofKey
+            return grant
         } catch {
             throw .failed(error)
         }
     }
 
-    /// Validates first, seals after: nothing of an answer is used until its ID token is believed.
-    func grant(
-        _ answer: TokenResponse,
-        _ requestedAt: Instant,
-        nonce: String?,
-        fallback: Renewal
-    ) async throws(RefreshFailure) -> LoginGrant {
-        var (answer, subject, remarks) = try await judged(answer, nonce: nonce)
-        if let remark = profile.audienceRemark(on: answer, asked: nil) { remarks.append(remark) }
-        var tokens = try tools.seal(answer, requestedAt: requestedAt, remarks: remarks)
-        let renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? fallback
-        if case .refreshToken = renewal {} else { tokens.refreshToken = nil }
-        return LoginGrant(
-            tokens: tokens,
-            renewal: renewal,
-            tokenEndpoint: metadata.token.description,
-            subject: subject.map { ServerText.cleaned($0, limit: 255) },
-            proofKey: proofKey
-        )
-    }
-
-    /// `answer` with an ID token only if it is believed, whose subject is the person.
-    ///
-    /// - Throws: why the whole answer is not believed.
-    private func judged(
-        _ answer: TokenResponse,
-        nonce: String?
-    ) async throws(RefreshFailure) -> (TokenResponse, subject: String?, [GrantRemark]) {
-        var answer = answer
-        guard let idToken = answer.idToken else {
-            let isMissed = nonce != nil && answer.scope?.contains("openid") != false
-            guard !isMissed || !server.promisesIDTokens else {
-                let message = answer.idTokenProblem ?? "the server sent no ID token"
-                throw RefreshFailure(kind: .misbehaved, message: message)
-            }
-            return (answer, nil, answer.idTokenProblem.map { [.idTokenDropped($0)] } ?? [])
-        }
-        let verifier = IDTokenVerifier(
-            profile: profile,
-            issuer: server.issuer,
+    private func judge(_ nonce: String?) -> LoginAnswerJudge {
+        LoginAnswerJudge(
+            server: server,
             metadata: metadata,
-            keys: server.keys,
             clientSecret: authentication.secret,
-            nonce: nonce,
-            tools: tools
+            nonce: nonce
         )
-        do throws(RefreshFailure) {
-            let subject = try await verifier.verifyLogin(idToken, accessToken: answer.accessToken)
-            return (answer, subject, [])
-        } catch {
-            // The nonce of another login means that somebody else's answer was slipped in (RFC 9700 §4.5.3.2).
-            guard !server.promisesIDTokens, !verifier.hasForeignNonce(idToken) else { throw error }
-            answer.idToken = nil
-            return (answer, nil, [.idTokenDropped(error.message)])
-        }
     }
 
     /// Sends `form`, to which the client's credentials are added, to an endpoint that gives no tokens.
