@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
 import Logging
 import TokenCore
 
@@ -144,7 +143,7 @@ final class LiveConfiguration {
     ///
     /// Alike for names that are hidden and that are unknown, and for the agent's own user at its own socket alone.
     func owesLook(_ route: Route, _ query: Substring, for connection: Connection, at now: Instant) -> Bool {
-        guard connection.restrictedPath == nil, connection.peer.userID == geteuid() else { return false }
+        guard connection.caller.isOwnUserAtOwnSocket else { return false }
         let isLogin = if case .login = route { true } else { false }
         let isAbsent = route.named(query).map { !isConfigured($0, for: connection) } ?? false
         return (isLogin || isAbsent) && watch.begins(at: now)
@@ -177,9 +176,7 @@ final class LiveConfiguration {
 
     /// What is wrong with the latest configuration, for a peer that may know; `nil`: nothing.
     func mistake(for connection: Connection) -> String? {
-        guard let mistake = watch.mistake, connection.restrictedPath == nil,
-            connection.peer.userID == geteuid()
-        else { return nil }
+        guard let mistake = watch.mistake, connection.caller.isOwnUserAtOwnSocket else { return nil }
         let words = "The configuration has changed and has a mistake, so the old one stays in force"
         // Its lines may name sessions that this peer is not to know of.
         return rules.exist ? words + "." : words + ": " + mistake

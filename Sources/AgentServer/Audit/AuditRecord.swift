@@ -92,6 +92,7 @@ struct AuditRecord: Equatable, Sendable {
 extension AuditRecord.Origin {
     /// Who is at the other end of `connection`.
     init(_ connection: Connection) {
-        self = .peer(connection.peer, connection.witness.facts, socket: connection.restrictedPath)
+        let caller = connection.caller
+        self = .peer(caller.peer, caller.witness.facts, socket: caller.restrictedPath)
     }
 }

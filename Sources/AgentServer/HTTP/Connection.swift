@@ -4,6 +4,29 @@ import Glibc
 import NIOCore
 import TokenCore
 
+/// What all connections that come in at one socket share.
+///
+/// Confined to the event loop.
+final class ConnectionServices {
+    let agent: any RequestAnswering
+    let limits: RequestLimits
+    let register: ConnectionRegister
+    let buffer = OutputBuffer()
+    let backlog: StreamBacklog
+
+    init(
+        agent: any RequestAnswering,
+        limits: RequestLimits,
+        register: ConnectionRegister,
+        backlog: StreamBacklog = StreamBacklog()
+    ) {
+        self.agent = agent
+        self.limits = limits
+        self.register = register
+        self.backlog = backlog
+    }
+}
+
 /// One peer's connection: cuts bytes into requests, answers them in order, and bounds what the peer can use.
 ///
 /// At most one request is being answered at a time, so pipelined answers keep their order by themselves.
@@ -25,67 +48,46 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
         case closed
     }
 
-    /// The process at the other end.
-    let peer: Peer
-    /// The `[[socket]]` it connected to; `nil`: the agent's own socket.
-    let restrictedPath: String?
-    /// When the connection was accepted, or a moment later.
-    let acceptedAt: Instant
-    /// What is known of the peer's process, where rules ask for it.
-    let witness: PeerWitness
-    var state = State.reading
-    /// How often housekeeping found the connection without a request since its last one.
-    var idleRounds = 0
-    /// Orders connections by their last request.
-    var lastUse: UInt64 = 0
-    var admittedAt = ContinuousClock.now
-    var hasHadRequest = false
+    /// What goes on in the present turn of the loop.
+    private struct Turn {
+        /// Requests are being taken out of the input.
+        var isParsing = false
+        /// The channel hands over what has come: answers are sent together when it is done.
+        var isInRead = false
+        /// The channel asked to read, and was not let.
+        var holdsRead = false
+    }
+
+    private struct Deadlines {
+        /// The peer has begun a request and has to finish it.
+        var request: Scheduled<Void>?
+        /// The peer has left answers unread and has to take them.
+        var stall: Scheduled<Void>?
+    }
+
+    let caller: Caller
+    private(set) var state = State.reading
     /// What the agent owes the peer beyond the present turn of the loop.
     var awaited: AwaitedAnswer?
-    /// Tells ``ConnectionRegister`` that a request came in.
-    var onRequest: ((Connection) -> Void)?
-    /// Tells ``ConnectionRegister`` that the connection is gone.
-    var onClose: ((Connection) -> Void)?
-
-    let limits: RequestLimits
-    let agent: any RequestAnswering
-    let shared: OutputBuffer
-    private let backlog: StreamBacklog
-    var parser: RequestParser
-    var input = ByteBuffer()
-    var output: ByteBuffer?
-    var writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
-    var context: ChannelHandlerContext?
-    var requestDeadline: Scheduled<Void>?
-    var stallDeadline: Scheduled<Void>?
-    var isParsing = false
-    var isInRead = false
-    var holdsRead = false
+    /// How the present request is to be answered.
+    private(set) var writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
+    private(set) var context: ChannelHandlerContext?
+    private let services: ConnectionServices
+    private var input: RequestInput
+    private var output: ByteBuffer?
     private var stream = StreamOutput()
-    /// Is called once when the peer has taken all of an endless answer so far.
-    private var onTaken: (() -> Void)?
+    private var turn = Turn()
+    private var deadlines = Deadlines()
     /// The peer sends nothing more, and may still read.
-    private(set) var isHalfClosed = false
+    private var isHalfClosed = false
 
-    init(
-        peer: Peer,
-        limits: RequestLimits,
-        agent: any RequestAnswering,
-        shared: OutputBuffer,
-        backlog: StreamBacklog = StreamBacklog(),
-        restrictedPath: String? = nil,
-        acceptedAt: Instant = Instant(nanoseconds: .max)
-    ) {
-        self.peer = peer
-        witness = PeerWitness(process: peer.processID)
-        self.restrictedPath = restrictedPath
-        self.acceptedAt = acceptedAt
-        self.limits = limits
-        self.agent = agent
-        self.shared = shared
-        self.backlog = backlog
-        parser = RequestParser(limits: limits)
+    init(_ caller: Caller, _ services: ConnectionServices) {
+        self.caller = caller
+        self.services = services
+        input = RequestInput(limits: services.limits)
     }
+
+    var limits: RequestLimits { services.limits }
 
     /// Nothing is owed to the peer.
     var isIdle: Bool { state == .reading || state == .draining }
@@ -96,7 +98,7 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     /// Part of a request has been read, and the rest is not here.
-    var hasPartOfRequest: Bool { state == .reading && (input.readableBytes > 0 || parser.isInsideRequest) }
+    var hasPartOfRequest: Bool { state == .reading && input.hasPartOfRequest }
 
     /// Closes unless there are bytes that nobody has read; the peer can send no more either way.
     ///
@@ -122,6 +124,133 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
         }
         return answer ?? false
     }
+
+    @discardableResult
+    func schedule(
+        after delay: TimeAmount,
+        _ action: @escaping @Sendable (Connection) -> Void
+    ) -> Scheduled<Void>? {
+        context?.eventLoop.scheduleTask(in: delay) { [weak self] in
+            guard let self else { return }
+            action(self)
+        }
+    }
+}
+
+// MARK: Reading
+
+extension Connection {
+    /// Requests of one peer that are answered in one turn of the loop: 16, less than a millisecond of work.
+    private static let mostInTurn = 16
+    /// How long whoever has sent more waits, so that the loop looks at its other connections: it does not before all
+    /// that is to be done at once is done.
+    private static let pauseOfTurn = TimeAmount.microseconds(50)
+
+    /// Goes on with the next request: in this turn of the loop when it was asked for in it, else in a later one.
+    private func continueReading() {
+        guard !turn.isParsing else { return }
+        flushUnlessReading()
+        guard input.count > 0 else { return isHalfClosed ? finish() : resumeReadIfPossible() }
+        context?.eventLoop.execute { [self] in parseLater() }
+    }
+
+    private func parse() {
+        turn.isParsing = true
+        defer { turn.isParsing = false }
+        var left = Connection.mostInTurn
+        while state == .reading, hasRoomForAnswers {
+            guard left > 0 else { return letOthersIn() }
+            left -= 1
+            do {
+                guard try takeStep() else { break }
+            } catch {
+                refuse(error)
+            }
+        }
+        // All that came whole has been answered, and nothing follows.
+        if isHalfClosed, state == .reading, hasRoomForAnswers { finish() }
+        updateRequestDeadline()
+        resumeReadIfPossible()
+    }
+
+    /// Leaves what else has come for a later turn of the loop.
+    private func letOthersIn() {
+        schedule(after: Connection.pauseOfTurn) { $0.parseLater() }
+    }
+
+    private func parseLater() {
+        guard state == .reading, !turn.isParsing else { return }
+        parse()
+        flushUnlessReading()
+    }
+
+    /// Handles what the parser finds next; `false` when it needs more bytes.
+    private func takeStep() throws(RequestRefusal) -> Bool {
+        switch try input.next() {
+        case .request(let request):
+            begin(request)
+            return true
+        case .wantsContinue:
+            append { $0.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n") }
+            return true
+        case .needsMore: return false
+        }
+    }
+
+    private func begin(_ request: HTTPRequest) {
+        state = .answering
+        writer = AnswerWriter(
+            keepsAlive: request.head.keepsAlive,
+            isHTTP11: request.head.isHTTP11,
+            isHead: request.method == .head
+        )
+        endRequestDeadline()
+        services.register.requestCame(on: self)
+        services.agent.receive(request, on: self)
+    }
+
+    private func refuse(_ refusal: RequestRefusal) {
+        state = .answering
+        writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
+        answer(Answer(refusal))
+    }
+
+    /// Starts the clock at the first byte of a request, not at the first byte of the connection.
+    private func updateRequestDeadline() {
+        guard hasPartOfRequest else { return endRequestDeadline() }
+        guard deadlines.request == nil else { return }
+        deadlines.request = schedule(after: limits.requestTime) { connection in
+            guard connection.state == .reading else { return }
+            connection.refuse(.tooSlow)
+        }
+    }
+
+    private func endRequestDeadline() {
+        deadlines.request?.cancel()
+        deadlines.request = nil
+    }
+
+    /// Answers already queued leave room for another.
+    private var hasRoomForAnswers: Bool {
+        if (output?.readableBytes ?? 0) >= limits.unreadAnswers { flush() }
+        return context?.channel.isWritable ?? false
+    }
+
+    private var mayRead: Bool {
+        state == .draining || input.count < limits.readAhead && context?.channel.isWritable ?? false
+    }
+
+    private func resumeReadIfPossible() {
+        guard turn.holdsRead, mayRead else { return }
+        turn.holdsRead = false
+        context?.read()
+    }
+
+    /// Notes that the peer sends no more; it gets what it is still owed.
+    private func inputEnded() {
+        isHalfClosed = true
+        if state == .reading, !turn.isParsing { parse() }
+    }
 }
 
 // MARK: Answering
@@ -144,6 +273,42 @@ extension Connection {
         }
     }
 
+    private func append(_ write: (inout ByteBuffer) -> Void) {
+        var buffer = output.take() ?? services.buffer.take()
+        write(&buffer)
+        output = buffer
+    }
+
+    /// Closes after the last answer, reading on for a while so that the peer surely gets it.
+    private func finish() {
+        state = .draining
+        deadlines.request?.cancel()
+        if isHalfClosed {
+            // Nothing is left to be read: closed as soon as all is written, which closing by halves would not wait for.
+            let rest = wrapOutboundOut(output.take() ?? ByteBuffer())
+            context?.writeAndFlush(rest).assumeIsolated().whenComplete { [weak self] _ in self?.close() }
+        } else {
+            flush()
+            context?.close(mode: .output, promise: nil)
+        }
+        schedule(after: limits.lingerTime) { $0.close() }
+        input.clear()
+    }
+
+    private func flushUnlessReading() {
+        if !turn.isInRead { flush() }
+    }
+
+    private func flush() {
+        guard let buffer = output.take(), let context else { return }
+        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+        services.buffer.giveBack(buffer)
+    }
+}
+
+// MARK: Endless answers
+
+extension Connection {
     /// Begins an answer without an end, of lines of `contentType`.
     func beginStream(_ contentType: StaticString) {
         guard state == .answering else { return }
@@ -158,10 +323,9 @@ extension Connection {
     /// When the peer has taken all there is, if it ever does, `onTaken` is called.
     func stream(_ bytes: [UInt8], onTaken: (() -> Void)? = nil) {
         guard state == .streaming else { return }
-        stream.append { writer.writeChunk(bytes, to: &$0) }
-        if let onTaken { self.onTaken = onTaken }
+        stream.append(onTaken) { writer.writeChunk(bytes, to: &$0) }
         continueStream()
-        for connection in backlog.note(self, unread: stream.unread) { connection.dropStream() }
+        for connection in services.backlog.note(self, unread: stream.unread) { connection.dropStream() }
     }
 
     func endStream() {
@@ -169,7 +333,7 @@ extension Connection {
         stream.append { writer.writeStreamEnd(to: &$0) }
         flush()
         context?.writeAndFlush(wrapOutboundOut(stream.takeAll()), promise: nil)
-        _ = backlog.note(self, unread: 0)
+        _ = services.backlog.note(self, unread: 0)
         finish()
     }
 
@@ -183,55 +347,17 @@ extension Connection {
     }
 
     private func pieceTaken() {
-        stream.pieceTaken()
+        let onTaken = stream.pieceTaken()
         guard state == .streaming else { return }
-        _ = backlog.note(self, unread: stream.unread)
-        if stream.unread > 0 { return continueStream() }
-        onTaken.take()?()
+        _ = services.backlog.note(self, unread: stream.unread)
+        continueStream()
+        onTaken?()
     }
 
     /// Ends the connection in the middle of the answer, so that the peer cannot take it for a whole one.
     private func dropStream() {
-        agent.streamDropped(self)
+        services.agent.streamDropped(self)
         close()
-    }
-
-    func append(_ write: (inout ByteBuffer) -> Void) {
-        var buffer = output.take() ?? shared.take()
-        write(&buffer)
-        output = buffer
-    }
-
-    /// Closes after the last answer, reading on for a while so that the peer surely gets it.
-    func finish() {
-        state = .draining
-        requestDeadline?.cancel()
-        if isHalfClosed {
-            // Nothing is left to be read: closed as soon as all is written, which closing by halves would not wait for.
-            let rest = wrapOutboundOut(output.take() ?? ByteBuffer())
-            context?.writeAndFlush(rest).assumeIsolated().whenComplete { [weak self] _ in self?.close() }
-        } else {
-            flush()
-            context?.close(mode: .output, promise: nil)
-        }
-        schedule(after: limits.lingerTime) { $0.close() }
-        input = ByteBuffer()
-    }
-
-    /// Notes that the peer sends no more; it gets what it is still owed.
-    private func inputEnded() {
-        isHalfClosed = true
-        if state == .reading, !isParsing { parse() }
-    }
-
-    func flushUnlessReading() {
-        if !isInRead { flush() }
-    }
-
-    func flush() {
-        guard let buffer = output.take(), let context else { return }
-        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
-        shared.giveBack(buffer)
     }
 }
 
@@ -248,43 +374,42 @@ extension Connection {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard state != .draining, state != .closed else { return }
-        isInRead = true
-        var bytes = unwrapInboundIn(data)
-        if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
-        if !isParsing { parse() }
+        turn.isInRead = true
+        input.add(unwrapInboundIn(data))
+        if !turn.isParsing { parse() }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        isInRead = false
+        turn.isInRead = false
         flush()
-        if input.readableBytes == 0 { input = ByteBuffer() }
+        if input.count == 0 { input.clear() }
     }
 
     func read(context: ChannelHandlerContext) {
-        if mayRead { context.read() } else { holdsRead = true }
+        if mayRead { context.read() } else { turn.holdsRead = true }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        stallDeadline?.cancel()
-        stallDeadline = nil
+        deadlines.stall?.cancel()
+        deadlines.stall = nil
         if context.channel.isWritable {
             if state == .reading { continueReading() }
             resumeReadIfPossible()
         } else {
-            stallDeadline = schedule(after: limits.stallTime) { $0.close() }
+            deadlines.stall = schedule(after: limits.stallTime) { $0.close() }
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         let wasAnswering = state == .answering || state == .streaming
         state = .closed
-        requestDeadline?.cancel()
-        stallDeadline?.cancel()
+        endRequestDeadline()
+        deadlines.stall?.cancel()
         output = nil
-        onTaken = nil
-        _ = backlog.note(self, unread: 0)
-        if wasAnswering { agent.peerLeft(self) }
-        onClose?(self)
+        stream = StreamOutput()
+        _ = services.backlog.note(self, unread: 0)
+        if wasAnswering { services.agent.peerLeft(self) }
+        services.register.remove(self)
         context.fireChannelInactive()
     }
 

@@ -6,8 +6,7 @@ import NIOCore
 struct RequestParser {
     enum Step: Equatable {
         case request(HTTPRequest)
-        /// More bytes are needed; `partial` tells whether some of a request have arrived.
-        case needsMore(partial: Bool)
+        case needsMore
         /// The head is complete and the peer asks before it sends the body.
         case wantsContinue
     }
@@ -32,16 +31,14 @@ struct RequestParser {
         var isNewHead = false
         if head == nil {
             skipEmptyLine(in: &input)
-            guard let count = try headCount(in: input) else {
-                return .needsMore(partial: input.readableBytes > 0)
-            }
+            guard let count = try headCount(in: input) else { return .needsMore }
             head = try parseHead(count, from: &input)
             hasSkippedLine = false
             isNewHead = true
         }
-        guard let head else { return .needsMore(partial: false) }
+        guard let head else { return .needsMore }
         guard input.readableBytes >= head.contentLength else {
-            return isNewHead && head.expectsContinue ? .wantsContinue : .needsMore(partial: true)
+            return isNewHead && head.expectsContinue ? .wantsContinue : .needsMore
         }
         let body = head.contentLength > 0 ? input.readBytes(length: head.contentLength) ?? [] : []
         self.head = nil

@@ -12,12 +12,16 @@ struct StreamOutput {
 
     private var waiting = ByteBuffer()
     private var underWay = 0
+    /// Is called once when the peer has taken everything.
+    private var onTaken: (() -> Void)?
 
     /// Bytes the peer has not taken.
     var unread: Int { waiting.readableBytes + underWay }
 
-    mutating func append(_ write: (inout ByteBuffer) -> Void) {
+    /// Adds what `write` appends; a call for when it is taken replaces the one before.
+    mutating func append(_ onTaken: (() -> Void)? = nil, _ write: (inout ByteBuffer) -> Void) {
         write(&waiting)
+        if let onTaken { self.onTaken = onTaken }
     }
 
     /// The next piece for the channel; `nil` while it has one, or when there is none.
@@ -30,8 +34,10 @@ struct StreamOutput {
     }
 
     /// The channel has written its piece.
-    mutating func pieceTaken() {
+    /// - Returns: whom to call, now that there is nothing left.
+    mutating func pieceTaken() -> (() -> Void)? {
         underWay = 0
+        return waiting.readableBytes == 0 ? onTaken.take() : nil
     }
 
     /// Everything that still waits, to be written whatever the channel has.

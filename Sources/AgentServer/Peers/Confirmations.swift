@@ -36,12 +36,12 @@ struct ConfirmationKey: Hashable {
     init(_ call: TokenCall, _ action: ConfirmedAction, _ variant: TokenVariant) {
         let connection = call.connection
         self.action = action
-        process = connection.peer.processID
-        startedAt = connection.witness.facts?.startedAt
-        image = connection.witness.facts?.image
+        process = connection.caller.peer.processID
+        startedAt = connection.caller.witness.facts?.startedAt
+        image = connection.caller.witness.facts?.image
         session = call.session
         self.variant = variant
-        socket = connection.restrictedPath
+        socket = connection.caller.restrictedPath
     }
 }
 
@@ -99,7 +99,7 @@ final class Confirmations {
         then proceed: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
     ) {
         var call = call
-        call.consent = .given(call.connection.witness.facts)
+        call.consent = .given(call.connection.caller.witness.facts)
         let key = ConfirmationKey(call, action, variant)
         let limit = min(Self.patience, timeout ?? Self.patience)
         guard limit > .zero else {
@@ -170,7 +170,7 @@ final class Confirmations {
         case .logout: agent.audit.add(.logout, .denied, call.session, by: origin)
         }
         let metadata: Logger.Metadata = [
-            "action": "\(action.rawValue)", "pid": "\(call.connection.peer.processID)",
+            "action": "\(action.rawValue)", "pid": "\(call.connection.caller.peer.processID)",
         ]
         agent.journal.write(.notice, "a request was not confirmed", call.session, metadata)
         let failure = RequestFailure(code: .denied, message: message, session: call.session)
@@ -189,18 +189,18 @@ final class Confirmations {
 
     /// What the command is told, all of it fit for a screen.
     private static func environment(of call: TokenCall, _ action: ConfirmedAction) -> [String: String] {
-        let connection = call.connection
-        let program = connection.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }
-        let socket = connection.restrictedPath.map { ServerText.cleaned($0) }
+        let caller = call.connection.caller
+        let program = caller.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }
+        let socket = caller.restrictedPath.map { ServerText.cleaned($0) }
         var environment = ["TOKENAGENT_SESSION": call.session.description]
         environment["TOKENAGENT_ACTION"] = action.rawValue
-        environment["TOKENAGENT_PEER_PID"] = "\(connection.peer.processID)"
-        environment["TOKENAGENT_PEER_UID"] = "\(connection.peer.userID)"
+        environment["TOKENAGENT_PEER_PID"] = "\(caller.peer.processID)"
+        environment["TOKENAGENT_PEER_UID"] = "\(caller.peer.userID)"
         environment["TOKENAGENT_PEER_EXE"] = program
-        environment["TOKENAGENT_PEER_UNIT"] = connection.witness.facts?.unit.map { ServerText.cleaned($0) }
+        environment["TOKENAGENT_PEER_UNIT"] = caller.witness.facts?.unit.map { ServerText.cleaned($0) }
         environment["TOKENAGENT_PEER_SOCKET"] = socket
         let who =
-            "\(program ?? "A program") (process \(connection.peer.processID), user \(connection.peer.userID))"
+            "\(program ?? "A program") (process \(caller.peer.processID), user \(caller.peer.userID))"
         let place = socket.map { " through \($0)" } ?? ""
         environment["TOKENAGENT_QUESTION"] = "\(who) \(action.phrase) \(call.session)\(place). Allow it?"
         return environment

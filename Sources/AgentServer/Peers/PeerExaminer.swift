@@ -8,26 +8,26 @@ struct PeerExaminer: Sendable {
 
     /// Begins to find out what a peer is that has just come; nobody waits for it.
     func lookFirst(at connection: Connection) {
-        connection.witness.begin { firstLook(at: connection) }
+        connection.caller.witness.begin { firstLook(at: connection) }
     }
 
     private func firstLook(at connection: Connection) -> Task<PeerFacts?, Never> {
-        let process = connection.peer.processID
+        let process = connection.caller.peer.processID
         return Task { try? await processes?.examine(process, digesting: []) }
     }
 
     /// Settles what is known of the peer now, for the rules in force at the end of the look.
     func look(at connection: Connection, in agent: isolated SessionAgent) async {
-        let first = await connection.witness.begin { firstLook(at: connection) }.value
+        let first = await connection.caller.witness.begin { firstLook(at: connection) }.value
         let process = PeerProcess(of: connection)
         defer { process.close() }
         var digested: Set<String>
         var found: PeerFacts?
         repeat {
             digested = agent.configuration.rules.digested
-            found = try? await processes?.examine(connection.peer.processID, digesting: digested)
+            found = try? await processes?.examine(connection.caller.peer.processID, digesting: digested)
         } while digested != agent.configuration.rules.digested
-        connection.witness.settle(first, found.flatMap { process.isStill($0) ? $0 : nil })
+        connection.caller.witness.settle(first, found.flatMap { process.isStill($0) ? $0 : nil })
     }
 
     /// Finds out who is at the other end, then goes on if the peer still waits.
@@ -39,7 +39,7 @@ struct PeerExaminer: Sendable {
         Task {
             await look(at: connection, in: agent)
             guard connection.state == .answering else { return }
-            connection.witness.beginRequest()
+            connection.caller.witness.beginRequest()
             proceed(agent)
         }
     }

@@ -26,7 +26,7 @@ struct PeerProcess: Sendable {
             }
         switch descriptor {
         case let descriptor? where descriptor >= 0: hold = .descriptor(descriptor)
-        case CInt.min: hold = .began(before: connection.acceptedAt)
+        case CInt.min: hold = .began(before: connection.caller.acceptedAt)
         default: hold = .lost
         }
     }

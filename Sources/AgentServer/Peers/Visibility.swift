@@ -7,7 +7,7 @@ import TokenCore
 extension LiveConfiguration {
     /// The socket as it is configured now; `nil`: the agent's own, or one that is no longer there.
     func restriction(of connection: Connection) -> RestrictedSocket? {
-        connection.restrictedPath.flatMap { path in current.sockets.first { $0.path == path } }
+        connection.caller.restrictedPath.flatMap { path in current.sockets.first { $0.path == path } }
     }
 
     /// Whether a socket is for `name`; said also while the agent is locked.
@@ -16,7 +16,7 @@ extension LiveConfiguration {
     }
 
     func isShown(_ name: SessionName, to connection: Connection) -> Bool {
-        if connection.restrictedPath != nil {
+        if connection.caller.restrictedPath != nil {
             guard restriction(of: connection)?.sessions.contains(name) == true else { return false }
         }
         return admission(of: connection, to: name) != .hidden
@@ -34,7 +34,7 @@ extension LiveConfiguration {
 
     func admission(of connection: Connection, to name: SessionName) -> PeerAdmission {
         guard rules.exist, let settings = self[name] else { return .allowed }
-        return settings.rules.admission(of: connection.witness.facts)
+        return settings.rules.admission(of: connection.caller.witness.facts)
     }
 
     /// Whether a person is to be asked before `connection` gets something of `name`.
@@ -52,7 +52,7 @@ extension LiveConfiguration {
 
     /// What may be asked for beside the plain token at a `[[socket]]` is what the socket's table names.
     func checkVariant(_ variant: TokenVariant, _ call: TokenCall) throws(RequestFailure) {
-        guard variant != .primary, call.connection.restrictedPath != nil else { return }
+        guard variant != .primary, call.connection.caller.restrictedPath != nil else { return }
         let socket = restriction(of: call.connection)
         if let scope = variant.scopes.first(where: { socket?.scopes.contains($0.bytewise) != true }) {
             throw .notGivenOut(scope, called: "scope", key: "scopes", of: call.session)
@@ -67,8 +67,8 @@ extension LiveConfiguration {
         guard isShown(call.session, to: call.connection) else { return false }
         guard admission(of: call.connection, to: call.session) == .askingFirst else { return true }
         guard case .given(let asked) = call.consent else { return false }
-        guard let asked, let facts = call.connection.witness.facts else {
-            return asked == nil && call.connection.witness.facts == nil
+        guard let asked, let facts = call.connection.caller.witness.facts else {
+            return asked == nil && call.connection.caller.witness.facts == nil
         }
         return asked.isSameProgram(as: facts)
     }

@@ -71,7 +71,7 @@ final class RequestHandler {
     func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
         let (path, query) = request.head.splitTarget
         let found = Route(path: path)
-        let isIdentified = connection.witness.takeSettled()
+        let isIdentified = connection.caller.witness.takeSettled()
         let configuration = agent.configuration
         do throws(RequestFailure) {
             try checkSocket(connection, found, configuration)
@@ -116,7 +116,7 @@ final class RequestHandler {
         _ route: Route?,
         _ configuration: LiveConfiguration
     ) throws(RequestFailure) {
-        guard connection.restrictedPath != nil else { return }
+        guard connection.caller.restrictedPath != nil else { return }
         guard configuration.restriction(of: connection) != nil, route?.traits.worksAtRestrictedSocket == true
         else {
             throw RequestFailure(
@@ -146,7 +146,7 @@ final class RequestHandler {
         case .waits: false
         case .isAnswered: true
         case .isAnsweredWhereNothingIsHidden:
-            !configuration.rules.exist && connection.restrictedPath == nil
+            !configuration.rules.exist && connection.caller.restrictedPath == nil
         }
     }
 
@@ -188,7 +188,7 @@ final class RequestHandler {
         in agent: isolated SessionAgent
     ) {
         guard failure.code == .notFound, case .token(let name) = route else { return }
-        guard connection.restrictedPath != nil || agent.sessions[name] != nil else { return }
+        guard connection.caller.restrictedPath != nil || agent.sessions[name] != nil else { return }
         audit.add(.hidden, name, connection)
     }
 }
@@ -407,8 +407,8 @@ extension SessionAgent: RequestAnswering {
     }
 
     nonisolated func streamDropped(_ connection: Connection) {
-        var metadata: Logger.Metadata = ["pid": "\(connection.peer.processID)"]
-        if let path = connection.restrictedPath { metadata["socket"] = "\(path)" }
+        var metadata: Logger.Metadata = ["pid": "\(connection.caller.peer.processID)"]
+        if let path = connection.caller.restrictedPath { metadata["socket"] = "\(path)" }
         ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
     }
 }

@@ -21,7 +21,7 @@ struct StatusRequests {
     /// Serves `GET /v1`.
     func agent(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
         // Where the agent is and whose is not for those it is only forwarded to.
-        let isOwn = connection.restrictedPath == nil
+        let isOwn = connection.caller.restrictedPath == nil
         var message = AgentMessage()
         message.version = identity.version
         message.api = Int64(AgentRelease.apiVersion)
@@ -35,7 +35,7 @@ struct StatusRequests {
     }
 
     private func count(for connection: Connection, in agent: isolated SessionAgent) -> Int {
-        if agent.configuration.rules.exist || connection.restrictedPath != nil {
+        if agent.configuration.rules.exist || connection.caller.restrictedPath != nil {
             return visibleSessions(to: connection, in: agent).count
         }
         return agent.phase == .opening ? agent.configuration.current.sessions.count : agent.sessions.count
@@ -72,7 +72,7 @@ struct StatusRequests {
         at moment: Moment
     ) -> SessionMessage {
         let status = kept.session.status
-        return connection.restrictedPath == nil
+        return connection.caller.restrictedPath == nil
             ? status.message(kept.settings, at: moment) : status.restrictedMessage(kept.settings, at: moment)
     }
 

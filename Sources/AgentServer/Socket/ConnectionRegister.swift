@@ -38,9 +38,26 @@ final class ConnectionRegister {
         }
     }
 
+    /// What is remembered of a connection.
+    private struct Entry {
+        let connection: Connection
+        let admittedAt: ContinuousClock.Instant
+        /// Orders connections by their last request.
+        var lastUse: UInt64
+        /// How often housekeeping found the connection without a request since its last one.
+        var idleRounds = 0
+        var hasHadRequest = false
+
+        mutating func use(_ number: UInt64) {
+            lastUse = number
+            idleRounds = 0
+            hasHadRequest = true
+        }
+    }
+
     private let limits: Limits
     private let now: () -> ContinuousClock.Instant
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    private var entries: [ObjectIdentifier: Entry] = [:]
     private var byProcess: [pid_t: Set<ObjectIdentifier>] = [:]
     private var uses: UInt64 = 0
 
@@ -49,43 +66,43 @@ final class ConnectionRegister {
         self.now = now
     }
 
-    var count: Int { connections.count }
+    var count: Int { entries.count }
 
     /// Takes a connection in; `false`: there is no room, because every connection has a request.
     func admit(_ connection: Connection) -> Bool {
-        let process = connection.peer.processID
+        let process = connection.caller.peer.processID
         if byProcess[process]?.count ?? 0 >= limits.perProcess {
             closeOldest(among: byProcess[process] ?? [], .unused)
         }
-        guard connections.count < limits.overall || makeRoom() else { return false }
+        guard entries.count < limits.overall || makeRoom() else { return false }
         let id = ObjectIdentifier(connection)
-        connections[id] = connection
+        uses += 1
+        entries[id] = Entry(connection: connection, admittedAt: now(), lastUse: uses)
         byProcess[process, default: []].insert(id)
-        connection.admittedAt = now()
-        touch(connection)
         return true
     }
 
     func remove(_ connection: Connection) {
         let id = ObjectIdentifier(connection)
-        guard connections.removeValue(forKey: id) != nil else { return }
-        let process = connection.peer.processID
+        guard entries.removeValue(forKey: id) != nil else { return }
+        let process = connection.caller.peer.processID
         byProcess[process]?.remove(id)
         if byProcess[process]?.isEmpty == true { byProcess[process] = nil }
     }
 
     /// Notes that a connection is in use.
-    func touch(_ connection: Connection) {
+    func requestCame(on connection: Connection) {
         uses += 1
-        connection.lastUse = uses
+        entries[ObjectIdentifier(connection)]?.use(uses)
     }
 
     /// Closes connections nobody has used for long; called twice a minute.
     func closeUnused() {
-        for connection in connections.values where connection.isIdle {
-            connection.idleRounds += 1
-            let rounds = connection.hasHadRequest ? limits.idleRounds : limits.silentRounds
-            if connection.idleRounds >= rounds { connection.closeUnlessAsked() }
+        for (id, var entry) in entries where entry.connection.isIdle {
+            entry.idleRounds += 1
+            entries[id] = entry
+            let rounds = entry.hasHadRequest ? limits.idleRounds : limits.silentRounds
+            if entry.idleRounds >= rounds { entry.connection.closeUnlessAsked() }
         }
         // What a burst left behind: its connections were new when they came.
         for (process, ids) in byProcess where ids.count > limits.perProcess { trim(process, ids) }
@@ -94,26 +111,26 @@ final class ConnectionRegister {
     /// Closes what a process keeps idle beyond its share, the longest unused first.
     private func trim(_ process: pid_t, _ ids: Set<ObjectIdentifier>) {
         let start = now() - limits.newness
-        let unused = ids.compactMap { connections[$0] }.filter { isChoice($0, .unused, newSince: start) }
+        let unused = ids.compactMap { entries[$0] }.filter { isChoice($0, .unused, newSince: start) }
         let surplus = ids.count - limits.perProcess
-        for connection in unused.sorted(by: { $0.lastUse < $1.lastUse }).prefix(surplus)
-        where connection.closeUnlessAsked() {
-            remove(connection)
+        for entry in unused.sorted(by: { $0.lastUse < $1.lastUse }).prefix(surplus)
+        where entry.connection.closeUnlessAsked() {
+            remove(entry.connection)
         }
     }
 
     /// Has every open connection tell who writes to it.
     func watchSenders() {
-        for connection in connections.values { connection.watchSender() }
+        for entry in entries.values { entry.connection.watchSender() }
     }
 
     func closeAll(where isMeant: (Connection) -> Bool = { _ in true }) {
-        for connection in connections.values where isMeant(connection) { connection.close() }
+        for entry in entries.values where isMeant(entry.connection) { entry.connection.close() }
     }
 
     /// Closes those without a request, so that only answers under way keep a stopping agent.
     func closeIdle() {
-        for connection in connections.values where connection.isIdle { connection.closeUnlessAsked() }
+        for entry in entries.values where entry.connection.isIdle { entry.connection.closeUnlessAsked() }
     }
 
     /// Which idle connections may be closed for others.
@@ -132,22 +149,22 @@ final class ConnectionRegister {
     /// Where all idle ones are new, or in the middle of a request, the process that holds the most has to give: a
     /// flood pays for itself.
     private func makeRoom() -> Bool {
-        if closeOldest(among: connections.keys, .unused) { return true }
+        if closeOldest(among: entries.keys, .unused) { return true }
         let greediest = byProcess.max { $0.value.count < $1.value.count }?.value ?? []
         return closeOldest(among: greediest, .new) || closeOldest(among: greediest, .unfinished)
-            || closeOldest(among: connections.keys, .new)
+            || closeOldest(among: entries.keys, .new)
     }
 
     @discardableResult
     private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choice: Choice) -> Bool {
         let start = now() - limits.newness
-        var candidates = ids.compactMap { connections[$0] }.filter { isChoice($0, choice, newSince: start) }
+        var candidates = ids.compactMap { entries[$0] }.filter { isChoice($0, choice, newSince: start) }
         for _ in 0..<Self.mostAttempts {
             guard let place = candidates.indices.min(by: { candidates[$0].lastUse < candidates[$1].lastUse })
             else {
                 return false
             }
-            let oldest = candidates[place]
+            let oldest = candidates[place].connection
             if oldest.closeUnlessAsked() {
                 remove(oldest)
                 return true
@@ -159,16 +176,15 @@ final class ConnectionRegister {
     }
 
     private func isChoice(
-        _ connection: Connection,
+        _ entry: Entry,
         _ choice: Choice,
         newSince start: ContinuousClock.Instant
     ) -> Bool {
-        guard connection.isIdle else { return false }
+        guard entry.connection.isIdle else { return false }
         switch choice {
         case .unused:
-            return !connection.hasPartOfRequest
-                && (connection.hasHadRequest || connection.admittedAt <= start)
-        case .new: return !connection.hasPartOfRequest
+            return !entry.connection.hasPartOfRequest && (entry.hasHadRequest || entry.admittedAt <= start)
+        case .new: return !entry.connection.hasPartOfRequest
         case .unfinished: return true
         }
     }

@@ -47,7 +47,7 @@ extension Connection {
         guard let channel = context?.channel, let options = channel.syncOptions else { return }
         let watch = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self
-        ) { SenderWatch(descriptor: $0, witness: witness) }
+        ) { SenderWatch(descriptor: $0, witness: caller.witness) }
         guard let watch = watch ?? nil else { return }
         // One read for each time there is something: a read on speculation could find what came after the look.
         try? options.setOption(.maxMessagesPerRead, value: 1)

@@ -11,12 +11,8 @@ import TokenCore
 final class SocketListener: @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
     private let eventLoop: any EventLoop
-    private let agent: any RequestAnswering
-    private let limits: RequestLimits
+    private let services: ConnectionServices
     private let logger: Logger
-    private let register: ConnectionRegister
-    private let shared = OutputBuffer()
-    private let backlog: StreamBacklog
     /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
     private let restrictedPath: String?
     /// Whom to let in; open connections are not looked at again, for a request of theirs is.
@@ -31,20 +27,14 @@ final class SocketListener: @unchecked Sendable {
 
     init(
         eventLoop: any EventLoop,
-        agent: any RequestAnswering,
-        limits: RequestLimits,
+        services: ConnectionServices,
         logger: Logger,
-        register: ConnectionRegister,
-        backlog: StreamBacklog = StreamBacklog(),
         restrictedPath: String? = nil
     ) {
         self.restrictedPath = restrictedPath
         self.eventLoop = eventLoop
-        self.agent = agent
-        self.limits = limits
+        self.services = services
         self.logger = logger
-        self.register = register
-        self.backlog = backlog
     }
 
     /// Begins to accept on `socket`.
@@ -80,7 +70,7 @@ final class SocketListener: @unchecked Sendable {
     }
 
     private var waterMark: ChannelOptions.Types.WriteBufferWaterMark {
-        .init(low: limits.unreadAnswers / 4, high: limits.unreadAnswers)
+        .init(low: services.limits.unreadAnswers / 4, high: services.limits.unreadAnswers)
     }
 
     /// Lets in peers of the right users only, before a byte of theirs is read.
@@ -92,24 +82,16 @@ final class SocketListener: @unchecked Sendable {
             logger.warning("refused a peer of another user", metadata: metadata)
             throw ChannelError.operationUnsupported
         }
-        let connection = Connection(
-            peer: peer,
-            limits: limits,
-            agent: agent,
-            shared: shared,
-            backlog: backlog,
-            restrictedPath: restrictedPath,
-            acceptedAt: Instant(nanoseconds: hardening_boot_clock())
-        )
-        guard register.admit(connection) else {
+        let acceptedAt = Instant(nanoseconds: hardening_boot_clock())
+        let caller = Caller(peer, restrictedPath: restrictedPath, acceptedAt: acceptedAt)
+        let connection = Connection(caller, services)
+        guard services.register.admit(connection) else {
             logger.warning("refused a connection: all are in use")
             throw ChannelError.operationUnsupported
         }
-        connection.onRequest = { [register] in register.touch($0) }
-        connection.onClose = { [register] in register.remove($0) }
         try channel.pipeline.syncOperations.addHandler(connection)
         if watchesSenders { connection.watchSender() }
-        agent.welcome(connection)
+        services.agent.welcome(connection)
     }
 
     /// What has to be looked after twice a minute.
@@ -145,6 +127,6 @@ final class SocketListener: @unchecked Sendable {
 
     /// Closes every connection made through this socket.
     func closeOwnConnections() {
-        register.closeAll { [restrictedPath] in $0.restrictedPath == restrictedPath }
+        services.register.closeAll { [restrictedPath] in $0.caller.restrictedPath == restrictedPath }
     }
 }

@@ -9,10 +9,8 @@ import NIOCore
 final class SocketListeners: @unchecked Sendable {
     // Unchecked: after `init` used on the event loop alone.
     private let eventLoop: any EventLoop
-    private let agent: any RequestAnswering
     private let logger: Logger
-    private let register = ConnectionRegister(limits: .ofThisProcess)
-    private let backlog = StreamBacklog()
+    private let services: ConnectionServices
     private let own: SocketListener
     private var wanted: [RestrictedSocket] = []
     private var access = PeerAccess()
@@ -22,16 +20,10 @@ final class SocketListeners: @unchecked Sendable {
 
     init(eventLoop: any EventLoop, agent: any RequestAnswering, logger: Logger) {
         self.eventLoop = eventLoop
-        self.agent = agent
         self.logger = logger
-        own = SocketListener(
-            eventLoop: eventLoop,
-            agent: agent,
-            limits: RequestLimits(),
-            logger: logger,
-            register: register,
-            backlog: backlog
-        )
+        let register = ConnectionRegister(limits: .ofThisProcess)
+        services = ConnectionServices(agent: agent, limits: RequestLimits(), register: register)
+        own = SocketListener(eventLoop: eventLoop, services: services, logger: logger)
     }
 
     /// Begins to accept on the agent's own socket.
@@ -45,7 +37,7 @@ final class SocketListeners: @unchecked Sendable {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
         let watchesSenders = RulesInForce(configuration).exist
-        if watchesSenders, !own.watchesSenders { register.watchSenders() }
+        if watchesSenders, !own.watchesSenders { services.register.watchSenders() }
         own.watchesSenders = watchesSenders
         wanted = configuration.sockets
         failed = [:]
@@ -57,7 +49,7 @@ final class SocketListeners: @unchecked Sendable {
     /// What has to be looked after twice a minute.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
-        register.closeUnused()
+        services.register.closeUnused()
         for (path, open) in restricted where !open.listener.housekeep() { close(path) }
         // What could not be opened may be possible by now.
         openWanted()
@@ -69,11 +61,11 @@ final class SocketListeners: @unchecked Sendable {
         wanted = []
         own.stopAccepting()
         for open in restricted.values { open.listener.stopAccepting() }
-        register.closeIdle()
+        services.register.closeIdle()
     }
 
     func closeConnections() {
-        register.closeAll()
+        services.register.closeAll()
     }
 
     private func openWanted() {
@@ -92,11 +84,8 @@ final class SocketListeners: @unchecked Sendable {
             let listening = try ListeningSocket.bind(to: socket.path, mode: socket.mode, group: socket.group)
             let listener = SocketListener(
                 eventLoop: eventLoop,
-                agent: agent,
-                limits: RequestLimits(),
+                services: services,
                 logger: logger,
-                register: register,
-                backlog: backlog,
                 restrictedPath: socket.path
             )
             restricted[socket.path] = (socket.file, listener)
@@ -119,7 +108,7 @@ final class SocketListeners: @unchecked Sendable {
     private func close(_ path: String) {
         guard let open = restricted.removeValue(forKey: path) else { return }
         open.listener.stopAccepting()
-        register.closeAll { $0.restrictedPath == path }
+        services.register.closeAll { $0.caller.restrictedPath == path }
     }
 }
 

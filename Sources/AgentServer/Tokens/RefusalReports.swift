@@ -59,7 +59,7 @@ final class RefusalReports {
         )
         let token = try body.required(\.token)
         let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
-        if let path = call.connection.restrictedPath {
+        if let path = call.connection.caller.restrictedPath {
             let rejected = RejectedToken(token, variant, of: kept.session, in: vault)
             return try follow(refusal, of: rejected, atSocket: path, call, in: agent)
         }

@@ -57,9 +57,9 @@ final class SocketTurns {
     /// Has a request take its turn.
     func take(_ waiting: Waiting, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
-        guard let path = connection.restrictedPath, !begin(waiting.turn, for: connection, at: path) else {
-            return .begins
-        }
+        guard let path = connection.caller.restrictedPath,
+            !begin(waiting.turn, for: connection, at: path)
+        else { return .begins }
         let patience = waiting.deadline - agent.now
         guard patience > .zero else { return .isTooLate }
         connection.awaited = .turn
@@ -84,7 +84,7 @@ final class SocketTurns {
     /// `connection` has its answer, or is gone.
     /// - Returns: requests whose turn it is now.
     func end(for connection: Connection) -> [Waiting] {
-        guard let path = connection.restrictedPath, var use = uses[path] else { return [] }
+        guard let path = connection.caller.restrictedPath, var use = uses[path] else { return [] }
         use.waiting.removeAll { $0.call.connection === connection }
         use.connections.remove(ObjectIdentifier(connection))
         defer { uses[path] = use.connections.isEmpty ? nil : use }

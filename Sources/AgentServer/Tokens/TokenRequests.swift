@@ -345,7 +345,7 @@ extension TokenRequests {
 extension TokenQuery {
     /// It asks for a token that only a peer of a `[[socket]]` would want made.
     fileprivate func isForeign(to call: TokenCall) -> Bool {
-        call.connection.restrictedPath != nil && variant != .primary
+        call.connection.caller.restrictedPath != nil && variant != .primary
     }
 }
 
@@ -357,7 +357,7 @@ extension TokenNeed {
             minimumValidity: query.minimumValidity,
             wantsIDToken: query.wantsIDToken,
             // Nothing is learned from what anybody at a socket of others leaves unsaid.
-            reportsRefusals: query.reportsRefusals && call.connection.restrictedPath == nil,
+            reportsRefusals: query.reportsRefusals && call.connection.caller.restrictedPath == nil,
             deadline: moment.now + (query.timeout ?? policy.getTimeout),
             isForeign: query.isForeign(to: call)
         )

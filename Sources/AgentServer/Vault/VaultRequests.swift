@@ -218,10 +218,10 @@ final class VaultRequests {
         }
         asksPerson = true
         defer { asksPerson = false }
-        let who = "Process \(connection.peer.processID) (user \(connection.peer.userID))"
+        let who = "Process \(connection.caller.peer.processID) (user \(connection.caller.peer.userID))"
         let environment = [
-            "TOKENAGENT_PEER_PID": "\(connection.peer.processID)",
-            "TOKENAGENT_PEER_UID": "\(connection.peer.userID)",
+            "TOKENAGENT_PEER_PID": "\(connection.caller.peer.processID)",
+            "TOKENAGENT_PEER_UID": "\(connection.caller.peer.userID)",
             "TOKENAGENT_QUESTION": "\(who) wants to change how the store opens: \(kind.words). Allow it?",
         ]
         let objection = await confirmations.ask(environment, within: Confirmations.patience, in: agent)
@@ -243,8 +243,8 @@ final class VaultRequests {
         agent.ports.logger.notice(
             "how the store opens was changed",
             metadata: [
-                "change": "\(kind.rawValue)", "pid": "\(connection.peer.processID)",
-                "uid": "\(connection.peer.userID)",
+                "change": "\(kind.rawValue)", "pid": "\(connection.caller.peer.processID)",
+                "uid": "\(connection.caller.peer.userID)",
             ]
         )
         let time = agent.moment.wallTime

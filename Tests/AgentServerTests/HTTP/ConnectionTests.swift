@@ -12,12 +12,9 @@ struct ConnectionTests {
     private let channel: EmbeddedChannel
 
     init() throws {
-        let connection = Connection(
-            peer: Peer(processID: 1, userID: 1),
-            limits: RequestLimits(),
-            agent: agent,
-            shared: OutputBuffer()
-        )
+        let register = ConnectionRegister(limits: ConnectionRegister.Limits(descriptors: 64))
+        let services = ConnectionServices(agent: agent, limits: RequestLimits(), register: register)
+        let connection = Connection(Caller(Peer(processID: 1, userID: 1)), services)
         channel = EmbeddedChannel(handler: connection)
         channel.connect(to: try SocketAddress(unixDomainSocketPath: "/nowhere"), promise: nil)
     }

@@ -72,12 +72,15 @@ extension AgentHarness {
 
     /// Accepts at one more socket.
     fileprivate func listener(on socket: AgentServer.ListeningSocket) async throws -> SocketListener {
-        let listener = SocketListener(
-            eventLoop: runtime.agent.eventLoop,
+        let services = ConnectionServices(
             agent: runtime.agent,
             limits: RequestLimits(),
-            logger: .init(label: "test"),
             register: ConnectionRegister(limits: .ofThisProcess)
+        )
+        let listener = SocketListener(
+            eventLoop: runtime.agent.eventLoop,
+            services: services,
+            logger: .init(label: "test")
         )
         try await listener.start(on: socket).get()
         return listener

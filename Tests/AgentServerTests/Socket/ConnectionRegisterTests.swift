@@ -41,14 +41,8 @@ struct ConnectionRegisterTests {
             else {
                 throw SystemFailure("socketpair")
             }
-            let connection = Connection(
-                peer: Peer(processID: process, userID: 1),
-                limits: RequestLimits(),
-                agent: agent,
-                shared: OutputBuffer()
-            )
-            connection.onRequest = { [register] in register.touch($0) }
-            connection.onClose = { [register] in register.remove($0) }
+            let services = ConnectionServices(agent: agent, limits: RequestLimits(), register: register)
+            let connection = Connection(Caller(Peer(processID: process, userID: 1)), services)
             _ = try await ClientBootstrap(group: loop)
                 .channelOption(.autoRead, value: reading)
                 .channelInitializer { channel in
