@@ -101,13 +101,13 @@ let package = Package(
         ),
         .target(
             name: "CommandExecution",
-            dependencies: ["CHardening", "CSodium", "TokenCore"],
+            dependencies: ["CHardening", "CSodium", "Text", "TokenCore"],
             swiftSettings: strict
         ),
         .target(
             name: "CommandClient",
             dependencies: [
-                "CommandExecution", "TokenCore",
+                "CommandExecution", "Text", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

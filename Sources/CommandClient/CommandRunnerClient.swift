@@ -4,6 +4,7 @@ import CommandExecution
 import NIOCore
 import NIOPosix
 import Synchronization
+import Text
 import TokenCore
 
 /// The agent's end of the socket to the process that runs commands for it.
@@ -195,9 +196,6 @@ private final class ReplyHandler: ChannelInboundHandler {
 extension ByteBuffer {
     /// Overwrites the bytes where they are: the channel keeps its buffer for the next read.
     fileprivate func wipe() {
-        unsafe withVeryUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            unsafe explicit_bzero(UnsafeMutableRawPointer(mutating: base), bytes.count)
-        }
+        unsafe withVeryUnsafeBytes { unsafe UnsafeMutableRawBufferPointer(mutating: $0).wipe() }
     }
 }

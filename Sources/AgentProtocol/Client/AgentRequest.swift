@@ -59,10 +59,7 @@ public struct AgentRequest: Equatable, Sendable {
     ///
     /// Wipes the only copy if nobody else holds the array.
     public mutating func wipeBody() {
-        unsafe body?.withUnsafeMutableBytes { bytes in
-            guard let start = bytes.baseAddress else { return }
-            unsafe explicit_bzero(start, bytes.count)
-        }
+        body?.wipe()
         body = nil
     }
 

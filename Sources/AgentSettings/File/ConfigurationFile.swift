@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// The configuration file: where it is, and whether it has to exist.
 package struct ConfigurationFile: Equatable, Sendable {
@@ -29,7 +30,7 @@ package struct ConfigurationFile: Equatable, Sendable {
         defer { close(opened) }
         let status = try checkedStatus(opened)
         var text = try contents(opened, size: Int(status.st_size))
-        defer { wipe(&text) }
+        defer { text.wipe() }
         let settings = try SettingsReader(home: home).read(text, file: path)
         if status.st_mode & 0o077 != 0, settings.sessions.contains(where: \.holdsLiteralSecret) {
             throw problem(
@@ -97,12 +98,5 @@ extension ConfiguredSession {
     /// A client secret is written in the file itself.
     package var holdsLiteralSecret: Bool {
         if case .literal = clientSecret { true } else { false }
-    }
-}
-
-private func wipe(_ bytes: inout [UInt8]) {
-    unsafe bytes.withUnsafeMutableBytes { buffer in
-        guard let base = buffer.baseAddress else { return }
-        unsafe explicit_bzero(base, buffer.count)
     }
 }

@@ -68,6 +68,10 @@ int hardening_unnamed_file(const char *directory);
 int hardening_spawn(const char *executable, char *const arguments[], char *const environment[],
                     const int *descriptors, int count, const char *directory, int new_session, pid_t *child);
 
+/// Waits for the end of a child: its exit status, 128 and the signal's number if one ended it, -1 with `errno` set if
+/// `process` is no child.
+int hardening_await(pid_t process);
+
 /// Opens a netlink socket that becomes readable when an address or a route changes; returns it, or -1 with errno.
 int hardening_watch_routes(void);
 

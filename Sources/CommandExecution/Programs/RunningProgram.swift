@@ -113,19 +113,6 @@ struct RunningProgram {
 
     /// Waits for the end; the exit status, or 128 + signal number.
     private func reap() -> Int32 {
-        var status: Int32 = 0
-        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
-        let signal = status & 0x7F
-        return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
-    }
-}
-
-extension [UInt8] {
-    /// Overwrites the bytes with zeros, unless another copy shares them.
-    mutating func wipe() {
-        unsafe withUnsafeMutableBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            unsafe explicit_bzero(base, bytes.count)
-        }
+        hardening_await(process)
     }
 }

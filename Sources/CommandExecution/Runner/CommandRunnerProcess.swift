@@ -3,6 +3,7 @@
 import CHardening
 import Glibc
 import Synchronization
+import Text
 import TokenCore
 
 /// The process that runs other programs on the agent's behalf; it never sees the agent's memory or store.

@@ -56,7 +56,7 @@ final class ExchangeSecrets: Sendable {
 
     deinit {
         noted.withLock { noted in
-            for index in noted.indices { Wiping.wipe(&noted[index]) }
+            for index in noted.indices { noted[index].wipe() }
         }
     }
 

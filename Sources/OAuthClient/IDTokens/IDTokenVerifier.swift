@@ -156,7 +156,7 @@ struct IDTokenVerifier: Sendable {
         } catch {
             throw .undecided(.locked)
         }
-        defer { Wiping.wipe(&secret) }
+        defer { secret.wipe() }
         guard await algorithm.verify(token, secret: secret) else { throw .broken(.signature) }
     }
 }

@@ -21,7 +21,7 @@ struct ProofKey {
     static func make(in vault: Vault) throws(RefreshFailure) -> SecretID {
         let key = P256.Signing.PrivateKey()
         var bytes = Array(key.rawRepresentation)
-        defer { Wiping.wipe(&bytes) }
+        defer { bytes.wipe() }
         do {
             return try unsafe bytes.withUnsafeBytes { unsafe try vault.seal($0, as: .proofKey) }
         } catch {

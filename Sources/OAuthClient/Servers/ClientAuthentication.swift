@@ -67,7 +67,7 @@ struct ClientAuthentication: Sendable {
     /// Both halves are form-encoded before they are joined, so that `:` and UTF-8 survive.
     private func basic(_ secret: UnsafeRawBufferPointer) -> String {
         var pair = Array(FormEncoding.encoded(clientID).utf8)
-        defer { Wiping.wipe(&pair) }
+        defer { pair.wipe() }
         pair.reserveCapacity(pair.count + 1 + 3 * secret.count)
         pair.append(UInt8(ascii: ":"))
         for index in 0..<secret.count { FormEncoding.encode(unsafe secret[index]) { pair.append($0) } }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import Text
 import TokenCore
 
 /// Fetches the client secret, running its command once and keeping the result sealed.
@@ -71,7 +72,7 @@ actor ClientSecretReader {
 
     private func keep(_ output: [UInt8], from origin: String) throws(RefreshFailure) -> SecretID {
         var bytes = output
-        defer { Wiping.wipe(&bytes) }
+        defer { bytes.wipe() }
         var count = bytes.count
         if count > 0, bytes[count - 1] == UInt8(ascii: "\n") { count -= 1 }
         if count > 0, bytes[count - 1] == UInt8(ascii: "\r") { count -= 1 }

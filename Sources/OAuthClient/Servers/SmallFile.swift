@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// Reads small configuration files.
 enum SmallFile {
@@ -18,7 +19,7 @@ enum SmallFile {
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
-        defer { Wiping.wipe(&chunk) }
+        defer { chunk.wipe() }
         while true {
             let count = unsafe chunk.withUnsafeMutableBytes { buffer in
                 unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
+import Text
 
 /// A request body on its way: one buffer, handed over once, wiped afterwards.
 final class OutgoingBody: AsyncSequence, Sendable {
@@ -32,7 +33,7 @@ final class OutgoingBody: AsyncSequence, Sendable {
     /// Zeroes the bytes in place, for all holders; on the event loop that sent them.
     func wipe() {
         unsafe buffer.withUnsafeReadableBytes { bytes in
-            unsafe Wiping.wipe(UnsafeMutableRawBufferPointer(mutating: bytes))
+            unsafe UnsafeMutableRawBufferPointer(mutating: bytes).wipe()
         }
     }
 

@@ -2,13 +2,13 @@
 
 import CSodium
 
-/// Growing bytes that are overwritten when they move and when they go: secrets on their way to be sealed.
+/// Growing bytes that are overwritten when they move and when they go: secrets on their way to be sealed or sent.
 @safe
-struct WipedBytes: ~Copyable {
+package struct WipedBytes: ~Copyable {
     private var buffer: UnsafeMutableRawBufferPointer
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    init(capacity: Int = 2048) {
+    package init(capacity: Int = 2048) {
         unsafe buffer = .allocate(byteCount: max(capacity, 64), alignment: 16)
     }
 
@@ -17,7 +17,7 @@ struct WipedBytes: ~Copyable {
     }
 
     /// Lends the bytes written so far.
-    func read<Result, Failure: Error>(
+    package func read<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
@@ -28,6 +28,10 @@ struct WipedBytes: ~Copyable {
         reserve(more)
         unsafe fill(UnsafeMutableRawBufferPointer(rebasing: buffer[count..<count + more]))
         count += more
+    }
+
+    package mutating func append(_ byte: UInt8) {
+        unsafe append(1) { unsafe $0[0] = byte }
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {

@@ -137,8 +137,8 @@ struct BackgroundStart {
     }
 
     private func status(of child: pid_t) -> Int32 {
-        var status: Int32 = 0
-        while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
-        return status & 0x7F == 0 ? (status >> 8) & 0xFF : FailureCode.internal.exitStatus
+        let status = hardening_await(child)
+        // By a signal, which no status of an agent is.
+        return (0..<128).contains(status) ? status : FailureCode.internal.exitStatus
     }
 }

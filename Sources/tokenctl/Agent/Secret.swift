@@ -39,13 +39,3 @@ struct Secret: ~Copyable {
         JSONString.write(bytes, to: &output)
     }
 }
-
-extension [UInt8] {
-    /// Overwrites the elements, in place if nobody else holds the array.
-    mutating func wipe() {
-        unsafe withUnsafeMutableBytes { bytes in
-            guard let start = bytes.baseAddress else { return }
-            unsafe explicit_bzero(start, bytes.count)
-        }
-    }
-}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import CHardening
 import Glibc
 
 /// A program started by a command: the agent, its configuration check, a browser.
@@ -51,12 +52,8 @@ struct ChildProcess {
 
     /// Waits for its end and answers the exit status, 128 and the signal's number if a signal ended it.
     func wait() -> Int32 {
-        var status: Int32 = 0
-        while unsafe waitpid(pid, &status, 0) < 0 {
-            guard errno == EINTR else { return 1 }
-        }
-        let signal = status & 0x7F
-        return signal == 0 ? status >> 8 & 0xFF : 128 + signal
+        let status = hardening_await(pid)
+        return status < 0 ? 1 : status
     }
 
     private static func route(
