@@ -106,12 +106,17 @@ extension EndToEnd {
             Attachment.record("\(found.count)", named: "figure")
         }
 
-        @Test(arguments: ["client_secret_file", "client_secret_command"])
+        @Test(arguments: ["client_secret", "client_secret_file", "client_secret_command"])
         func `client secrets and key files lie nowhere in memory`(source: String) async throws {
             let secret = "demo-secret-7f3a"
             let directory = try TemporaryDirectory()
             let file = try directory.write(secret, to: "secret")
-            let value = source == "client_secret_file" ? "\"\(file)\"" : "[\"cat\", \"\(file)\"]"
+            let value =
+                switch source {
+                case "client_secret": "\"\(secret)\""
+                case "client_secret_file": "\"\(file)\""
+                default: "[\"cat\", \"\(file)\"]"
+                }
             let scene = try await Scene { settings in settings.rotation = .strict }
             let text = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(
