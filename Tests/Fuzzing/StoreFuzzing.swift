@@ -14,15 +14,15 @@ private struct OpenStore: @unchecked Sendable {
         now: .seconds(1000),
         wallTime: WallTime(secondsSince1970: 1_800_000_000)
     )
-    let vault: Vault
+    let memory: SealedMemory
     let ring: KeyRing
 
     init() {
-        guard let vault = try? Vault(), let room = try? MasterKey.room() else {
+        guard let memory = try? SealedMemory(), let room = try? MasterKey.room() else {
             fatalError("no memory for a key")
         }
         let key = MasterKey(epoch: 1, in: room) { $0.initializeMemory(as: UInt8.self, repeating: 7) }
-        self.vault = vault
+        self.memory = memory
         ring = KeyRing(vault: RandomID(high: 5, low: 6), current: key)
     }
 }
@@ -47,7 +47,7 @@ private func fuzzFile(_ file: [UInt8], kind: UInt8, _ store: OpenStore) {
     case 1:
         _ = try? RecordHeader.parse(file)
     case 2:
-        let reader = RecordReader(ring: store.ring, vault: store.vault, clock: store.clock)
+        let reader = RecordReader(ring: store.ring, memory: store.memory, clock: store.clock)
         _ = try? reader.content(of: file, store.record)
     case 3:
         file.withUnsafeBytes { fuzzSnapshot($0, store) }
@@ -60,16 +60,16 @@ private func fuzzFile(_ file: [UInt8], kind: UInt8, _ store: OpenStore) {
     }
 }
 
-/// The content of a record as if its seal had been opened; its secrets must all leave the vault again.
+/// The content of a record as if its seal had been opened; its secrets must all leave sealed memory again.
 private func fuzzSnapshot(_ plaintext: UnsafeRawBufferPointer, _ store: OpenStore) {
     let decoded = try? SnapshotDecoder.decode(
         plaintext,
-        secrets: store.vault,
+        secrets: store.memory,
         at: store.clock,
         record: store.record,
         under: store.ring.current
     )
     guard let (session, snapshot) = decoded else { return }
     precondition(SessionName(session.description) != nil)
-    for secret in snapshot.secrets { store.vault.erase(secret) }
+    for secret in snapshot.secrets { store.memory.erase(secret) }
 }

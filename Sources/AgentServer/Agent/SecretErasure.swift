@@ -7,12 +7,12 @@ import TokenCore
 ///
 /// Confined to the event loop.
 final class SecretErasure {
-    private let vault: Vault
+    private let memory: SealedMemory
     private let storeThread: StoreThread
     private var lent = LentSecrets()
 
-    init(vault: Vault, storeThread: StoreThread) {
-        self.vault = vault
+    init(memory: SealedMemory, storeThread: StoreThread) {
+        self.memory = memory
         self.storeThread = storeThread
     }
 
@@ -29,9 +29,9 @@ final class SecretErasure {
     /// Erases behind whatever the store still has to write of it, and behind a request that works with it.
     func erase(_ secret: SecretID) {
         guard lent.mayErase(secret) else { return }
-        guard storeThread.jobs > 0 else { return vault.erase(secret) }
-        let vault = vault
-        storeThread.run { _ in vault.erase(secret) }
+        guard storeThread.jobs > 0 else { return memory.erase(secret) }
+        let memory = memory
+        storeThread.run { _ in memory.erase(secret) }
     }
 
     func erase(_ secrets: some Sequence<SecretID>) {

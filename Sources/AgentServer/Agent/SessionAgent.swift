@@ -63,7 +63,7 @@ package actor SessionAgent {
         executor = eventLoop.executor
         work = PendingWork(eventLoop: eventLoop)
         storeThread = StoreThread(store: ports.store, pool: pool, eventLoop: eventLoop, work: work)
-        erasure = SecretErasure(vault: ports.vault, storeThread: storeThread)
+        erasure = SecretErasure(memory: ports.memory, storeThread: storeThread)
         records = RecordWriter(storeThread: storeThread)
         alarm = Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
         refreshes = RefreshDispatch(
@@ -95,7 +95,7 @@ package actor SessionAgent {
     /// Nothing is served before somebody unlocks the store.
     var isLocked: Bool { !isServing && phase != .opening }
 
-    var isServing: Bool { phase == .working || phase == .stopping && !ports.vault.isLocked }
+    var isServing: Bool { phase == .working || phase == .stopping && !ports.memory.isLocked }
 
     var moment: Moment { ports.timekeeper.moment }
 
@@ -320,7 +320,7 @@ extension SessionAgent {
         records.letGo()
         alarm.planNothing()
         await storeThread.result { $0.lock() }
-        ports.vault.lock()
+        ports.memory.lock()
         phase = .locked
         audit.add(.lock, .done, by: origin)
         ports.logger.notice("locked")

@@ -10,12 +10,12 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class Logins {
     private let authorization: any AuthorizationServing
-    private let vault: Vault
+    private let memory: SealedMemory
     private var logins: [LoginNumber: LoginUnderWay] = [:]
 
-    init(authorization: any AuthorizationServing, vault: Vault) {
+    init(authorization: any AuthorizationServing, memory: SealedMemory) {
         self.authorization = authorization
-        self.vault = vault
+        self.memory = memory
     }
 
     /// How many are under way.
@@ -195,7 +195,7 @@ final class Logins {
     private func seal(_ text: String, as kind: SecretKind) throws(RequestFailure) -> SecretID {
         var text = text
         let sealed = text.withUTF8 { bytes in
-            unsafe try? vault.seal(UnsafeRawBufferPointer(bytes), as: kind)
+            unsafe try? memory.seal(UnsafeRawBufferPointer(bytes), as: kind)
         }
         guard let sealed else { throw RequestFailure.lockedAgent }
         return sealed

@@ -83,9 +83,9 @@ struct SilentReauthentication {
         guard !output.isEmpty else {
             throw RefreshFailure(kind: .interactionRequired, message: "reauth_command printed nothing")
         }
-        let vault = ports.vault
+        let memory = ports.memory
         do {
-            let secret = try unsafe output.withUnsafeBytes { try unsafe vault.seal($0, as: .password) }
+            let secret = try unsafe output.withUnsafeBytes { try unsafe memory.seal($0, as: .password) }
             return (secret, SignedToken.looksLike(output))
         } catch {
             let message = "what reauth_command printed cannot be sealed"

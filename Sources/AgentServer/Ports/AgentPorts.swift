@@ -9,7 +9,7 @@ package struct AgentPorts: Sendable {
     package var timekeeper: any Timekeeper
     package var authorization: any AuthorizationServing
     package var store: any StoreControlling
-    package var vault: Vault
+    package var memory: SealedMemory
     package var commands: any CommandRunning
     /// `nil`: nothing can be found out about peers, so rules that ask for something hold for none.
     package var processes: (any ProcessExamining)?
@@ -26,7 +26,7 @@ package struct AgentPorts: Sendable {
         timekeeper: any Timekeeper,
         authorization: any AuthorizationServing,
         store: any StoreControlling,
-        vault: Vault,
+        memory: SealedMemory,
         commands: any CommandRunning,
         processes: (any ProcessExamining)? = nil,
         configuration: any ConfigurationProviding,
@@ -39,7 +39,7 @@ package struct AgentPorts: Sendable {
         self.timekeeper = timekeeper
         self.authorization = authorization
         self.store = store
-        self.vault = vault
+        self.memory = memory
         self.commands = commands
         self.processes = processes
         self.configuration = configuration

@@ -38,12 +38,12 @@ final class RequestHandler {
         tokens = TokenRequests(ports: ports, examiner: examiner, turns: turns)
         confirmations = Confirmations(commands: ports.commands, logger: ports.logger, tokens: tokens)
         reports = RefusalReports(
-            vault: ports.vault,
+            memory: ports.memory,
             tokens: tokens,
             turns: turns,
             confirmations: confirmations
         )
-        logins = Logins(authorization: ports.authorization, vault: ports.vault)
+        logins = Logins(authorization: ports.authorization, memory: ports.memory)
         events = Subscriptions(observer: ports.observer)
         vault = VaultRequests(
             store: ports.store,

@@ -9,15 +9,15 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class RefusalReports {
-    private let vault: Vault
+    private let memory: SealedMemory
     private let tokens: TokenRequests
     private let turns: SocketTurns
     private let confirmations: Confirmations
     /// Refusals that alone mean nothing.
     private var bare: [SessionName: BareRefusals] = [:]
 
-    init(vault: Vault, tokens: TokenRequests, turns: SocketTurns, confirmations: Confirmations) {
-        self.vault = vault
+    init(memory: SealedMemory, tokens: TokenRequests, turns: SocketTurns, confirmations: Confirmations) {
+        self.memory = memory
         self.tokens = tokens
         self.turns = turns
         self.confirmations = confirmations
@@ -35,7 +35,7 @@ final class RefusalReports {
         guard let text = try body.value(\.rejectedToken) else {
             return tokens.forceRefresh(variant ?? .primary, rejecting: nil, call, in: agent)
         }
-        let rejected = RejectedToken(text, variant, of: kept.session, in: vault)
+        let rejected = RejectedToken(text, variant, of: kept.session, in: memory)
         // Without a word of why it was refused nobody is to lose a login that cannot be refreshed.
         guard rejected.isHeld, kept.session.canRefresh else {
             return tokens.forceRefresh(rejected.variant, rejecting: rejected.secret, call, in: agent)
@@ -60,7 +60,7 @@ final class RefusalReports {
         let token = try body.required(\.token)
         let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
         if let path = call.connection.caller.restrictedPath {
-            let rejected = RejectedToken(token, variant, of: kept.session, in: vault)
+            let rejected = RejectedToken(token, variant, of: kept.session, in: memory)
             return try follow(refusal, of: rejected, atSocket: path, call, in: agent)
         }
         let verdict = refusal.verdict(for: kept.settings)
@@ -80,7 +80,7 @@ final class RefusalReports {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
-        let token = RejectedToken(text, variant, of: kept.session, in: vault)
+        let token = RejectedToken(text, variant, of: kept.session, in: memory)
         var call = call
         call.format = .retry
         // Whoever is late with a token gets the one that has replaced it.

@@ -15,16 +15,16 @@ struct RejectedToken: Equatable {
     /// Finds `text` among the tokens of `session`.
     ///
     /// One that is not found has been replaced already; then `variant` says which token takes its place.
-    init(_ text: String, _ variant: TokenVariant?, of session: Session, in vault: Vault) {
+    init(_ text: String, _ variant: TokenVariant?, of session: Session, in memory: SealedMemory) {
         let candidates = session.heldTokens.filter { variant == nil || $0.key == variant }
-        let found = candidates.first { vault.holds(text, in: $0.value.secret) }
+        let found = candidates.first { memory.holds(text, in: $0.value.secret) }
         self.variant = found?.key ?? variant ?? .primary
         secret = found?.value.secret ?? Self.nothing
         isHeld = found != nil
     }
 }
 
-extension Vault {
+extension SealedMemory {
     fileprivate func holds(_ candidate: String, in secret: SecretID) -> Bool {
         var candidate = candidate
         return candidate.withUTF8 { bytes in

@@ -8,7 +8,7 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class TokenRequests {
-    private let vault: Vault
+    private let memory: SealedMemory
     private let authorization: any AuthorizationServing
     private let examiner: PeerExaminer
     private let turns: SocketTurns
@@ -18,7 +18,7 @@ final class TokenRequests {
     private var nextNumber: UInt64 = 1
 
     init(ports: AgentPorts, examiner: PeerExaminer, turns: SocketTurns) {
-        vault = ports.vault
+        memory = ports.memory
         authorization = ports.authorization
         self.examiner = examiner
         self.turns = turns
@@ -88,7 +88,7 @@ final class TokenRequests {
 
     /// Never hands out `token` again; gets another one.
     func refuse(_ token: RejectedToken, _ call: TokenCall, in agent: isolated SessionAgent) {
-        let fingerprint = vault.fingerprint(of: token.secret)
+        let fingerprint = memory.fingerprint(of: token.secret)
         wait(for: call, in: agent) { session, waiter, moment in
             session.tokenRefused(
                 by: waiter,
@@ -256,7 +256,7 @@ extension TokenRequests {
     ) {
         var body = scratch.take()
         do {
-            try unsafe vault.open(secret) { bytes in
+            try unsafe memory.open(secret) { bytes in
                 call.connection.respond { writer, output in
                     unsafe answer.write(bytes, as: writer, scratch: &body, to: &output)
                 }

@@ -76,10 +76,10 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
-    /// Notes what a name of the vault stands for; nothing while it is locked.
-    func note(_ secret: SecretID?, in vault: Vault) {
+    /// Notes what a name of sealed memory stands for; nothing while it is locked.
+    func note(_ secret: SecretID?, in memory: SealedMemory) {
         guard let secret else { return }
-        try? unsafe vault.open(secret) { unsafe note($0) }
+        try? unsafe memory.open(secret) { unsafe note($0) }
     }
 
     /// Notes every secret that `request` carries.

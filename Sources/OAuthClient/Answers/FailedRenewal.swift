@@ -14,7 +14,7 @@ struct FailedRenewal: Error {
 /// What is left of a successful answer whose access token cannot be used: the server may have spent the old refresh
 /// token for it.
 ///
-/// A new name of the vault comes only with ``ServerTools/outcome(of:renewing:)``: whoever has no session to renew has
+/// A new name of sealed memory comes only with ``ServerTools/outcome(of:renewing:)``: whoever has no session to renew has
 /// nothing to erase.
 struct Leftover: Equatable, Sendable {
     var refreshToken: String
@@ -68,7 +68,7 @@ extension ServerTools {
             [.misbehaved, .misconfigured].contains(failure.kind)
         else { return .failed(failure) }
         let isOld = (try? isSame(leftover.refreshToken, as: sent)) ?? false
-        guard !isOld, let sealed = try? vault.sealing(leftover.refreshToken, as: .refreshToken) else {
+        guard !isOld, let sealed = try? memory.sealing(leftover.refreshToken, as: .refreshToken) else {
             return .failed(failure)
         }
         let saved = SavedRenewal(

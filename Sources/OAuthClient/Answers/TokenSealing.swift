@@ -13,7 +13,7 @@ extension ServerTools {
     ///   - kept: members of the answer that are no secrets.
     ///   - remarks: what the person should know about the answer.
     /// - Returns: the same, by name.
-    /// - Throws: `busy` while the vault is locked.
+    /// - Throws: `busy` while sealed memory is locked.
     func seal(
         _ answer: TokenResponse,
         requestedAt: Instant,
@@ -23,7 +23,7 @@ extension ServerTools {
     ) throws(RefreshFailure) -> GrantedTokens {
         let isUnchanged = try isSame(answer.refreshToken, as: sent)
         var granted = GrantedTokens(
-            accessToken: try vault.sealing(answer.accessToken, as: .accessToken),
+            accessToken: try memory.sealing(answer.accessToken, as: .accessToken),
             refreshTokenUnchanged: isUnchanged,
             tokenType: ServerText.cleaned(answer.tokenType, limit: 40),
             scope: answer.scope,
@@ -35,10 +35,10 @@ extension ServerTools {
             keptMembers: kept,
             remarks: remarks
         )
-        granted.fingerprint = vault.fingerprint(of: granted.accessToken)
-        if let idToken = answer.idToken { granted.idToken = try vault.sealing(idToken, as: .idToken) }
+        granted.fingerprint = memory.fingerprint(of: granted.accessToken)
+        if let idToken = answer.idToken { granted.idToken = try memory.sealing(idToken, as: .idToken) }
         if let refreshToken = answer.refreshToken, !isUnchanged {
-            granted.refreshToken = try vault.sealing(refreshToken, as: .refreshToken)
+            granted.refreshToken = try memory.sealing(refreshToken, as: .refreshToken)
         }
         return granted
     }
@@ -47,7 +47,7 @@ extension ServerTools {
         guard var token, let sent else { return false }
         do {
             return try token.withUTF8 { bytes in
-                unsafe try vault.holds(UnsafeRawBufferPointer(bytes), in: sent)
+                unsafe try memory.holds(UnsafeRawBufferPointer(bytes), in: sent)
             }
         } catch {
             throw .locked

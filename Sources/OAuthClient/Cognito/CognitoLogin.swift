@@ -130,7 +130,7 @@ struct CognitoLogin {
         let timestamp = CognitoTimestamp.text(of: tools.timekeeper.wallTime)
         let signature: String?
         do {
-            signature = try unsafe tools.vault.open(password) { password in
+            signature = try unsafe tools.memory.open(password) { password in
                 guard let proof, let numbers = challenge.passwordVerifier else { return String?.none }
                 return unsafe proof.signature(
                     numbers,
@@ -166,7 +166,7 @@ struct CognitoLogin {
         var refusal: CognitoRefusal?
         for _ in 0..<CognitoLogin.tries {
             let answer = try await dialogue.ask(kind, asked)
-            defer { server.tools.vault.erase(answer) }
+            defer { server.tools.memory.erase(answer) }
             do throws(CognitoRefusal) {
                 return try await calls.respond(to: challenge, [(parameter, .sealed(answer))])
             } catch {

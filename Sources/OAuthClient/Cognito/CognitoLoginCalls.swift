@@ -70,14 +70,14 @@ struct CognitoLoginCalls {
         for name: String,
         to members: JSONRequestBody.Members
     ) throws(RefreshFailure) {
-        let vault = endpoint.tools.vault
+        let memory = endpoint.tools.memory
         for parameter in parameters {
             switch parameter.value {
             case .text(let text): members.add(parameter.name, text)
-            case .sealed(let secret): try members.add(parameter.name, secret, from: vault)
+            case .sealed(let secret): try members.add(parameter.name, secret, from: memory)
             }
         }
-        let hash = try CognitoSecretHash.compute(username: name, clientID: clientID, clientSecret, in: vault)
+        let hash = try CognitoSecretHash.compute(username: name, clientID: clientID, clientSecret, in: memory)
         if let hash { members.add("SECRET_HASH", hash) }
     }
 }

@@ -21,12 +21,12 @@ struct CognitoLogout {
 
     private func end(at endpoint: CognitoEndpoint, clientSecret: SecretID?) async -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return await signOut(at: endpoint) }
-        let vault = server.tools.vault
+        let memory = server.tools.memory
         do throws(CognitoRefusal) {
             _ = try await endpoint.call(.revokeToken) { members throws(RefreshFailure) in
                 members.add("ClientId", server.profile.clientID)
-                if let clientSecret { try members.add("ClientSecret", clientSecret, from: vault) }
-                try members.add("Token", refreshToken, from: vault)
+                if let clientSecret { try members.add("ClientSecret", clientSecret, from: memory) }
+                try members.add("Token", refreshToken, from: memory)
             }
             return .revoked
         } catch {
@@ -39,7 +39,7 @@ struct CognitoLogout {
         guard let accessToken = tokens.accessToken else { return .unsupported(CognitoLogout.missing) }
         do throws(CognitoRefusal) {
             _ = try await endpoint.call(.globalSignOut) { members throws(RefreshFailure) in
-                try members.add("AccessToken", accessToken, from: server.tools.vault)
+                try members.add("AccessToken", accessToken, from: server.tools.memory)
             }
             return .revoked
         } catch {

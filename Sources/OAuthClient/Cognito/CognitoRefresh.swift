@@ -59,13 +59,13 @@ struct CognitoRefresh {
             members.add("AuthFlow", "REFRESH_TOKEN_AUTH")
             members.add("ClientId", clientID)
             try members.add("AuthParameters") { parameters throws(RefreshFailure) in
-                try parameters.add("REFRESH_TOKEN", token, from: endpoint.tools.vault)
+                try parameters.add("REFRESH_TOKEN", token, from: endpoint.tools.memory)
                 if let deviceKey = identity.deviceKey { parameters.add("DEVICE_KEY", deviceKey) }
                 let hash = try CognitoSecretHash.compute(
                     username: identity.username ?? "",
                     clientID: clientID,
                     clientSecret,
-                    in: endpoint.tools.vault
+                    in: endpoint.tools.memory
                 )
                 if let hash { parameters.add("SECRET_HASH", hash) }
             }
@@ -74,11 +74,11 @@ struct CognitoRefresh {
 
     private func getTokens() async throws(CognitoRefusal) -> Answer {
         try await endpoint.call(.getTokensFromRefreshToken) { members throws(RefreshFailure) in
-            let vault = endpoint.tools.vault
+            let memory = endpoint.tools.memory
             members.add("ClientId", clientID)
-            if let clientSecret { try members.add("ClientSecret", clientSecret, from: vault) }
+            if let clientSecret { try members.add("ClientSecret", clientSecret, from: memory) }
             if let deviceKey = identity.deviceKey { members.add("DeviceKey", deviceKey) }
-            try members.add("RefreshToken", token, from: vault)
+            try members.add("RefreshToken", token, from: memory)
         }
     }
 }

@@ -20,11 +20,11 @@ enum CognitoSecretHash {
         username: String,
         clientID: String,
         _ secret: SecretID?,
-        in vault: Vault
+        in memory: SealedMemory
     ) throws(RefreshFailure) -> String? {
         guard let secret else { return nil }
         do {
-            return try unsafe vault.open(secret) {
+            return try unsafe memory.open(secret) {
                 unsafe compute(username: username, clientID: clientID, secret: $0)
             }
         } catch {

@@ -25,7 +25,7 @@ struct CognitoServer: AuthorizationServer {
         self.tools = tools
         secrets = ClientSecretReader(
             source: profile.clientSecret,
-            vault: tools.vault,
+            memory: tools.memory,
             commands: tools.commands
         )
     }
@@ -44,7 +44,7 @@ struct CognitoServer: AuthorizationServer {
     }
 
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
-        let dialogue = LoginDialogue(request: request, conversation: conversation, vault: tools.vault)
+        let dialogue = LoginDialogue(request: request, conversation: conversation, memory: tools.memory)
         do throws(LoginStop) {
             let login = CognitoLogin(server: self, dialogue: dialogue)
             return .granted(try await login.run(request.flow ?? profile.flow))
@@ -69,9 +69,10 @@ struct CognitoServer: AuthorizationServer {
             token = try refreshToken(of: request)
             identity = CognitoIdentity(
                 accessToken: try request.accessToken.map { id throws(RefreshFailure) in
-                    try tools.vault.text(of: id)
+                    try tools.memory.text(of: id)
                 },
-                idToken: try request.idToken.map { id throws(RefreshFailure) in try tools.vault.text(of: id) }
+                idToken: try request.idToken.map { id throws(RefreshFailure) in try tools.memory.text(of: id)
+                }
             )
         } catch {
             throw FailedRenewal(failure: error)
@@ -151,7 +152,7 @@ struct CognitoServer: AuthorizationServer {
     private func check(_ idToken: String?, against original: SecretID?) throws(RefreshFailure) {
         guard let idToken else { return }
         let issuer = pool.endpoint == nil ? pool.issuer : nil
-        let before = try original.map { id throws(RefreshFailure) in try tools.vault.text(of: id) }
+        let before = try original.map { id throws(RefreshFailure) in try tools.memory.text(of: id) }
         try CognitoIDToken(issuer: issuer, clientID: profile.clientID).check(idToken, against: before)
     }
 

@@ -152,7 +152,7 @@ struct IDTokenVerifier: Sendable {
         guard let clientSecret else { throw .broken(.algorithm) }
         var secret: [UInt8]
         do {
-            secret = try unsafe tools.vault.open(clientSecret) { unsafe Array($0) }
+            secret = try unsafe tools.memory.open(clientSecret) { unsafe Array($0) }
         } catch {
             throw .undecided(.locked)
         }

@@ -64,7 +64,7 @@ struct JSONLogout {
         try await server.post(
             { members throws(RefreshFailure) in
                 guard rules.logoutSendsRefreshToken, let refreshToken else { return }
-                try members.add(rules.fields.refreshToken, refreshToken, from: tools.vault)
+                try members.add(rules.fields.refreshToken, refreshToken, from: tools.memory)
             },
             to: address,
             bearer: accessToken
@@ -78,7 +78,7 @@ struct JSONLogout {
     }
 
     private func forget(_ renewed: GrantedTokens) {
-        tools.vault.erase(renewed.accessToken)
-        if let refreshToken = renewed.refreshToken { tools.vault.erase(refreshToken) }
+        tools.memory.erase(renewed.accessToken)
+        if let refreshToken = renewed.refreshToken { tools.memory.erase(refreshToken) }
     }
 }

@@ -53,9 +53,9 @@ final class JSONRequestBody: Sendable {
         }
 
         /// Adds a sealed value.
-        func add(_ name: String, _ secret: SecretID, from vault: Vault) throws(RefreshFailure) {
+        func add(_ name: String, _ secret: SecretID, from memory: SealedMemory) throws(RefreshFailure) {
             do {
-                try unsafe vault.open(secret) { unsafe add(name, secret: $0) }
+                try unsafe memory.open(secret) { unsafe add(name, secret: $0) }
             } catch {
                 throw .locked
             }

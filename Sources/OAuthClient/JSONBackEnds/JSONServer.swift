@@ -24,7 +24,7 @@ struct JSONServer: AuthorizationServer {
     }
 
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
-        let dialogue = LoginDialogue(request: request, conversation: conversation, vault: tools.vault)
+        let dialogue = LoginDialogue(request: request, conversation: conversation, memory: tools.memory)
         do throws(LoginStop) {
             return .granted(try await logIn(request.flow ?? profile.flow, dialogue))
         } catch {
@@ -61,7 +61,7 @@ struct JSONServer: AuthorizationServer {
             do throws(FailedRenewal) {
                 let tokens = try await tokens(from: url) { members throws(RefreshFailure) in
                     members.add(rules.fields.username, username)
-                    try members.add(rules.fields.password, password, from: tools.vault)
+                    try members.add(rules.fields.password, password, from: tools.memory)
                 }
                 return grant(tokens, account: username)
             } catch {
@@ -131,7 +131,7 @@ struct JSONServer: AuthorizationServer {
 
     func tokens(refreshing token: SecretID) async throws(FailedRenewal) -> GrantedTokens {
         try await tokens(from: backEnd.refreshURL, refreshing: token) { members throws(RefreshFailure) in
-            try members.add(rules.fields.refreshToken, token, from: tools.vault)
+            try members.add(rules.fields.refreshToken, token, from: tools.memory)
         }
     }
 
@@ -182,7 +182,7 @@ struct JSONServer: AuthorizationServer {
         request.json = try JSONRequestBody(members)
         request.headers = [("accept", "application/json")]
         if let bearer {
-            request.headers.append(("authorization", "Bearer " + (try tools.vault.text(of: bearer))))
+            request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }
         return (try await tools.send(request), url)
     }

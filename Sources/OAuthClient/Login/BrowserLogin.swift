@@ -60,7 +60,7 @@ extension StandardLogin {
     private func keyThumbprint() throws(LoginStop) -> String? {
         guard let proofKey else { return nil }
         do throws(RefreshFailure) {
-            return try ProofKey(proofKey, in: tools.vault).thumbprint
+            return try ProofKey(proofKey, in: tools.memory).thumbprint
         } catch {
             throw .failed(error)
         }
@@ -135,7 +135,7 @@ extension StandardLogin {
         for _ in 0..<StandardLogin.pastes {
             let prompt = "Address the browser ended at (\(transaction.redirectURI)?...)"
             let answer = try await dialogue.ask(.redirectAddress, prompt, isSecret: false)
-            defer { tools.vault.erase(answer) }
+            defer { tools.memory.erase(answer) }
             let pasted = try dialogue.text(of: answer)
             if let query = transaction.query(ofPasted: pasted), let response = transaction.accept(query) {
                 return (transaction, response)

@@ -39,7 +39,7 @@ extension StandardLogin {
         profile.addAudience(to: form)
         var grant = try await exchange(form, fallback: .clientCredentials)
         // A refresh token here says nothing the credentials do not (RFC 6749 §4.4.3).
-        if let unneeded = grant.tokens.refreshToken { tools.vault.erase(unneeded) }
+        if let unneeded = grant.tokens.refreshToken { tools.memory.erase(unneeded) }
         grant.tokens.refreshToken = nil
         grant.renewal = .clientCredentials
         return grant

@@ -7,12 +7,12 @@ import TokenCore
 struct LoginDialogue {
     var request: LoginRequest
     var conversation: any LoginConversing
-    var vault: Vault
+    var memory: SealedMemory
 
     func username() async throws(LoginStop) -> String {
         if let username = request.username { return username }
         let answer = try await ask(.username, "User name", isSecret: false)
-        defer { vault.erase(answer) }
+        defer { memory.erase(answer) }
         return try text(of: answer)
     }
 
@@ -24,7 +24,7 @@ struct LoginDialogue {
         if let secret = request.secret { return try await body(secret) }
         let prompt = "Password of \(ServerText.cleaned(username, limit: 100))"
         let password = try await ask(.password, prompt)
-        defer { vault.erase(password) }
+        defer { memory.erase(password) }
         return try await body(password)
     }
 
@@ -38,10 +38,10 @@ struct LoginDialogue {
         let token = try await refreshToken()
         do throws(LoginStop) {
             let grant = try await use(token)
-            if grant.renewal != .refreshToken(token) { vault.erase(token) }
+            if grant.renewal != .refreshToken(token) { memory.erase(token) }
             return grant
         } catch {
-            vault.erase(token)
+            memory.erase(token)
             throw error
         }
     }
@@ -53,9 +53,9 @@ struct LoginDialogue {
         } else {
             given = try await ask(.refreshToken, "Refresh token")
         }
-        defer { if request.secret == nil { vault.erase(given) } }
+        defer { if request.secret == nil { memory.erase(given) } }
         do {
-            return try unsafe vault.open(given) { unsafe try vault.seal($0, as: .refreshToken) }
+            return try unsafe memory.open(given) { unsafe try memory.seal($0, as: .refreshToken) }
         } catch {
             throw .failed(.locked)
         }
@@ -75,7 +75,7 @@ struct LoginDialogue {
 
     func text(of secret: SecretID) throws(LoginStop) -> String {
         do throws(RefreshFailure) {
-            return try vault.text(of: secret)
+            return try memory.text(of: secret)
         } catch {
             throw .failed(error)
         }

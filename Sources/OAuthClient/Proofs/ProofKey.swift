@@ -7,7 +7,7 @@ import TokenCore
 
 /// The key pair whose possession a client proves with every request (RFC 9449 §4), for ES256 (RFC 7518 §3.4).
 ///
-/// Lives for one signature; at rest its private half is sealed in the vault as 32 bytes.
+/// Lives for one signature; at rest its private half stays in sealed memory, as 32 bytes.
 struct ProofKey {
     /// The one every server has that has any.
     static let algorithm = "ES256"
@@ -16,14 +16,14 @@ struct ProofKey {
 
     /// Makes a new key and seals it.
     ///
-    /// - Returns: its name in `vault`.
-    /// - Throws: `busy` while the vault is locked.
-    static func make(in vault: Vault) throws(RefreshFailure) -> SecretID {
+    /// - Returns: its name in `memory`.
+    /// - Throws: `busy` while sealed memory is locked.
+    static func make(in memory: SealedMemory) throws(RefreshFailure) -> SecretID {
         let key = P256.Signing.PrivateKey()
         var bytes = Array(key.rawRepresentation)
         defer { bytes.wipe() }
         do {
-            return try unsafe bytes.withUnsafeBytes { unsafe try vault.seal($0, as: .proofKey) }
+            return try unsafe bytes.withUnsafeBytes { unsafe try memory.seal($0, as: .proofKey) }
         } catch {
             throw .locked
         }
@@ -31,10 +31,10 @@ struct ProofKey {
 
     /// The key that ``make(in:)`` sealed.
     ///
-    /// - Throws: `busy` while the vault is locked.
-    init(_ secret: SecretID, in vault: Vault) throws(RefreshFailure) {
+    /// - Throws: `busy` while sealed memory is locked.
+    init(_ secret: SecretID, in memory: SealedMemory) throws(RefreshFailure) {
         do {
-            key = try unsafe vault.open(secret) { unsafe try P256.Signing.PrivateKey(rawRepresentation: $0) }
+            key = try unsafe memory.open(secret) { unsafe try P256.Signing.PrivateKey(rawRepresentation: $0) }
         } catch {
             throw .locked
         }

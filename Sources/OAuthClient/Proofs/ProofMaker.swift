@@ -8,7 +8,7 @@ import TokenCore
 /// Makes proofs with one session's key (RFC 9449 §4.2).
 struct ProofMaker: Sendable {
     var key: SecretID
-    var vault: Vault
+    var memory: SealedMemory
 
     /// A proof for one request; every call makes another, since servers take each once.
     ///
@@ -17,7 +17,7 @@ struct ProofMaker: Sendable {
     ///   - time: now, as the server sees it.
     ///   - token: the access token that the request shows, if any.
     /// - Returns: the value of the header `DPoP`.
-    /// - Throws: `busy` while the vault is locked.
+    /// - Throws: `busy` while sealed memory is locked.
     func proof(
         for demand: ProofDemand,
         at time: WallTime,
@@ -30,14 +30,14 @@ struct ProofMaker: Sendable {
         if let nonce = demand.nonce { claims["nonce"] = .string(nonce) }
         do {
             if let token { claims["ath"] = .string(try hash(of: token)) }
-            return try ProofKey(key, in: vault).sign(claims)
+            return try ProofKey(key, in: memory).sign(claims)
         } catch {
             throw .locked
         }
     }
 
     private func hash(of token: SecretID) throws -> String {
-        try unsafe vault.open(token) { bytes in
+        try unsafe memory.open(token) { bytes in
             var hash = SHA256()
             unsafe hash.update(bufferPointer: bytes)
             return Base64.urlEncoded(hash.finalize())

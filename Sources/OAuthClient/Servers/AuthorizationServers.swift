@@ -20,14 +20,14 @@ package final class AuthorizationServers: AuthorizationServing {
     ///
     /// - Parameters:
     ///   - profiles: one per session.
-    ///   - vault: where tokens are sealed and secrets opened.
+    ///   - memory: where tokens are sealed and secrets opened.
     ///   - timekeeper: the clocks.
     ///   - commands: runs `client_secret_command`.
     ///   - eventLoopGroup: its first loop carries all connections; never shut down from here.
     ///   - sleep: waits between device polls; boot-time clock by default.
     package convenience init(
         profiles: [SessionName: ServerProfile],
-        vault: Vault,
+        memory: SealedMemory,
         timekeeper: any Timekeeper,
         commands: any CommandRunning,
         eventLoopGroup: any EventLoopGroup,
@@ -36,7 +36,7 @@ package final class AuthorizationServers: AuthorizationServing {
         let eventLoop = eventLoopGroup.next()
         let transport = HTTPTransport(eventLoop: eventLoop)
         let tools = ServerTools(
-            vault: vault,
+            memory: memory,
             timekeeper: timekeeper,
             commands: commands,
             exchange: transport,
@@ -109,7 +109,7 @@ package final class AuthorizationServers: AuthorizationServing {
     private static let revocationLimit: Duration = .seconds(10)
 
     package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
-        let maker = ProofMaker(key: key, vault: tools.vault)
+        let maker = ProofMaker(key: key, memory: tools.memory)
         return try? maker.proof(for: demand, at: tools.timekeeper.wallTime, showing: token)
     }
 
@@ -134,7 +134,11 @@ package final class AuthorizationServers: AuthorizationServing {
             case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
             }
-        return RedactingServer(server: server, names: ExchangeSecrets.Names(profile.kind), vault: tools.vault)
+        return RedactingServer(
+            server: server,
+            names: ExchangeSecrets.Names(profile.kind),
+            memory: tools.memory
+        )
     }
 }
 

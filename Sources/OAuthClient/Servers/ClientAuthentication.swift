@@ -31,16 +31,16 @@ struct ClientAuthentication: Sendable {
     func authenticate(
         _ form: FormBody,
         _ headers: inout [(name: String, value: String)],
-        vault: Vault
+        memory: SealedMemory
     ) throws(RefreshFailure) {
         guard let secret else { return form.add("client_id", clientID) }
         do {
             if usesBasic {
-                let value = try unsafe vault.open(secret) { unsafe basic($0) }
+                let value = try unsafe memory.open(secret) { unsafe basic($0) }
                 headers.append(("authorization", value))
             } else {
                 form.add("client_id", clientID)
-                try unsafe vault.open(secret) { unsafe form.add("client_secret", secret: $0) }
+                try unsafe memory.open(secret) { unsafe form.add("client_secret", secret: $0) }
             }
         } catch {
             throw .locked
@@ -51,9 +51,9 @@ struct ClientAuthentication: Sendable {
     ///
     /// RFC 6749 §2.3.1 has both halves of Basic credentials encoded, which some servers do not undo. A body is decoded
     /// by all.
-    func hint(_ vault: Vault) -> String? {
+    func hint(_ memory: SealedMemory) -> String? {
         guard usesBasic, let secret else { return nil }
-        let isChanged = try? unsafe vault.open(secret) { bytes in
+        let isChanged = try? unsafe memory.open(secret) { bytes in
             unsafe bytes.contains { !FormEncoding.keeps($0) }
         }
         guard isChanged == true || clientID.utf8.contains(where: { !FormEncoding.keeps($0) }) else {

@@ -7,28 +7,28 @@ import TokenCore
 /// Fetches the client secret, running its command once and keeping the result sealed.
 actor ClientSecretReader {
     private let source: ClientSecretSource
-    private let vault: Vault
+    private let memory: SealedMemory
     private let commands: any CommandRunning
     private var kept: SecretID?
 
     /// A password manager may ask the person for a finger.
     private static let commandTimeLimit: Duration = .seconds(30)
 
-    init(source: ClientSecretSource, vault: Vault, commands: any CommandRunning) {
+    init(source: ClientSecretSource, memory: SealedMemory, commands: any CommandRunning) {
         self.source = source
-        self.vault = vault
+        self.memory = memory
         self.commands = commands
     }
 
     /// The sealed secret, or `nil` for a public client.
-    /// - Throws: `misconfigured` with what to fix, `busy` while the vault is locked.
+    /// - Throws: `misconfigured` with what to fix, `busy` while sealed memory is locked.
     func read() async throws(RefreshFailure) -> SecretID? {
         switch source {
         case .none: return nil
         case .sealed(let secret): return secret
         case .file(let path): return try keep(try readFile(path), from: "client_secret_file \(path)")
         case .command(let command):
-            if let kept, vault.kind(of: kept) != nil { return kept }
+            if let kept, memory.kind(of: kept) != nil { return kept }
             return try keep(try await run(command), from: "client_secret_command \(command[0])")
         }
     }
@@ -40,7 +40,7 @@ actor ClientSecretReader {
 
     /// Drops what was kept: the server refused it.
     func forget() {
-        if let kept { vault.erase(kept) }
+        if let kept { memory.erase(kept) }
         kept = nil
     }
 
@@ -78,14 +78,14 @@ actor ClientSecretReader {
         if count > 0, bytes[count - 1] == UInt8(ascii: "\r") { count -= 1 }
         guard count > 0 else { throw RefreshFailure(kind: .misconfigured, message: "\(origin): is empty") }
         forget()
-        let secret = try vault.sealing(bytes[..<count], as: .clientSecret)
+        let secret = try memory.sealing(bytes[..<count], as: .clientSecret)
         kept = secret
         return secret
     }
 }
 
-extension Vault {
-    /// Seals a copy of `bytes`; a locked vault is a passing failure.
+extension SealedMemory {
+    /// Seals a copy of `bytes`; a locked memory is a passing failure.
     func sealing(_ bytes: ArraySlice<UInt8>, as kind: SecretKind) throws(RefreshFailure) -> SecretID {
         do {
             return try unsafe bytes.withUnsafeBytes { unsafe try seal($0, as: kind) }
@@ -114,6 +114,6 @@ extension Vault {
 }
 
 extension RefreshFailure {
-    /// The vault gives nothing out: unlock it and try again.
+    /// Sealed memory gives nothing out: unlock it and try again.
     static let locked = RefreshFailure(kind: .busy, message: "the secret store is locked")
 }

@@ -9,7 +9,7 @@ package typealias Sleeping = @Sendable (Duration) async throws -> Void
 
 /// What every kind of server works with.
 struct ServerTools: Sendable {
-    var vault: Vault
+    var memory: SealedMemory
     var timekeeper: any Timekeeper
     var commands: any CommandRunning
     var exchange: any HTTPExchanging

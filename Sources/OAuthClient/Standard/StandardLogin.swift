@@ -17,7 +17,7 @@ struct StandardLogin {
     var profile: ServerProfile { server.profile }
     var tools: ServerTools { server.tools }
     var dialogue: LoginDialogue {
-        LoginDialogue(request: request, conversation: conversation, vault: tools.vault)
+        LoginDialogue(request: request, conversation: conversation, memory: tools.memory)
     }
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
@@ -48,7 +48,7 @@ struct StandardLogin {
         )
     }
 
-    var prover: ProofMaker? { proofKey.map { ProofMaker(key: $0, vault: tools.vault) } }
+    var prover: ProofMaker? { proofKey.map { ProofMaker(key: $0, memory: tools.memory) } }
 
     var asksForOpenID: Bool { profile.scopes.contains("openid") }
 
@@ -94,14 +94,14 @@ struct StandardLogin {
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
-            try authentication.authenticate(form, &request.headers, vault: tools.vault)
+            try authentication.authenticate(form, &request.headers, memory: tools.memory)
             let reply = try await tools.send(request)
             if [200, 201].contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil {
                 return object
             }
             let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
             var failure = FailureClassification.classify(answer, from: url.hostAndPort)
-            if failure.code == "invalid_client" { failure.remedy = authentication.hint(tools.vault) }
+            if failure.code == "invalid_client" { failure.remedy = authentication.hint(tools.memory) }
             throw failure
         } catch {
             throw .failed(error)
@@ -119,7 +119,7 @@ struct StandardLogin {
     /// Adds a sealed value to `form`.
     func add(_ name: String, _ secret: SecretID, to form: FormBody) throws(LoginStop) {
         do {
-            try unsafe tools.vault.open(secret) { unsafe form.add(name, secret: $0) }
+            try unsafe tools.memory.open(secret) { unsafe form.add(name, secret: $0) }
         } catch {
             throw .failed(.locked)
         }

@@ -79,7 +79,7 @@ struct StandardRefresh {
                 trust: server.profile.trust,
                 publicAddressOnly: metadata?.publicAddressOnly(url) ?? false,
                 tools: server.tools,
-                prover: request.proofKey.map { ProofMaker(key: $0, vault: server.tools.vault) }
+                prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) }
             )
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
@@ -144,7 +144,7 @@ struct StandardRefresh {
         case .refreshToken(let secret):
             form.add("grant_type", "refresh_token")
             do {
-                try unsafe server.tools.vault.open(secret) { unsafe form.add("refresh_token", secret: $0) }
+                try unsafe server.tools.memory.open(secret) { unsafe form.add("refresh_token", secret: $0) }
             } catch {
                 throw TokenEndpoint.Refusal(failure: .locked)
             }
@@ -175,7 +175,7 @@ struct StandardRefresh {
             return (answer, answer.idTokenProblem.map { [.idTokenDropped($0)] } ?? [])
         }
         let original = try request.idToken.map { secret throws(RefreshFailure) in
-            try server.tools.vault.text(of: secret)
+            try server.tools.memory.text(of: secret)
         }
         try checkIdentity(idToken, original)
         if let objection = await objection(to: idToken, of: answer, original) {

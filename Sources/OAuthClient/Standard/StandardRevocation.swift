@@ -117,7 +117,7 @@ struct StandardRevocation {
     ) async throws(RefreshFailure) -> HTTPReply {
         let form = FormBody()
         do {
-            try unsafe tools.vault.open(token) { unsafe form.add("token", secret: $0) }
+            try unsafe tools.memory.open(token) { unsafe form.add("token", secret: $0) }
         } catch {
             throw .locked
         }
@@ -125,9 +125,9 @@ struct StandardRevocation {
         var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.limit = limit
-        try authentication.authenticate(form, &request.headers, vault: tools.vault)
+        try authentication.authenticate(form, &request.headers, memory: tools.memory)
         if let bearer {
-            request.headers.append(("authorization", "Bearer " + (try tools.vault.text(of: bearer))))
+            request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }
         return try await tools.send(request)
     }
@@ -150,7 +150,7 @@ struct StandardRevocation {
         guard let url = metadata.endSession, let idToken = tokens.idToken else { return false }
         let form = FormBody([("client_id", server.profile.clientID)])
         do {
-            try unsafe tools.vault.open(idToken) { unsafe form.add("id_token_hint", secret: $0) }
+            try unsafe tools.memory.open(idToken) { unsafe form.add("id_token_hint", secret: $0) }
         } catch {
             return false
         }

@@ -19,7 +19,7 @@ struct StandardServer: AuthorizationServer {
         keys = KeySetCache(trust: profile.trust, tools: tools)
         secrets = ClientSecretReader(
             source: profile.clientSecret,
-            vault: tools.vault,
+            memory: tools.memory,
             commands: tools.commands
         )
     }
@@ -54,7 +54,7 @@ struct StandardServer: AuthorizationServer {
             do throws(LoginStop) {
                 return .granted(try await login.run(request.flow ?? profile.flow))
             } catch {
-                if let key = login.proofKey { tools.vault.erase(key) }
+                if let key = login.proofKey { tools.memory.erase(key) }
                 throw error
             }
         } catch {
@@ -88,7 +88,7 @@ struct StandardServer: AuthorizationServer {
             let message = "the server takes no DPoP proofs with \(ProofKey.algorithm): remove dpop"
             throw RefreshFailure(kind: .misconfigured, message: message)
         }
-        return try ProofKey.make(in: tools.vault)
+        return try ProofKey.make(in: tools.memory)
     }
 
     private func login(

@@ -52,7 +52,7 @@ struct TokenEndpoint: Sendable {
         )
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
-            try authentication.authenticate(form, &request.headers, vault: tools.vault)
+            try authentication.authenticate(form, &request.headers, memory: tools.memory)
         } catch {
             throw Refusal(failure: error)
         }
@@ -125,7 +125,7 @@ struct TokenEndpoint: Sendable {
         answer.hadPassword = showsPassword
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
         if failure.kind == .misconfigured, failure.code == "invalid_client" || answer.wantsBasic {
-            failure.remedy = authentication.hint(tools.vault)
+            failure.remedy = authentication.hint(tools.memory)
         }
         throw failure
     }

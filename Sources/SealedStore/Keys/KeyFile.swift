@@ -29,7 +29,7 @@ enum KeyFile {
 
     private static func read(_ file: OpenFile, _ size: Int) throws(FileFault) -> GuardedBytes {
         let bytes: GuardedBytes
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             bytes = try GuardedBytes(count: size)
         } catch {
             throw .system(SystemCallError(call: "mmap", code: ENOMEM))
@@ -61,7 +61,7 @@ enum KeyFile {
 
     private static func create(_ path: String?, in directory: OpenDirectory) throws(FileFault) {
         let secret: GuardedBytes
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             secret = try GuardedBytes(count: minimumCount)
         } catch {
             throw .system(SystemCallError(call: "mmap", code: ENOMEM))

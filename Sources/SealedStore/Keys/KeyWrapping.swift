@@ -37,7 +37,7 @@ enum KeyWrapping {
     }
 
     private static func guardedKey() throws(StoreError) -> GuardedBytes {
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             return try GuardedBytes(count: AEAD.keyCount)
         } catch {
             throw .outOfMemory
@@ -87,7 +87,7 @@ enum KeyWrapping {
         epoch: UInt32
     ) throws(StoreError) -> MasterKey? {
         let room: GuardedBytes
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             room = try MasterKey.room()
         } catch {
             throw .outOfMemory

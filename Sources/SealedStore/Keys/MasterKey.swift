@@ -36,7 +36,7 @@ final class MasterKey: Sendable {
     private let keys: GuardedBytes
 
     /// Derives the keys below the master key that `fill` writes into 32 bytes.
-    /// - Throws: ``VaultError/outOfMemory``, or what `fill` throws.
+    /// - Throws: ``SealedMemoryError/outOfMemory``, or what `fill` throws.
     init<Failure: Error>(
         epoch: UInt32,
         in keys: GuardedBytes,
@@ -58,12 +58,12 @@ final class MasterKey: Sendable {
     }
 
     /// Guarded room for a master key and the keys below it.
-    static func room() throws(VaultError) -> GuardedBytes {
+    static func room() throws(SealedMemoryError) -> GuardedBytes {
         try GuardedBytes(count: (Purpose.allCases.count + 1) * AEAD.keyCount)
     }
 
     /// A fresh random key.
-    static func random(epoch: UInt32) throws(VaultError) -> MasterKey {
+    static func random(epoch: UInt32) throws(SealedMemoryError) -> MasterKey {
         let room = try room()
         return unsafe MasterKey(epoch: epoch, in: room) { key in
             if let base = key.baseAddress { unsafe randombytes_buf(base, key.count) }

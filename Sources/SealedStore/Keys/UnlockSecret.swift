@@ -32,7 +32,7 @@ extension GuardedBytes {
     /// A copy without the line break at the end; `nil` where there is none.
     fileprivate func withoutLineBreak() throws(StoreError) -> GuardedBytes? {
         guard count > 1, unsafe read({ unsafe $0.last }) == UInt8(ascii: "\n") else { return nil }
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             let shorter = try GuardedBytes(count: count - 1)
             unsafe read { all in
                 unsafe shorter.write {

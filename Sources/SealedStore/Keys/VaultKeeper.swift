@@ -164,7 +164,7 @@ struct VaultKeeper {
     }
 
     static func newMasterKey(epoch: UInt32) throws(StoreError) -> MasterKey {
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             return try MasterKey.random(epoch: epoch)
         } catch {
             throw .outOfMemory

@@ -13,8 +13,8 @@ package final class GuardedBytes: @unchecked Sendable {
     package let count: Int
 
     /// Reserves `count` zeroed bytes.
-    /// - Throws: ``VaultError/outOfMemory`` when the system refuses the pages.
-    package init(count: Int) throws(VaultError) {
+    /// - Throws: ``SealedMemoryError/outOfMemory`` when the system refuses the pages.
+    package init(count: Int) throws(SealedMemoryError) {
         guard sodium_init() >= 0, let base = unsafe sodium_malloc(count) else { throw .outOfMemory }
         unsafe sodium_memzero(base, count)
         unsafe self.base = base
@@ -22,8 +22,8 @@ package final class GuardedBytes: @unchecked Sendable {
     }
 
     /// Copies `bytes`; the caller wipes its own.
-    /// - Throws: ``VaultError/outOfMemory``.
-    package convenience init(copying bytes: UnsafeRawBufferPointer) throws(VaultError) {
+    /// - Throws: ``SealedMemoryError/outOfMemory``.
+    package convenience init(copying bytes: UnsafeRawBufferPointer) throws(SealedMemoryError) {
         try self.init(count: bytes.count)
         unsafe write { unsafe $0.copyMemory(from: bytes) }
     }

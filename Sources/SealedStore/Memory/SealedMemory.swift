@@ -26,7 +26,7 @@ package enum SecretKind: UInt8, CaseIterable, Sendable {
 /// The secrets of the running agent: sealed blobs in ordinary memory, their keys in guarded memory.
 ///
 /// Bytes are in the clear only inside `open`. Safe to use from any thread.
-package final class Vault: Sendable {
+package final class SealedMemory: Sendable {
     private struct Blob {
         var kind: SecretKind
         var sealed: [UInt8]
@@ -41,10 +41,10 @@ package final class Vault: Sendable {
 
     private let contents: Mutex<Contents>
 
-    /// An empty, unlocked vault under fresh random keys.
-    /// - Throws: ``VaultError/outOfMemory``.
-    package init() throws(VaultError) {
-        contents = Mutex(Contents(keys: try Vault.freshKeys()))
+    /// An empty, unlocked memory under fresh random keys.
+    /// - Throws: ``SealedMemoryError/outOfMemory``.
+    package init() throws(SealedMemoryError) {
+        contents = Mutex(Contents(keys: try SealedMemory.freshKeys()))
     }
 
     package var isLocked: Bool {
@@ -52,9 +52,12 @@ package final class Vault: Sendable {
     }
 
     /// Seals a copy of `bytes`; the caller wipes its own.
-    /// - Throws: ``VaultError/locked``.
-    package func seal(_ bytes: UnsafeRawBufferPointer, as kind: SecretKind) throws(VaultError) -> SecretID {
-        try contents.withLock { contents throws(VaultError) in
+    /// - Throws: ``SealedMemoryError/locked``.
+    package func seal(
+        _ bytes: UnsafeRawBufferPointer,
+        as kind: SecretKind
+    ) throws(SealedMemoryError) -> SecretID {
+        try contents.withLock { contents throws(SealedMemoryError) in
             guard let keys = contents.keys else { throw .locked }
             let id = SecretID(rawValue: contents.nextID)
             contents.nextID += 1
@@ -67,12 +70,12 @@ package final class Vault: Sendable {
     }
 
     /// Lends the bytes of `id` to `body`, then wipes them.
-    /// - Throws: ``VaultError``, or what `body` throws.
+    /// - Throws: ``SealedMemoryError``, or what `body` throws.
     package func open<Result>(
         _ id: SecretID,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
-        let (blob, keys) = try contents.withLock { contents throws(VaultError) in
+        let (blob, keys) = try contents.withLock { contents throws(SealedMemoryError) in
             guard let keys = contents.keys else { throw .locked }
             guard let blob = contents.blobs[id] else { throw .noSuchSecret }
             return (blob, keys)
@@ -90,7 +93,7 @@ package final class Vault: Sendable {
                     )
                 }
             }
-            guard opened else { throw VaultError.damaged }
+            guard opened else { throw SealedMemoryError.damaged }
             return try unsafe body(UnsafeRawBufferPointer(plaintext))
         }
     }
@@ -115,9 +118,9 @@ package final class Vault: Sendable {
         }
     }
 
-    /// By which `id` is known again; `nil` while the vault is locked or without it.
+    /// By which `id` is known again; `nil` while sealed memory is locked or without it.
     package func fingerprint(of id: SecretID) -> TokenFingerprint? {
-        try? unsafe open(id) { unsafe Vault.fingerprint(of: $0) }
+        try? unsafe open(id) { unsafe SealedMemory.fingerprint(of: $0) }
     }
 
     /// BLAKE2b of a token's bytes: random enough that nothing can be learned from it.
@@ -146,15 +149,15 @@ package final class Vault: Sendable {
     }
 
     /// Draws fresh keys after ``lock()``; does nothing when unlocked.
-    /// - Throws: ``VaultError/outOfMemory``.
-    package func unlock() throws(VaultError) {
-        try contents.withLock { contents throws(VaultError) in
+    /// - Throws: ``SealedMemoryError/outOfMemory``.
+    package func unlock() throws(SealedMemoryError) {
+        try contents.withLock { contents throws(SealedMemoryError) in
             guard contents.keys == nil else { return }
-            contents.keys = try Vault.freshKeys()
+            contents.keys = try SealedMemory.freshKeys()
         }
     }
 
-    private static func freshKeys() throws(VaultError) -> GuardedBytes {
+    private static func freshKeys() throws(SealedMemoryError) -> GuardedBytes {
         let keys = try GuardedBytes(count: 2 * AEAD.keyCount)
         keys.randomize()
         return keys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the vault could not do what was asked.
-package enum VaultError: Error, Equatable, Sendable {
+/// Why sealed memory could not do what was asked.
+package enum SealedMemoryError: Error, Equatable, Sendable {
     /// The agent is locked: there is no key to open or seal with.
     case locked
     /// The identifier names nothing (any more).

@@ -5,14 +5,14 @@ import TokenCore
 /// The records of an unlocked store: which session has which files, and the protocol that changes them.
 struct RecordLedger {
     let files: RecordFiles
-    let vault: Vault
+    let memory: SealedMemory
     var ring: KeyRing
     var entries: [SessionName: RecordEntry]
     var manifest: Manifest
     /// Durable commits the manifest file does not know of yet.
     var unnoted = 0
 
-    private var sealer: RecordSealer { RecordSealer(ring: ring, vault: vault) }
+    private var sealer: RecordSealer { RecordSealer(ring: ring, memory: memory) }
 
     /// Makes the intent of `session` to send its refresh token durable, with room for the answer.
     mutating func reserve(

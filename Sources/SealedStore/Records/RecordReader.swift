@@ -16,10 +16,10 @@ struct OpenedRecord: Sendable {
     }
 }
 
-/// Reads record files, putting the secrets they hold into a vault.
+/// Reads record files, putting the secrets they hold into sealed memory.
 struct RecordReader {
     let ring: KeyRing
-    let vault: Vault
+    let memory: SealedMemory
     let clock: ClockReading
 
     /// Long enough for nearly every record, so that one read does.
@@ -43,7 +43,7 @@ struct RecordReader {
 
     /// Forgets the secrets of a record that is not used after all.
     func discard(_ record: OpenedRecord) {
-        for secret in record.content?.snapshot.secrets ?? [] { vault.erase(secret) }
+        for secret in record.content?.snapshot.secrets ?? [] { memory.erase(secret) }
     }
 
     private func erasing(_ record: OpenedRecord, _ fault: RecordFault) -> RecordFault {
@@ -92,7 +92,7 @@ struct RecordReader {
         guard let key = ring.key(epoch: header.epoch) else { throw .unknownKey(epoch: header.epoch) }
         let (session, snapshot) = try unsafe SnapshotDecoder.decode(
             plaintext,
-            secrets: vault,
+            secrets: memory,
             at: clock,
             record: header.record,
             under: key

@@ -5,13 +5,13 @@ import TokenCore
 /// Turns sessions into sealed records under the current key.
 struct RecordSealer {
     let ring: KeyRing
-    let vault: Vault
+    let memory: SealedMemory
 
     /// The record of `session` in the given phase, never longer than the longest that is read.
     ///
     /// Tokens of further scopes and audiences are left out where they do not fit: after a restart they are asked for
     /// again, which a login cannot be.
-    /// - Throws: ``StorageFailure`` when a token cannot be taken from the vault, or the login itself does not fit.
+    /// - Throws: ``StorageFailure`` when a token cannot be taken from sealed memory, or the login itself does not fit.
     func seal(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
@@ -42,7 +42,7 @@ struct RecordSealer {
         let content = try SnapshotEncoder.encode(
             session,
             snapshot,
-            secrets: vault,
+            secrets: memory,
             at: clock,
             record: entry.id,
             under: ring.current

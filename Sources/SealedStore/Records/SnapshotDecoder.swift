@@ -3,7 +3,7 @@
 import CSodium
 import TokenCore
 
-/// Reads what ``SnapshotEncoder`` wrote, putting the secrets into a vault.
+/// Reads what ``SnapshotEncoder`` wrote, putting the secrets into sealed memory.
 struct SnapshotDecoder {
     private var reader: ByteReader
     private var secrets: [SecretID] = []
@@ -12,20 +12,20 @@ struct SnapshotDecoder {
 
     /// Decodes the plaintext of `record`, without its padding.
     ///
-    /// The secrets go into `vault`; nothing stays there when decoding fails. A token whose times contradict
+    /// The secrets go into `memory`; nothing stays there when decoding fails. A token whose times contradict
     /// `clock` comes back as expired, so that it is renewed.
     static func decode(
         _ bytes: UnsafeRawBufferPointer,
-        secrets vault: Vault,
+        secrets memory: SealedMemory,
         at clock: ClockReading,
         record: RandomID,
         under key: MasterKey
     ) throws(RecordFault) -> (SessionName, SessionSnapshot) {
         var decoder = unsafe SnapshotDecoder(reader: ByteReader(bytes), clock: clock, written: clock)
         do {
-            return try decoder.decode(vault, record, key)
+            return try decoder.decode(memory, record, key)
         } catch {
-            for secret in decoder.secrets { vault.erase(secret) }
+            for secret in decoder.secrets { memory.erase(secret) }
             switch error {
             case FormatFault.truncated: throw .malformed("it ends too early")
             case FormatFault.invalid(let reason): throw .malformed(reason)
@@ -35,7 +35,7 @@ struct SnapshotDecoder {
     }
 
     private mutating func decode(
-        _ vault: Vault,
+        _ memory: SealedMemory,
         _ record: RandomID,
         _ key: MasterKey
     ) throws -> (SessionName, SessionSnapshot) {
@@ -51,19 +51,23 @@ struct SnapshotDecoder {
             throw FormatFault.invalid("the session has no valid name")
         }
         for _ in 0..<(try reader.integer(UInt16.self)) {
-            secrets.append(try secret(vault, record, key))
+            secrets.append(try secret(memory, record, key))
         }
         let snapshot = try snapshot()
         guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
         return (session, snapshot)
     }
 
-    private mutating func secret(_ vault: Vault, _ record: RandomID, _ key: MasterKey) throws -> SecretID {
+    private mutating func secret(
+        _ memory: SealedMemory,
+        _ record: RandomID,
+        _ key: MasterKey
+    ) throws -> SecretID {
         guard let kind = SecretKind(rawValue: try reader.integer()) else {
             throw FormatFault.invalid("a secret is of an unknown kind")
         }
         let bytes = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
-        guard kind.isLongLived else { return try unsafe vault.seal(bytes, as: kind) }
+        guard kind.isLongLived else { return try unsafe memory.seal(bytes, as: kind) }
         let count = bytes.count - AEAD.overhead
         guard count >= 0 else { throw FormatFault.truncated }
         let associated = SnapshotEncoder.associatedData(kind, record)
@@ -73,7 +77,7 @@ struct SnapshotDecoder {
                 unsafe AEAD.open(bytes, associated: associated, key: key, into: plaintext)
             }
             guard isGenuine else { throw FormatFault.invalid("a secret does not open") }
-            return try unsafe vault.seal(UnsafeRawBufferPointer(plaintext), as: kind)
+            return try unsafe memory.seal(UnsafeRawBufferPointer(plaintext), as: kind)
         }
     }
 }

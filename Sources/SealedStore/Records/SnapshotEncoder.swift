@@ -15,12 +15,12 @@ struct SnapshotEncoder: ~Copyable {
     private var bytes = WipedBytes()
     private var numbers: [SecretID: UInt16] = [:]
 
-    /// Encodes `snapshot`; its secrets are taken from `vault`.
+    /// Encodes `snapshot`; its secrets are taken from `memory`.
     /// - Throws: ``StorageFailure`` when one of them is not there.
     static func encode(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
-        secrets vault: Vault,
+        secrets memory: SealedMemory,
         at clock: ClockReading,
         record: RandomID,
         under key: MasterKey
@@ -29,7 +29,7 @@ struct SnapshotEncoder: ~Copyable {
         encoder.bytes.append(integer: version)
         encoder.append(clock)
         encoder.bytes.append(session.description)
-        try encoder.append(snapshot.secrets, vault, record, key)
+        try encoder.append(snapshot.secrets, memory, record, key)
         try encoder.append(snapshot)
         return encoder.finished()
     }
@@ -44,18 +44,18 @@ struct SnapshotEncoder: ~Copyable {
 
     private mutating func append(
         _ secrets: Set<SecretID>,
-        _ vault: Vault,
+        _ memory: SealedMemory,
         _ record: RandomID,
         _ key: MasterKey
     ) throws(StorageFailure) {
         try append(count: secrets.count, of: "secrets")
         for (number, id) in secrets.sorted(by: { $0.rawValue < $1.rawValue }).enumerated() {
             numbers[id] = UInt16(exactly: number)
-            guard let kind = vault.kind(of: id) else {
+            guard let kind = memory.kind(of: id) else {
                 throw StorageFailure(message: "a token to be stored is no longer in memory")
             }
             do {
-                try unsafe vault.open(id) { secret in unsafe append(secret, kind, record, key) }
+                try unsafe memory.open(id) { secret in unsafe append(secret, kind, record, key) }
             } catch {
                 throw StorageFailure(message: "a token to be stored cannot be opened: \(error)")
             }

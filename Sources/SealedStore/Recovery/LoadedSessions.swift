@@ -10,7 +10,7 @@ package struct LoadedSessions: Sendable {
     package var counter = CounterVerdict.noCounter
 }
 
-/// A session as it was stored, its secrets in the vault.
+/// A session as it was stored, its secrets in sealed memory.
 package struct LoadedSession: Sendable {
     package var name: SessionName
     package var snapshot: SessionSnapshot

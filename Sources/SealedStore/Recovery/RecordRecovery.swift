@@ -174,7 +174,7 @@ struct RecordRecovery {
         }
         let isLater = session.snapshot.loggedInAt > loaded.sessions[place].snapshot.loggedInAt
         let loser = isLater ? loaded.sessions[place] : session
-        for secret in loser.snapshot.secrets { reader.vault.erase(secret) }
+        for secret in loser.snapshot.secrets { reader.memory.erase(secret) }
         let name = RecordFiles.Role.record.name(of: isLater ? other.id : entry.id)
         _ = try? RecordFiles.moveAside(name, in: files.directory)
         report(.stray, content.session, "\(files.directory.path(of: name)) is a second record of one session")

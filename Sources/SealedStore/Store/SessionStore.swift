@@ -33,7 +33,7 @@ package final class SessionStore: SessionStoring {
 
     let directory: StoreDirectory
     let files: RecordFiles
-    let vault: Vault
+    let memory: SealedMemory
     let work: Mutex<Work>
     private let timekeeper: any Timekeeper
     private let boot: RandomID
@@ -47,7 +47,7 @@ package final class SessionStore: SessionStoring {
     ///   - directory: the state directory, verified and locked.
     ///   - runtimeDirectory: absolute path of the private directory that survives a crash but not a reboot; `nil`
     ///     leaves no lifeboat.
-    ///   - vault: receives the secrets of unlocked sessions.
+    ///   - memory: receives the secrets of unlocked sessions.
     ///   - timekeeper: the clocks stored with tokens.
     ///   - boot: the running boot.
     /// - Throws: ``StoreError/futureVersion(path:version:)``, ``StoreError/damagedVault(path:reason:)``,
@@ -55,12 +55,12 @@ package final class SessionStore: SessionStoring {
     package init(
         directory: StoreDirectory,
         runtimeDirectory: String?,
-        vault: Vault,
+        memory: SealedMemory,
         timekeeper: any Timekeeper,
         boot: RandomID = BootID.current()
     ) throws(StoreError) {
         self.directory = directory
-        self.vault = vault
+        self.memory = memory
         self.timekeeper = timekeeper
         self.boot = boot
         files = RecordFiles(

@@ -86,7 +86,7 @@ extension RecordLedger {
 
     /// Writes up to `limit` idle records anew under the current key.
     mutating func reseal(limit: Int, at clock: ClockReading) {
-        let reader = RecordReader(ring: ring, vault: vault, clock: clock)
+        let reader = RecordReader(ring: ring, memory: memory, clock: clock)
         let old = entries.filter { $0.value.epoch != ring.current.epoch && $0.value.isIdle }.prefix(limit)
         for (session, entry) in old {
             guard let file = try? files.directory.open(RecordFiles.Role.record.name(of: entry.id)),

@@ -11,7 +11,7 @@ extension SessionStore {
     package func readSessions() -> [LoadedSession] {
         work.withLock { work in
             guard let ledger = work.ledger else { return [] }
-            let reader = RecordReader(ring: ledger.ring, vault: vault, clock: clock)
+            let reader = RecordReader(ring: ledger.ring, memory: memory, clock: clock)
             return ledger.entries.compactMap { name, entry in
                 guard let snapshot = reader.latest(entry, in: files) else { return nil }
                 return LoadedSession(name: name, snapshot: snapshot, interrupted: entry.reservation != nil)

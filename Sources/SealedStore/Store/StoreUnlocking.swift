@@ -20,7 +20,7 @@ extension SessionStore {
             try openVault()
             work.ledger = RecordLedger(
                 files: files,
-                vault: vault,
+                memory: memory,
                 ring: change.ring,
                 entries: [:],
                 manifest: Manifest()
@@ -135,14 +135,14 @@ extension SessionStore {
             noteLastGenerations(&work)
             work.parked = ledger.pendingCommits
             work.ledger = nil
-            vault.lock()
+            memory.lock()
             publish(work)
         }
     }
 
     private func openVault() throws(StoreError) {
-        do throws(VaultError) {
-            try vault.unlock()
+        do throws(SealedMemoryError) {
+            try memory.unlock()
         } catch {
             throw .outOfMemory
         }
@@ -159,7 +159,7 @@ extension SessionStore {
         let path = directory.root.path(of: Manifest.fileName)
         let verdict = try CounterVerdict(stored: manifest.counter, evidence, path: path)
         try openVault()
-        let reader = RecordReader(ring: ring, vault: vault, clock: clock)
+        let reader = RecordReader(ring: ring, memory: memory, clock: clock)
         var recovery = RecordRecovery(files: files, reader: reader, parked: work.parked, manifest: manifest)
         do throws(FileFault) {
             try recovery.run()
@@ -169,7 +169,7 @@ extension SessionStore {
         try keeper.settle()
         var ledger = RecordLedger(
             files: files,
-            vault: vault,
+            memory: memory,
             ring: ring,
             entries: recovery.entries,
             manifest: recovery.manifest

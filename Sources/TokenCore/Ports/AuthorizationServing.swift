@@ -2,7 +2,7 @@
 
 /// Everything the agent asks of authorization servers; the port between deciding and the network.
 ///
-/// Implementations never throw away an answer: tokens they return are already sealed in the vault.
+/// Implementations never throw away an answer: tokens they return are already in sealed memory.
 package protocol AuthorizationServing: Sendable {
     /// Sends one token request that renews `session`, with no retry of its own.
     func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Names a secret held by the vault; says nothing about its bytes.
+/// Names a secret held by sealed memory; says nothing about its bytes.
 package struct SecretID: Hashable, Sendable {
     package let rawValue: UInt64
 

@@ -7,7 +7,7 @@ import TokenCore
 
 /// The store of this agent, which is no other process's from now on, and the vault its secrets go to.
 struct OpenedStore {
-    let vault: Vault
+    let memory: SealedMemory
     let store: SessionStore
     let timekeeper = SystemTimekeeper()
 
@@ -17,8 +17,8 @@ struct OpenedStore {
         _ settings: VaultSettings,
         _ logger: Logger
     ) throws(StartFailure) {
-        do throws(VaultError) {
-            vault = try Vault()
+        do throws(SealedMemoryError) {
+            memory = try SealedMemory()
         } catch {
             throw StartFailure(.internal, "the system refused memory for keys")
         }
@@ -28,7 +28,7 @@ struct OpenedStore {
                 socket: places.socket,
                 allowsNetwork: options.allowsNetworkStore
             )
-            store = try OpenedStore.store(directory, places, vault, timekeeper, logger)
+            store = try OpenedStore.store(directory, places, memory, timekeeper, logger)
             try OpenedStore.createVault(in: store, settings, logger)
         } catch {
             throw StartFailure(error)
@@ -39,7 +39,7 @@ struct OpenedStore {
     private static func store(
         _ directory: StoreDirectory,
         _ places: Places,
-        _ vault: Vault,
+        _ memory: SealedMemory,
         _ timekeeper: SystemTimekeeper,
         _ logger: Logger
     ) throws(StoreError) -> SessionStore {
@@ -48,7 +48,7 @@ struct OpenedStore {
                 return try SessionStore(
                     directory: directory,
                     runtimeDirectory: runtime,
-                    vault: vault,
+                    memory: memory,
                     timekeeper: timekeeper
                 )
             } catch {
@@ -59,7 +59,7 @@ struct OpenedStore {
         return try SessionStore(
             directory: directory,
             runtimeDirectory: nil,
-            vault: vault,
+            memory: memory,
             timekeeper: timekeeper
         )
     }

@@ -214,14 +214,14 @@ final class StoreControl: StoreControlling {
 
 extension GuardedBytes {
     /// A guarded copy of `bytes`.
-    convenience init(holding bytes: some Collection<UInt8>) throws(VaultError) {
+    convenience init(holding bytes: some Collection<UInt8>) throws(SealedMemoryError) {
         try self.init(count: bytes.count)
         unsafe write { unsafe $0.copyBytes(from: bytes) }
     }
 
     /// A guarded copy of `bytes`, or the store's failure.
     static func guarding(_ bytes: [UInt8]) throws(StoreError) -> GuardedBytes {
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             return try GuardedBytes(holding: bytes)
         } catch {
             throw .outOfMemory

@@ -44,7 +44,7 @@ struct AgentAssembly {
         hooks = EventHooks(commands: threads.commands, desktop: DesktopSession(environment), logger: logger)
         servers = AuthorizationServers(
             profiles: [:],
-            vault: opened.vault,
+            memory: opened.memory,
             timekeeper: opened.timekeeper,
             commands: threads.commands,
             eventLoopGroup: threads.group
@@ -53,7 +53,7 @@ struct AgentAssembly {
         let inForce = ConfigurationInForce(
             file: places.configuration,
             home: places.home,
-            vault: opened.vault,
+            memory: opened.memory,
             servers: servers,
             hooks: hooks,
             commands: commands,
@@ -123,7 +123,7 @@ struct AgentAssembly {
             timekeeper: opened.timekeeper,
             authorization: servers,
             store: control,
-            vault: opened.vault,
+            memory: opened.memory,
             commands: threads.commands,
             processes: threads.commands,
             configuration: inForce,

@@ -14,7 +14,7 @@ import TokenCore
 final class ConfigurationInForce: ConfigurationProviding {
     private let file: ConfigurationFile
     private let home: String?
-    private let vault: Vault
+    private let memory: SealedMemory
     private let servers: AuthorizationServers
     private let hooks: EventHooks
     private let commands: CommandsInForce
@@ -36,7 +36,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     init(
         file: ConfigurationFile,
         home: String?,
-        vault: Vault,
+        memory: SealedMemory,
         servers: AuthorizationServers,
         hooks: EventHooks,
         commands: CommandsInForce,
@@ -45,7 +45,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     ) {
         self.file = file
         self.home = home
-        self.vault = vault
+        self.memory = memory
         self.servers = servers
         self.hooks = hooks
         self.commands = commands
@@ -102,10 +102,10 @@ final class ConfigurationInForce: ConfigurationProviding {
         var profiles: [SessionName: ServerProfile] = [:]
         profiles.reserveCapacity(settings.sessions.count)
         var sealed: [SessionName: SecretID] = [:]
-        do throws(VaultError) {
+        do throws(SealedMemoryError) {
             for session in settings.sessions {
                 let name = session.name
-                profiles[name] = try session.profile { text throws(VaultError) in
+                profiles[name] = try session.profile { text throws(SealedMemoryError) in
                     let secret = try seal(text, for: name)
                     sealed[name] = secret
                     return secret
@@ -150,13 +150,13 @@ final class ConfigurationInForce: ConfigurationProviding {
             old: old,
             vaultAtStart: atStart,
             isLevelFixed: threshold.isFixed
-        ) { [vault] text, name in
+        ) { [memory] text, name in
             // While the agent is locked nothing can be compared.
-            guard !vault.isLocked else { return true }
+            guard !memory.isLocked else { return true }
             guard let secret = sealed[name] else { return false }
             var text = text
             return text.withUTF8 { bytes in
-                unsafe (try? vault.holds(UnsafeRawBufferPointer(bytes), in: secret)) ?? false
+                unsafe (try? memory.holds(UnsafeRawBufferPointer(bytes), in: secret)) ?? false
             }
         }
         return difference.changes(to: settings, in: file.path)
@@ -166,14 +166,14 @@ final class ConfigurationInForce: ConfigurationProviding {
     ///
     /// Sealed where it lies, in the configuration's own copy, which is wiped with it: guarded memory for a moment
     /// would cost a dozen system calls for each session.
-    private func seal(_ text: String, for name: SessionName) throws(VaultError) -> SecretID {
+    private func seal(_ text: String, for name: SessionName) throws(SealedMemoryError) -> SecretID {
         let old = secrets.withLock { $0[name] }
         var text = text
-        let sealed: Result<SecretID, VaultError> = text.withUTF8 { bytes in
+        let sealed: Result<SecretID, SealedMemoryError> = text.withUTF8 { bytes in
             let bytes = UnsafeRawBufferPointer(bytes)
-            if let old, unsafe (try? vault.holds(bytes, in: old)) ?? false { return .success(old) }
-            do throws(VaultError) {
-                return .success(try unsafe vault.seal(bytes, as: .clientSecret))
+            if let old, unsafe (try? memory.holds(bytes, in: old)) ?? false { return .success(old) }
+            do throws(SealedMemoryError) {
+                return .success(try unsafe memory.seal(bytes, as: .clientSecret))
             } catch {
                 return .failure(error)
             }
@@ -186,7 +186,7 @@ final class ConfigurationInForce: ConfigurationProviding {
             defer { secrets = sealed }
             return secrets
         }
-        for (name, secret) in old where sealed[name] != secret { vault.erase(secret) }
+        for (name, secret) in old where sealed[name] != secret { memory.erase(secret) }
     }
 }
 

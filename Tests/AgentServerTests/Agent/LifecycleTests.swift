@@ -162,7 +162,7 @@ struct LifecycleTests {
         try await agent.logIn()
         let peer = try agent.peer()
         #expect(try await peer.exchange("POST", "/v1/lock").status == 200)
-        #expect(agent.vault.isLocked)
+        #expect(agent.memory.isLocked)
         for (method, target) in [
             ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("GET", "/v1/sessions/work/token"),
             ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/logout"),
@@ -198,10 +198,10 @@ struct LifecycleTests {
         let locking = try agent.peer()
         try locking.send(SocketPeer.request("POST", "/v1/lock"))
         #expect(try await waiting.answer().status == 423)
-        #expect(!agent.vault.isLocked)
+        #expect(!agent.memory.isLocked)
         refresh.answer(.granted(try agent.granted("token-2")))
         #expect(try await locking.answer().status == 200)
-        #expect(agent.vault.isLocked)
+        #expect(agent.memory.isLocked)
         _ = try await locking.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#)
         #expect(try await locking.exchange("GET", "/v1/sessions/work/token").body.contains("token-2"))
         await agent.stop()

@@ -15,7 +15,7 @@ final class AgentHarness: Sendable {
     let path: String
     let time = ManualTimekeeper()
     let serving = FakeServing()
-    let vault: Vault
+    let memory: SealedMemory
     let store: MemoryStore
     let observed = EventLog()
     let rests = Count()
@@ -38,15 +38,15 @@ final class AgentHarness: Sendable {
         processes: (any ProcessExamining)? = nil,
         auditLimit: Int? = nil,
         chance: Double = 0,
-        prepare: (MemoryStore, Vault) throws -> Void = { _, _ in },
+        prepare: (MemoryStore, SealedMemory) throws -> Void = { _, _ in },
         configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in },
         beforeStart: (String, TemporaryDirectory) throws -> Void = { _, _ in }
     ) async throws {
         directory = try TemporaryDirectory()
         path = directory.path("run/agent.sock")
-        vault = try Vault()
-        store = MemoryStore(vault: vault)
-        try prepare(store, vault)
+        memory = try SealedMemory()
+        store = MemoryStore(memory: memory)
+        try prepare(store, memory)
         let settings = SessionSettings(
             policy: policy,
             kind: "oidc",
@@ -65,7 +65,7 @@ final class AgentHarness: Sendable {
                 timekeeper: time,
                 authorization: serving,
                 store: store,
-                vault: vault,
+                memory: memory,
                 commands: commands,
                 processes: processes,
                 configuration: configuration,
@@ -151,16 +151,16 @@ final class AgentHarness: Sendable {
             scope: ["read", "write"],
             lifetime: lifetime,
             requestedAt: time.now,
-            fingerprint: vault.fingerprint(of: secret)
+            fingerprint: memory.fingerprint(of: secret)
         )
     }
 
     func seal(_ text: String, as kind: SecretKind) throws -> SecretID {
-        try Array(text.utf8).withUnsafeBytes { try vault.seal($0, as: kind) }
+        try Array(text.utf8).withUnsafeBytes { try memory.seal($0, as: kind) }
     }
 
     func text(_ id: SecretID) throws -> String {
-        try vault.open(id) { String(decoding: $0, as: UTF8.self) }
+        try memory.open(id) { String(decoding: $0, as: UTF8.self) }
     }
 
     func stop() async {

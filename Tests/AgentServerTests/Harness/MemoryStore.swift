@@ -11,7 +11,7 @@ import TokenCore
 /// A store in memory behind the whole port: ``FakeStore`` for the sessions, a passphrase for the lock.
 final class MemoryStore: StoreControlling {
     let disk = FakeStore()
-    private let vault: Vault
+    private let memory: SealedMemory
     private let passphrase = "open sesame"
     private let locked = Mutex(false)
     private let sealed = Mutex<[SessionName: [SecretID: [UInt8]]]>([:])
@@ -21,8 +21,8 @@ final class MemoryStore: StoreControlling {
     private let tried = Mutex(0)
     private let slowness = Mutex<DispatchSemaphore?>(nil)
 
-    init(vault: Vault) {
-        self.vault = vault
+    init(memory: SealedMemory) {
+        self.memory = memory
     }
 
     /// Adds a session whose record cannot be read.
@@ -70,7 +70,7 @@ final class MemoryStore: StoreControlling {
     func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
         let bytes = Dictionary(
             uniqueKeysWithValues: snapshot.secrets.map { id in
-                (id, (try? vault.open(id) { Array($0) }) ?? [])
+                (id, (try? memory.open(id) { Array($0) }) ?? [])
             }
         )
         sealed.withLock { $0[session] = bytes }
@@ -124,12 +124,12 @@ final class MemoryStore: StoreControlling {
     }
 
     private func seal(_ bytes: [UInt8], as kind: SecretKind) -> SecretID {
-        (try? bytes.withUnsafeBytes { try vault.seal($0, as: kind) }) ?? SecretID(rawValue: 0)
+        (try? bytes.withUnsafeBytes { try memory.seal($0, as: kind) }) ?? SecretID(rawValue: 0)
     }
 
     func lock() {
         locked.withLock { $0 = true }
-        vault.lock()
+        memory.lock()
     }
 
     func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
@@ -139,7 +139,7 @@ final class MemoryStore: StoreControlling {
             return locked.withLock { $0 = false }
         }
         guard passphrase == Array(self.passphrase.utf8) else { throw .wrongKey }
-        try? vault.unlock()
+        try? memory.unlock()
         locked.withLock { $0 = false }
     }
 

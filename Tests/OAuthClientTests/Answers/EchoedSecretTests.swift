@@ -94,7 +94,7 @@ struct EchoedSecretTests {
         let tokens = try #require(try await bench.refresh().granted)
         let mark = Redaction.mark
         #expect(tokens.scope == ["api", mark, mark, mark, mark])
-        #expect(try bench.vault.text(of: #require(tokens.refreshToken)) == "new-refresh-token-1234")
+        #expect(try bench.memory.text(of: #require(tokens.refreshToken)) == "new-refresh-token-1234")
     }
 
     @Test func `a token type that is the new token is not told`() async throws {
@@ -156,7 +156,7 @@ struct EchoedSecretTests {
             return .json(["error": "invalid_grant", "error_description": .string("\(secrets)")])
         }
         let address = Mutex("")
-        let person = ScriptedPerson(vault: bench.vault) { _ in
+        let person = ScriptedPerson(memory: bench.memory) { _ in
             let opened = address.withLock { $0 }
             let query = opened.split(separator: "?", maxSplits: 1).last ?? ""
             let parameters = FormEncoding.decoded(query) ?? []
@@ -182,7 +182,7 @@ struct EchoedSecretTests {
             }
             return .json(["request_uri": .string("urn:x:\(EchoBench.clientSecret)")], status: 201)
         }
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         _ = try await bench.logIn(.browser, pastesRedirect: true, person: person)
         #expect(person.steps.count == 1)
         Self.expectNothing(of: EchoBench.clientSecret, in: "\(person.steps)", "request_uri")
@@ -203,7 +203,7 @@ struct EchoedSecretTests {
                 status: 200
             )
         }
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let outcome = try await bench.logIn(.device, person: person)
         #expect(person.steps.count == 1 && outcome.failure?.code == "access_denied")
         Self.expectNothing(of: "device-code-0123456789", in: "\(person.steps) \(outcome)", "device")

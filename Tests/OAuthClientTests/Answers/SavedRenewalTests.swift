@@ -25,7 +25,7 @@ struct SavedRenewalTests {
     }
 
     private func refreshTokens(in bench: KindBench) -> Int {
-        (1...40).count { bench.vault.kind(of: SecretID(rawValue: $0)) == .refreshToken }
+        (1...40).count { bench.memory.kind(of: SecretID(rawValue: $0)) == .refreshToken }
     }
 
     // MARK: Kind json

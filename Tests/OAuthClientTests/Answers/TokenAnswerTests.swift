@@ -114,7 +114,7 @@ struct TokenAnswerTests {
         #expect(same.granted?.refreshTokenUnchanged == true)
         let (bench, changed) = try await refresh(#"{"access_token":"at","refresh_token":"rt-2"}"#)
         #expect(try bench.text(changed.granted?.refreshToken) == "rt-2")
-        #expect(bench.vault.kind(of: try #require(changed.granted?.refreshToken)) == .refreshToken)
+        #expect(bench.memory.kind(of: try #require(changed.granted?.refreshToken)) == .refreshToken)
     }
 
     @Test(arguments: ["bearer", "Bearer", "BEARER"])

@@ -56,7 +56,7 @@ extension HTTPReply {
 
 /// Servers over ``EchoingExchange``, as the agent has them.
 struct EchoBench {
-    let vault: Vault
+    let memory: SealedMemory
     let servers: AuthorizationServers
     let name: SessionName
 
@@ -64,10 +64,10 @@ struct EchoBench {
         _ profile: ServerProfile,
         _ answer: @escaping @Sendable (EchoingExchange.Received) -> HTTPReply
     ) throws {
-        let vault = try Vault()
+        let memory = try SealedMemory()
         let clock = ManualClock()
         let tools = ServerTools(
-            vault: vault,
+            memory: memory,
             timekeeper: clock,
             commands: ScriptedCommands(prints: EchoBench.clientSecret),
             exchange: EchoingExchange(answer),
@@ -75,7 +75,7 @@ struct EchoBench {
             sleep: clock.sleeping
         )
         guard let name = SessionName("work") else { fatalError("a name that is none") }
-        self.vault = vault
+        self.memory = memory
         self.name = name
         servers = AuthorizationServers(profiles: [name: profile], tools: tools)
     }
@@ -90,9 +90,9 @@ struct EchoBench {
             name,
             RefreshRequest(
                 attempt: AttemptNumber(rawValue: 1),
-                renewal: .refreshToken(try vault.sealing(EchoBench.refreshToken, as: .refreshToken)),
+                renewal: .refreshToken(try memory.sealing(EchoBench.refreshToken, as: .refreshToken)),
                 variant: .primary,
-                accessToken: try vault.sealing(EchoBench.accessToken, as: .accessToken)
+                accessToken: try memory.sealing(EchoBench.accessToken, as: .accessToken)
             )
         )
     }
@@ -101,8 +101,8 @@ struct EchoBench {
         await servers.revoke(
             name,
             RevocationRequest(
-                refreshToken: try vault.sealing(EchoBench.refreshToken, as: .refreshToken),
-                accessToken: try vault.sealing(EchoBench.accessToken, as: .accessToken)
+                refreshToken: try memory.sealing(EchoBench.refreshToken, as: .refreshToken),
+                accessToken: try memory.sealing(EchoBench.accessToken, as: .accessToken)
             )
         )
     }
@@ -117,12 +117,12 @@ struct EchoBench {
             flow: flow,
             pastesRedirect: pastesRedirect,
             username: "alice",
-            secret: try secret.map { try vault.sealing($0, as: .password) }
+            secret: try secret.map { try memory.sealing($0, as: .password) }
         )
         return await servers.logIn(
             name,
             request,
-            conversation: person ?? ScriptedPerson(vault: vault)
+            conversation: person ?? ScriptedPerson(memory: memory)
         )
     }
 }

@@ -140,18 +140,18 @@ final class ScriptedCommands: CommandRunning {
 
 /// A person who answers questions as told and does what `whenTold` does.
 final class ScriptedPerson: LoginConversing {
-    private let vault: Vault
+    private let memory: SealedMemory
     private let answers: @Sendable (LoginQuestion) -> String?
     private let whenTold: @Sendable (LoginStep) async -> Void
     private let questionsAsked = Mutex<[LoginQuestion]>([])
     private let stepsTold = Mutex<[LoginStep]>([])
 
     init(
-        vault: Vault,
+        memory: SealedMemory,
         answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil },
         whenTold: @escaping @Sendable (LoginStep) async -> Void = { _ in }
     ) {
-        self.vault = vault
+        self.memory = memory
         self.answers = answers
         self.whenTold = whenTold
     }
@@ -167,13 +167,13 @@ final class ScriptedPerson: LoginConversing {
     func ask(_ question: LoginQuestion) async throws -> SecretID {
         questionsAsked.withLock { $0.append(question) }
         guard let answer = answers(question) else { throw CancellationError() }
-        return try vault.sealing(answer, as: .password)
+        return try memory.sealing(answer, as: .password)
     }
 }
 
 /// A server under test with everything around it.
 struct Bench {
-    let vault: Vault
+    let memory: SealedMemory
     let clock = ManualClock()
     let exchange = ScriptedExchange()
     let commands: ScriptedCommands
@@ -185,10 +185,10 @@ struct Bench {
         commands: ScriptedCommands = ScriptedCommands(),
         sleep: Sleeping? = nil
     ) throws {
-        vault = try Vault()
+        memory = try SealedMemory()
         self.commands = commands
         let tools = ServerTools(
-            vault: vault,
+            memory: memory,
             timekeeper: clock,
             commands: commands,
             exchange: exchange,
@@ -199,11 +199,11 @@ struct Bench {
     }
 
     func secret(_ text: String, _ kind: SecretKind = .refreshToken) throws -> SecretID {
-        try vault.sealing(text, as: kind)
+        try memory.sealing(text, as: kind)
     }
 
     func text(_ secret: SecretID?) throws -> String? {
-        try secret.map { try vault.text(of: $0) }
+        try secret.map { try memory.text(of: $0) }
     }
 
     func refresh(

@@ -11,15 +11,15 @@ import TokenCore
 
 /// A server of any kind under test, over a scripted network.
 struct KindBench {
-    let vault: Vault
+    let memory: SealedMemory
     let clock = ManualClock()
     let exchange = ScriptedExchange()
     let server: any AuthorizationServer
 
     init(_ profile: ServerProfile, commands: ScriptedCommands = ScriptedCommands()) throws {
-        vault = try Vault()
+        memory = try SealedMemory()
         let tools = ServerTools(
-            vault: vault,
+            memory: memory,
             timekeeper: clock,
             commands: commands,
             exchange: exchange,
@@ -34,11 +34,11 @@ struct KindBench {
     }
 
     func secret(_ text: String, _ kind: SecretKind = .refreshToken) throws -> SecretID {
-        try vault.sealing(text, as: kind)
+        try memory.sealing(text, as: kind)
     }
 
     func text(_ secret: SecretID?) throws -> String? {
-        try secret.map { try vault.text(of: $0) }
+        try secret.map { try memory.text(of: $0) }
     }
 
     func refresh(
@@ -71,7 +71,7 @@ struct KindBench {
             username: username,
             secret: try text.map { try secret($0, flow == .import ? .refreshToken : .password) }
         )
-        return await server.logIn(request, conversation: ScriptedPerson(vault: vault, answers: answers))
+        return await server.logIn(request, conversation: ScriptedPerson(memory: memory, answers: answers))
     }
 
     func revoke(
@@ -92,7 +92,7 @@ struct KindBench {
 /// The real client over real HTTPS, against doubles on a demonstration issuer.
 struct KindScene {
     let issuer: DemoIssuer
-    let vault: Vault
+    let memory: SealedMemory
     let clock = ManualClock()
     let servers: AuthorizationServers
     let name: SessionName
@@ -114,9 +114,9 @@ struct KindScene {
         options.tls = identity
         issuer = try await DemoIssuer.start(options)
         for route in routes { issuer.add(route) }
-        let vault = try Vault()
-        self.vault = vault
-        let secret = try clientSecret.map { try vault.sealing($0, as: .clientSecret) }
+        let memory = try SealedMemory()
+        self.memory = memory
+        let secret = try clientSecret.map { try memory.sealing($0, as: .clientSecret) }
         let pin = identity.publicKeyHash ?? ""
         let profile = ServerProfile(
             kind: kind(issuer.issuer),
@@ -134,7 +134,7 @@ struct KindScene {
         self.name = name
         servers = AuthorizationServers(
             profiles: [name: profile],
-            vault: vault,
+            memory: memory,
             timekeeper: clock,
             commands: ScriptedCommands(),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton
@@ -147,11 +147,11 @@ struct KindScene {
         password: String? = nil,
         answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil }
     ) async throws -> LoginOutcome {
-        let secret = try vault.sealing(password ?? "\(username)-password", as: .password)
+        let secret = try memory.sealing(password ?? "\(username)-password", as: .password)
         return await servers.logIn(
             name,
             LoginRequest(username: username, secret: secret),
-            conversation: ScriptedPerson(vault: vault, answers: answers)
+            conversation: ScriptedPerson(memory: memory, answers: answers)
         )
     }
 
@@ -167,10 +167,10 @@ struct KindScene {
         return await servers.revoke(name, request)
     }
 
-    func text(_ secret: SecretID?) throws -> String { try vault.text(of: #require(secret)) }
+    func text(_ secret: SecretID?) throws -> String { try memory.text(of: #require(secret)) }
 
     func refreshToken(_ grant: LoginGrant) throws -> String {
         guard case .refreshToken(let token) = grant.renewal else { return "" }
-        return try vault.text(of: token)
+        return try memory.text(of: token)
     }
 }

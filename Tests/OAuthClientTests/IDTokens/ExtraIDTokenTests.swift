@@ -30,7 +30,7 @@ struct ExtraIDTokenTests {
             TestIssuer.tokenEndpoint,
             #"{"access_token":"at","refresh_token":"rt","id_token":"\#(idToken)"}"#
         )
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         return try #require(await bench.server.logIn(LoginRequest(), conversation: person).granted)
     }
 
@@ -78,7 +78,7 @@ struct ExtraIDTokenTests {
         bench.exchange.always(TestIssuer.discoveryURL, .json(document))
         bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
         bench.exchange.expect("https://devices.example/device", status: 400, #"{"error":"access_denied"}"#)
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         _ = await bench.server.logIn(LoginRequest(flow: .device), conversation: person)
         let sent = try #require(bench.exchange.posts(to: "https://devices.example/device").first)
         // The configuration named it, so it may be anywhere.

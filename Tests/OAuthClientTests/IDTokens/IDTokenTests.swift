@@ -136,7 +136,7 @@ struct IDTokenTests {
             TestIssuer.tokenEndpoint,
             #"{"access_token":"at","refresh_token":"rt","id_token":"\#(token)"}"#
         )
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         let outcome = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
         if vector.isBelieved {
             #expect(try #require(outcome.granted, "\(outcome)").subject == "alice")
@@ -180,7 +180,7 @@ struct IDTokenTests {
             TestIssuer.tokenEndpoint,
             .json(#"{"access_token":"at","id_token":"\#(try issuer.idToken(header: ["kid": "new"]))"}"#)
         )
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         func fetches() -> Int { bench.exchange.sent.count { $0.url == TestIssuer.keySetURL } }
         for _ in 0..<20 { _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person) }
         #expect(fetches() == 1)
@@ -193,7 +193,7 @@ struct IDTokenTests {
         let issuer = try await TestIssuer()
         let bench = try Bench(TestIssuer.profile())
         bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         for identifier in ["first", "second"] {
             let key = TestIssuer.rsaKey(["kid": .string(identifier)])
             bench.exchange.always(TestIssuer.keySetURL, .json(TestIssuer.keySet([key])))
@@ -228,7 +228,7 @@ struct IDTokenTests {
             TestIssuer.tokenEndpoint,
             .json(#"{"access_token":"at","id_token":"\#(token)"}"#)
         )
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         // The key set is known, and another key has signed.
         _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
         bench.clock.advance(by: .seconds(61))
@@ -247,7 +247,7 @@ struct IDTokenTests {
             TestIssuer.tokenEndpoint,
             .json(#"{"access_token":"at","id_token":"\#(try issuer.idToken())"}"#)
         )
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         func fetches() -> Int { bench.exchange.sent.count { $0.url == TestIssuer.keySetURL } }
         for _ in 0..<20 { _ = await bench.server.logIn(LoginRequest(flow: .password), conversation: person) }
         #expect(fetches() == 1)
@@ -268,7 +268,7 @@ struct IDTokenTests {
             TestIssuer.tokenEndpoint,
             #"{"access_token":"at","id_token":"\#(try issuer.idToken())"}"#
         )
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         return await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
     }
 }

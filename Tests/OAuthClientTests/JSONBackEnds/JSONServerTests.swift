@@ -44,7 +44,7 @@ struct JSONServerTests {
     @Test func `name and password are asked for when they are not given, and forgotten`() async throws {
         let bench = try bench()
         bench.exchange.expect(JSONServerTests.login, #"{"accessToken":"at-1","refreshToken":"rt-1"}"#)
-        let person = ScriptedPerson(vault: bench.vault) { $0.kind == .username ? "bob" : "bob-password" }
+        let person = ScriptedPerson(memory: bench.memory) { $0.kind == .username ? "bob" : "bob-password" }
         let outcome = await bench.server.logIn(LoginRequest(), conversation: person)
         #expect(outcome.granted?.account == "bob")
         #expect(person.questions.map(\.kind) == [.username, .password])

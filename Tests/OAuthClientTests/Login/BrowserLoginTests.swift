@@ -32,7 +32,7 @@ struct BrowserLoginTests {
             browse: @escaping @Sendable (OpenedAddress) async throws -> Void
         ) async -> LoginOutcome {
             let (exchange, issuer) = (bench.exchange, issuer)
-            let person = ScriptedPerson(vault: bench.vault, answers: answers) { step in
+            let person = ScriptedPerson(memory: bench.memory, answers: answers) { step in
                 guard let address = OpenedAddress(step) else { return }
                 // Where the request was pushed, the address has no nonce.
                 let nonce = address.parameters["nonce"] ?? exchange.sent.last?.form["nonce"] ?? ""
@@ -124,7 +124,7 @@ struct BrowserLoginTests {
         let bench = try Bench(.fixed(), sleep: BrowserLoginTests.forEver)
         bench.exchange.expect("https://tokens.example/token", #"{"access_token":"at"}"#)
         let person = ScriptedPerson(
-            vault: bench.vault,
+            memory: bench.memory,
             whenTold: { step in
                 guard let address = OpenedAddress(step) else { return }
                 #expect(address.parameters["tenant"] == "1")
@@ -220,7 +220,7 @@ struct BrowserLoginTests {
         let bench = try Bench(.fixed(), sleep: BrowserLoginTests.forEver)
         bench.exchange.expect("https://tokens.example/token", .failure(.ambiguous("cut")))
         let person = ScriptedPerson(
-            vault: bench.vault,
+            memory: bench.memory,
             whenTold: { step in
                 guard let address = OpenedAddress(step) else { return }
                 Task { try await address.redirect("code=c&state=\(address.state)") }
@@ -263,7 +263,7 @@ struct BrowserLoginTests {
         let seen = Mutex(0)
         let (told, tell) = AsyncStream.makeStream(of: Int.self)
         let person = ScriptedPerson(
-            vault: bench.vault,
+            memory: bench.memory,
             whenTold: { step in
                 guard let address = OpenedAddress(step) else { return }
                 tell.yield(address.port)
@@ -288,7 +288,7 @@ struct BrowserLoginTests {
         profile.redirectPort = server.port
         let bench = try Bench(profile)
         let person = ScriptedPerson(
-            vault: bench.vault,
+            memory: bench.memory,
             whenTold: { _ in Issue.record("an address was opened") }
         )
         let outcome = await bench.server.logIn(LoginRequest(), conversation: person)

@@ -34,7 +34,7 @@ struct DeviceLoginTests {
         let bench = try Bench(.fixed())
         bench.exchange.expect(DeviceLoginTests.device, start)
         for poll in polls { bench.exchange.expect(DeviceLoginTests.token, poll) }
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let outcome = await bench.server.logIn(LoginRequest(flow: .device), conversation: person)
         return (outcome, bench, person)
     }
@@ -147,7 +147,7 @@ struct DeviceLoginTests {
     @Test func `a refusal of the device endpoint is told`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(DeviceLoginTests.device, status: 401, #"{"error":"invalid_client"}"#)
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let outcome = await bench.server.logIn(LoginRequest(flow: .device), conversation: person)
         #expect(outcome.failure?.kind == .misconfigured)
     }

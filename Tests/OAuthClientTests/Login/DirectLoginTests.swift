@@ -12,7 +12,7 @@ struct DirectLoginTests {
     @Test func `a password login asks for what is missing and keeps no password`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, #"{"access_token":"at","refresh_token":"rt"}"#)
-        let person = ScriptedPerson(vault: bench.vault) { $0.kind == .username ? "alice" : "pass word" }
+        let person = ScriptedPerson(memory: bench.memory) { $0.kind == .username ? "alice" : "pass word" }
         let outcome = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
         let grant = try #require(outcome.granted)
         #expect(person.questions.map(\.kind) == [.username, .password])
@@ -24,7 +24,7 @@ struct DirectLoginTests {
                 "client_id": "cli",
             ]
         )
-        let passwords = (1...20).filter { bench.vault.kind(of: SecretID(rawValue: $0)) == .password }
+        let passwords = (1...20).filter { bench.memory.kind(of: SecretID(rawValue: $0)) == .password }
         #expect(passwords.isEmpty)
         #expect(try bench.text(grant.tokens.refreshToken) == "rt")
         #expect(grant.renewal == grant.tokens.refreshToken.map(Renewal.refreshToken))
@@ -35,7 +35,7 @@ struct DirectLoginTests {
     @Test func `a signed token stands for the person`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, #"{"access_token":"at"}"#)
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let assertion = try bench.secret("eyJ.e30.c2ln", .password)
         let request = LoginRequest(flow: .password, secret: assertion, isAssertion: true)
         #expect(await bench.server.logIn(request, conversation: person).granted != nil)
@@ -52,7 +52,7 @@ struct DirectLoginTests {
     @Test func `what the caller brought is not asked for`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, #"{"access_token":"at"}"#)
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let request = LoginRequest(
             flow: .password,
             username: "bob",
@@ -72,14 +72,14 @@ struct DirectLoginTests {
     ) async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect("https://tokens.example/token", #"{"access_token":"at"\#(member)}"#)
-        let person = ScriptedPerson(vault: bench.vault) { _ in "alice" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "alice" }
         let outcome = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
         #expect(outcome.granted?.tokens.scope == granted)
     }
 
     @Test func `leaving the password question cancels the login`() async throws {
         let bench = try Bench(.fixed())
-        let person = ScriptedPerson(vault: bench.vault) { $0.kind == .username ? "alice" : nil }
+        let person = ScriptedPerson(memory: bench.memory) { $0.kind == .username ? "alice" : nil }
         let outcome = await bench.server.logIn(LoginRequest(flow: .password), conversation: person)
         #expect(outcome == .cancelled)
     }
@@ -87,7 +87,7 @@ struct DirectLoginTests {
     @Test func `client credentials renew themselves, whatever refresh token comes along`() async throws {
         let bench = try Bench(.fixed(secret: .command(["x"])), commands: ScriptedCommands(prints: "s"))
         bench.exchange.expect(token, #"{"access_token":"at","refresh_token":"rt"}"#)
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let outcome = await bench.server.logIn(LoginRequest(flow: .clientCredentials), conversation: person)
         let grant = try #require(outcome.granted)
         #expect(grant.renewal == .clientCredentials)
@@ -97,7 +97,7 @@ struct DirectLoginTests {
 
     @Test func `client credentials without a secret are a wrong configuration`() async throws {
         let bench = try Bench(.fixed())
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let outcome = await bench.server.logIn(LoginRequest(flow: .clientCredentials), conversation: person)
         #expect(outcome.failure?.kind == .misconfigured)
     }
@@ -105,14 +105,14 @@ struct DirectLoginTests {
     @Test func `an imported refresh token stays in use when the server keeps it`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, #"{"access_token":"at"}"#)
-        let person = ScriptedPerson(vault: bench.vault) { $0.kind == .refreshToken ? "imported" : nil }
+        let person = ScriptedPerson(memory: bench.memory) { $0.kind == .refreshToken ? "imported" : nil }
         let outcome = await bench.server.logIn(LoginRequest(flow: .import), conversation: person)
         guard case .refreshToken(let kept) = try #require(outcome.granted).renewal else {
             Issue.record("\(outcome)")
             return
         }
         #expect(try bench.text(kept) == "imported")
-        #expect(bench.vault.kind(of: kept) == .refreshToken)
+        #expect(bench.memory.kind(of: kept) == .refreshToken)
         #expect(bench.exchange.sent.first?.form["refresh_token"] == "imported")
     }
 
@@ -122,15 +122,15 @@ struct DirectLoginTests {
         let bench = try Bench(.fixed())
         let token = try bench.secret("imported")
         bench.exchange.expect(self.token, #"{"access_token":"at","refresh_token":"next"}"#)
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         let outcome = await bench.server.logIn(
             LoginRequest(flow: .import, secret: token),
             conversation: person
         )
         #expect(try bench.text(outcome.granted?.tokens.refreshToken) == "next")
-        #expect(bench.vault.kind(of: token) == .refreshToken)
+        #expect(bench.memory.kind(of: token) == .refreshToken)
         let imported = try (1...20).map { SecretID(rawValue: $0) }
-            .filter { bench.vault.kind(of: $0) == .refreshToken && $0 != token }
+            .filter { bench.memory.kind(of: $0) == .refreshToken && $0 != token }
             .map { try bench.text($0) }
         #expect(imported == ["next"])
     }
@@ -138,7 +138,7 @@ struct DirectLoginTests {
     @Test func `a dead imported token is no login`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, status: 400, #"{"error":"invalid_grant"}"#)
-        let person = ScriptedPerson(vault: bench.vault) { _ in "dead" }
+        let person = ScriptedPerson(memory: bench.memory) { _ in "dead" }
         let outcome = await bench.server.logIn(LoginRequest(flow: .import), conversation: person)
         #expect(outcome.failure?.kind == .grantDead)
     }

@@ -43,7 +43,7 @@ struct ImportTests {
     }
 
     private func refreshTokens(in bench: KindBench) throws -> [String] {
-        try (1...40).map { SecretID(rawValue: $0) }.filter { bench.vault.kind(of: $0) == .refreshToken }
+        try (1...40).map { SecretID(rawValue: $0) }.filter { bench.memory.kind(of: $0) == .refreshToken }
             .compactMap { try bench.text($0) }
     }
 
@@ -57,14 +57,14 @@ struct ImportTests {
         bench.exchange.expect(family.keeping.address, family.keeping.answer)
         let outcome = await bench.server.logIn(
             LoginRequest(flow: .import, secret: given),
-            conversation: ScriptedPerson(vault: bench.vault)
+            conversation: ScriptedPerson(memory: bench.memory)
         )
         guard case .refreshToken(let kept) = try #require(outcome.granted).renewal else {
             Issue.record("\(outcome)")
             return
         }
         #expect(kept != given)
-        #expect(bench.vault.kind(of: kept) == .refreshToken)
+        #expect(bench.memory.kind(of: kept) == .refreshToken)
         #expect(try bench.text(kept) == "imported")
         #expect(try bench.text(given) == "imported")
     }
@@ -73,7 +73,7 @@ struct ImportTests {
     func `nothing is left of one that the server refuses`(family: Family) async throws {
         let bench = try KindBench(family.profile)
         bench.exchange.expect(family.keeping.address, status: 500, "")
-        let person = ScriptedPerson(vault: bench.vault) { $0.kind == .refreshToken ? "imported" : nil }
+        let person = ScriptedPerson(memory: bench.memory) { $0.kind == .refreshToken ? "imported" : nil }
         let outcome = await bench.server.logIn(LoginRequest(flow: .import), conversation: person)
         #expect(outcome.failure != nil)
         #expect(try refreshTokens(in: bench).isEmpty)

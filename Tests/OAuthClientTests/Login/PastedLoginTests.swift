@@ -18,7 +18,7 @@ struct PastedLoginTests {
         bench.exchange.always("https://tokens.example/token", .json(#"{"access_token":"at"}"#))
         let opened = Mutex<OpenedAddress?>(nil)
         let count = Mutex(0)
-        let person = ScriptedPerson(vault: bench.vault) { _ in
+        let person = ScriptedPerson(memory: bench.memory) { _ in
             let number = count.withLock { count in
                 count += 1
                 return count

@@ -21,7 +21,7 @@ struct ProofTests {
     private func logIn(_ bench: Bench) async throws -> LoginOutcome {
         let secret = try bench.secret("pw", .password)
         let request = LoginRequest(flow: .password, username: "alice", secret: secret)
-        return await bench.server.logIn(request, conversation: ScriptedPerson(vault: bench.vault))
+        return await bench.server.logIn(request, conversation: ScriptedPerson(memory: bench.memory))
     }
 
     private func refresh(_ bench: Bench, _ grant: LoginGrant) async -> RefreshOutcome {
@@ -41,7 +41,7 @@ struct ProofTests {
     }
 
     private func keys(in bench: Bench) -> Int {
-        (1...40).count { bench.vault.kind(of: SecretID(rawValue: $0)) == .proofKey }
+        (1...40).count { bench.memory.kind(of: SecretID(rawValue: $0)) == .proofKey }
     }
 
     @Test func `a login proves the key that its tokens are bound to`() async throws {
@@ -84,7 +84,7 @@ struct ProofTests {
 
     @Test func `no two proofs have the same name`() throws {
         let bench = try Bench(profile())
-        let maker = ProofMaker(key: try ProofKey.make(in: bench.vault), vault: bench.vault)
+        let maker = ProofMaker(key: try ProofKey.make(in: bench.memory), memory: bench.memory)
         let demand = ProofDemand(method: "GET", target: "https://api.example/")
         let count = TestEnvironment.isFull ? 100_000 : 500
         var names: Set<String> = []
@@ -203,10 +203,10 @@ struct ProofTests {
 
     @Test func `a proof for a resource names the token it goes with`() throws {
         let bench = try Bench(profile())
-        let key = try ProofKey.make(in: bench.vault)
+        let key = try ProofKey.make(in: bench.memory)
         let token = try bench.secret("the-token", .accessToken)
         let demand = ProofDemand(method: "PUT", target: "https://api.example/a", nonce: "n")
-        let maker = ProofMaker(key: key, vault: bench.vault)
+        let maker = ProofMaker(key: key, memory: bench.memory)
         let proof = try #require(
             ReadProof(try maker.proof(for: demand, at: bench.clock.wallTime, showing: token))
         )
@@ -216,10 +216,10 @@ struct ProofTests {
         #expect(proof.claims["nonce"] == "n")
     }
 
-    @Test func `a locked vault makes no proof`() throws {
+    @Test func `a locked memory makes no proof`() throws {
         let bench = try Bench(profile())
-        let maker = ProofMaker(key: try ProofKey.make(in: bench.vault), vault: bench.vault)
-        bench.vault.lock()
+        let maker = ProofMaker(key: try ProofKey.make(in: bench.memory), memory: bench.memory)
+        bench.memory.lock()
         #expect(throws: RefreshFailure.self) {
             try maker.proof(
                 for: ProofDemand(method: "GET", target: "https://a.example/"),

@@ -16,7 +16,7 @@ struct AuthorizationServersTests {
             variant: .primary
         )
         #expect(await servers.refresh(name, request).failure?.kind == .misconfigured)
-        let person = ScriptedPerson(vault: bench.vault)
+        let person = ScriptedPerson(memory: bench.memory)
         #expect(
             await servers.logIn(name, LoginRequest(), conversation: person).failure?.kind == .misconfigured
         )

@@ -111,7 +111,7 @@ struct LiveServer {
     static let browser = ProcessInfo.processInfo.environment["TOKENAGENT_IDP_BROWSER"]
     static let session = SessionName("live") ?? { preconditionFailure("a valid name") }()
 
-    let vault: Vault
+    let memory: SealedMemory
     let servers: AuthorizationServers
     let person: ScriptedPerson
     private let state: JSONObject
@@ -121,19 +121,19 @@ struct LiveServer {
         let path = try #require(LiveServer.directory) + "/glewlwyd/state.json"
         state = try #require(try JSONValue(parsing: try SmallFile.read(path)).object)
         issuer = try #require(state["issuers"]?.object?[realm]?.string)
-        vault = try Vault()
+        memory = try SealedMemory()
         let alice = try #require(state["users"]?.array?.first?.object)
         let answers = [
             "username": alice["username"]?.string, "password": password ?? alice["password"]?.string,
         ]
-        person = ScriptedPerson(vault: vault) {
+        person = ScriptedPerson(memory: memory) {
             answers[$0.kind.rawValue] ?? nil
         } whenTold: { step in
             LiveServer.walk(step)
         }
         servers = AuthorizationServers(
             profiles: [:],
-            vault: vault,
+            memory: memory,
             timekeeper: SystemClocks(),
             commands: ScriptedCommands(),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton
@@ -154,7 +154,7 @@ struct LiveServer {
         var profile = profile()
         profile.clientID = try #require(client["client_id"]?.string)
         let secret = try #require(client["client_secret"]?.string)
-        profile.clientSecret = .sealed(try vault.sealing(secret, as: .clientSecret))
+        profile.clientSecret = .sealed(try memory.sealing(secret, as: .clientSecret))
         profile.authentication = method
         return profile
     }

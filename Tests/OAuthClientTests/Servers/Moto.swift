@@ -60,17 +60,17 @@ extension Trait where Self == Moto {
 /// The real client with a session at the running pool.
 struct MotoScene {
     let pool: UserPool
-    let vault: Vault
+    let memory: SealedMemory
     let clock = ManualClock()
     let servers: AuthorizationServers
     let name: SessionName
 
     init(client: String = "public", authFlow: CognitoPool.AuthFlow = .password) throws {
         pool = try Moto.current()
-        let vault = try Vault()
+        let memory = try SealedMemory()
         let registration = pool.client(client)
         let secret = try registration["client_secret"]?.string.map {
-            try vault.sealing($0, as: .clientSecret)
+            try memory.sealing($0, as: .clientSecret)
         }
         let profile = ServerProfile(
             kind: .cognito(
@@ -88,10 +88,10 @@ struct MotoScene {
         try profile.validate()
         let name = try #require(SessionName("aws"))
         self.name = name
-        self.vault = vault
+        self.memory = memory
         servers = AuthorizationServers(
             profiles: [name: profile],
-            vault: vault,
+            memory: memory,
             timekeeper: clock,
             commands: ScriptedCommands(),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton
@@ -105,11 +105,11 @@ struct MotoScene {
     ) async throws
         -> LoginOutcome
     {
-        let secret = try vault.sealing(password ?? pool.password(user), as: .password)
+        let secret = try memory.sealing(password ?? pool.password(user), as: .password)
         return await servers.logIn(
             name,
             LoginRequest(username: user, secret: secret),
-            conversation: ScriptedPerson(vault: vault) { answers.next($0) }
+            conversation: ScriptedPerson(memory: memory) { answers.next($0) }
         )
     }
 

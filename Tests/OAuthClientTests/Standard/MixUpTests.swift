@@ -31,7 +31,7 @@ struct MixUpTests {
         bench.exchange.always("https://tokens.example/token", .json(#"{"access_token":"at"}"#))
         let iss = named.map { "&iss=" + FormEncoding.encoded($0) } ?? ""
         let person = ScriptedPerson(
-            vault: bench.vault,
+            memory: bench.memory,
             whenTold: { step in
                 guard let address = OpenedAddress(step) else { return }
                 Task { try await address.redirect("code=c&state=\(address.state)\(iss)") }

@@ -228,10 +228,10 @@ struct StandardRefreshTests {
         #expect(try await bench.refresh(tokenEndpoint: TestIssuer.tokenEndpoint).failure?.kind == .busy)
     }
 
-    @Test func `a locked vault sends nothing`() async throws {
+    @Test func `a locked memory sends nothing`() async throws {
         let bench = try Bench(.fixed())
         let token = try bench.secret("rt-1")
-        bench.vault.lock()
+        bench.memory.lock()
         let request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
             renewal: .refreshToken(token),

@@ -39,15 +39,15 @@ final class StoreFixture {
 
     /// Opens the store without unlocking it.
     func open(_ files: any FileOperations = SystemFileOperations()) throws -> OpenStore {
-        let vault = try Vault()
+        let memory = try SealedMemory()
         let store = try SessionStore(
             directory: try StoreDirectory(statePath, files: files),
             runtimeDirectory: runtimePath,
-            vault: vault,
+            memory: memory,
             timekeeper: clocks,
             boot: boot
         )
-        return OpenStore(store: store, vault: vault)
+        return OpenStore(store: store, memory: memory)
     }
 
     /// Opens the store, with a new key file the first time.
@@ -67,17 +67,17 @@ final class StoreFixture {
     }
 }
 
-/// A store with the vault its secrets go to.
+/// A store with sealed memory its secrets go to.
 struct OpenStore {
     let store: SessionStore
-    let vault: Vault
+    let memory: SealedMemory
 
     func secret(_ text: String, _ kind: SecretKind) throws -> SecretID {
-        try Array(text.utf8).withUnsafeBytes { try vault.seal($0, as: kind) }
+        try Array(text.utf8).withUnsafeBytes { try memory.seal($0, as: kind) }
     }
 
     func text(_ secret: SecretID) throws -> String {
-        try vault.open(secret) { String(decoding: $0, as: UTF8.self) }
+        try memory.open(secret) { String(decoding: $0, as: UTF8.self) }
     }
 
     /// A logged-in session with these tokens.

@@ -33,7 +33,7 @@ struct VaultTests {
         #expect(open.store.commit(.work, snapshot) == .durable)
         open.store.lock()
         #expect(open.store.state == .locked)
-        #expect(open.vault.isLocked)
+        #expect(open.memory.isLocked)
         #expect(throws: StorageFailure.self) {
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
         }

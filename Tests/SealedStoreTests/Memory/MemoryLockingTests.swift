@@ -6,32 +6,32 @@ import TokenCore
 @testable import SealedStore
 
 /// Threads that open secrets while another one locks.
-struct VaultLockingTests {
+struct MemoryLockingTests {
     @Test func `a lock while secrets are opened never makes one look damaged`() async throws {
-        let vault = try Vault()
+        let memory = try SealedMemory()
         let text = [UInt8](repeating: 7, count: 64)
         let rounds = 2_000
         async let failures = Task.detached {
-            var failures: [VaultError] = []
+            var failures: [SealedMemoryError] = []
             for _ in 0..<rounds {
                 await Task.yield()
                 do {
-                    let id = try text.withUnsafeBytes { try vault.seal($0, as: .refreshToken) }
+                    let id = try text.withUnsafeBytes { try memory.seal($0, as: .refreshToken) }
                     for _ in 0..<20 {
-                        let opened = try vault.open(id) { Array($0) }
-                        guard opened == text else { throw VaultError.damaged }
+                        let opened = try memory.open(id) { Array($0) }
+                        guard opened == text else { throw SealedMemoryError.damaged }
                     }
-                } catch let error as VaultError {
+                } catch let error as SealedMemoryError {
                     if error != .locked && error != .noSuchSecret { failures.append(error) }
-                    try vault.unlock()
+                    try memory.unlock()
                 }
             }
-            vault.lock()
+            memory.lock()
             return failures
         }.value
         let locking = Task.detached {
             while !Task.isCancelled {
-                vault.lock()
+                memory.lock()
                 await Task.yield()
             }
         }
@@ -39,6 +39,6 @@ struct VaultLockingTests {
         #expect(wrong.isEmpty, "\(wrong.count) of \(rounds): \(wrong.prefix(1))")
         locking.cancel()
         await locking.value
-        #expect(vault.isLocked)
+        #expect(memory.isLocked)
     }
 }

@@ -83,7 +83,7 @@ struct RecordLimitTests {
         let snapshot = try snapshot(open, variants: 1_500, of: 6_000)
         try open.store.work.withLock { work in
             var ledger = try #require(work.ledger)
-            let sealer = RecordSealer(ring: ledger.ring, vault: open.vault)
+            let sealer = RecordSealer(ring: ledger.ring, memory: open.memory)
             var entry = RecordEntry(id: .random())
             try ledger.write(&entry) { entry throws(StorageFailure) in
                 try sealer.sealedContent(.work, snapshot, entry, .commit, at: open.store.clock)

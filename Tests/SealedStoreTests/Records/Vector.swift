@@ -97,14 +97,14 @@ struct Vector {
     }
 
     private func recordOutcome() throws -> String {
-        let vault = try Vault()
+        let memory = try SealedMemory()
         let clock = ClockReading(
             boot: .random(),
             now: .seconds(1),
             wallTime: .init(secondsSince1970: 1_900_000_000)
         )
         let ring = KeyRing(vault: Vector.vault, current: try Vector.masterKey())
-        let reader = RecordReader(ring: ring, vault: vault, clock: clock)
+        let reader = RecordReader(ring: ring, memory: memory, clock: clock)
         do throws(RecordFault) {
             let (header, _) = try RecordHeader.parse(bytes)
             let content = try reader.content(of: bytes, Vector.record)

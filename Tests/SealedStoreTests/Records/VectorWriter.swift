@@ -144,8 +144,8 @@ enum VectorWriter {
 
     // MARK: - Records
 
-    private static func snapshot(_ vault: Vault) throws -> SessionSnapshot {
-        try OpenVault(vault: vault).snapshot(refreshToken: "RT", accessToken: "AT", idToken: "ID")
+    private static func snapshot(_ memory: SealedMemory) throws -> SessionSnapshot {
+        try OpenVault(memory: memory).snapshot(refreshToken: "RT", accessToken: "AT", idToken: "ID")
     }
 
     private static func record(
@@ -155,17 +155,17 @@ enum VectorWriter {
         vaultID: RandomID = Vector.vault,
         id: RandomID = Vector.record
     ) throws -> [UInt8] {
-        let vault = try Vault()
+        let memory = try SealedMemory()
         let ring = KeyRing(vault: vaultID, current: try Vector.masterKey(epoch: epoch))
         let entry = RecordEntry(id: id, generation: generation)
-        let sealer = RecordSealer(ring: ring, vault: vault)
+        let sealer = RecordSealer(ring: ring, memory: memory)
         guard phase != .tombstone else { return sealer.tombstone(entry) }
         let clock = ClockReading(
             boot: RandomID(high: 1, low: 2),
             now: .seconds(10_000),
             wallTime: .init(secondsSince1970: 1_800_000_000)
         )
-        return try sealer.seal(.named("work"), try snapshot(vault), entry, phase, at: clock)
+        return try sealer.seal(.named("work"), try snapshot(memory), entry, phase, at: clock)
     }
 
     private static func recordVectors() throws -> [String: Vector] {
@@ -234,13 +234,13 @@ enum VectorWriter {
     }
 }
 
-/// Puts tokens into a vault without a store.
+/// Puts tokens into sealed memory without a store.
 private struct OpenVault {
-    let vault: Vault
+    let memory: SealedMemory
 
     func snapshot(refreshToken: String, accessToken: String, idToken: String) throws -> SessionSnapshot {
         func secret(_ text: String, _ kind: SecretKind) throws -> SecretID {
-            try Array(text.utf8).withUnsafeBytes { try vault.seal($0, as: kind) }
+            try Array(text.utf8).withUnsafeBytes { try memory.seal($0, as: kind) }
         }
         let token = AccessToken(
             secret: try secret(accessToken, .accessToken),
