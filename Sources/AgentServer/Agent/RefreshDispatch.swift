@@ -31,7 +31,7 @@ final class RefreshDispatch {
     func count(at stage: RefreshQueue.Stage) -> Int { queue.count(at: stage) }
 
     /// Takes a step as soon as the session's issuer can bear it.
-    func take(_ step: RefreshQueue.Step, for name: SessionName, in agent: isolated SessionAgent) {
+    func perform(_ step: RefreshQueue.Step, for name: SessionName, in agent: isolated SessionAgent) {
         guard let kept = agent.sessions[name] else { return }
         guard agent.phase == .working else { return refuse(step, for: name, in: agent) }
         let issuer = kept.settings.issuer
@@ -167,7 +167,8 @@ extension RefreshDispatch {
             session.reservationFinished(attempt, failure, jitter: jitter, at: moment)
         }
         if let failure {
-            note(RefreshFailure(kind: .storage, message: failure.message), of: reason, for: name, in: agent)
+            let failure = RefreshFailure(kind: .storage, message: failure.message)
+            countFailure(failure, of: reason, for: name, in: agent)
         }
         // Without a reservation most attempts end here; those that do not are past their hold already.
         if agent.sessions[name]?.session.attemptInFlight != attempt {
@@ -203,14 +204,14 @@ extension RefreshDispatch {
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
         }
         if let failure = outcome.failure {
-            note(failure, of: reason, for: name, in: agent)
+            countFailure(failure, of: reason, for: name, in: agent)
         } else if let reason {
             agent.count(of: name) { $0.refreshes[reason, default: 0] += 1 }
         }
     }
 
     /// Counts and logs a failed attempt, once the session has decided what comes next; late ones mean nothing.
-    private func note(
+    private func countFailure(
         _ failure: RefreshFailure,
         of reason: RefreshReason?,
         for name: SessionName,

@@ -185,8 +185,8 @@ extension SessionAgent {
     private func perform(_ effect: Effect, for name: SessionName, at moment: Moment) {
         switch effect {
         case .reserve(let attempt, let snapshot):
-            refreshes.take(.reserve(attempt, snapshot), for: name, in: self)
-        case .refresh(let request): refreshes.take(.send(request), for: name, in: self)
+            refreshes.perform(.reserve(attempt, snapshot), for: name, in: self)
+        case .refresh(let request): refreshes.perform(.send(request), for: name, in: self)
         case .commit(let number, let snapshot): records.commit(number, snapshot, for: name, in: self)
         case .release(_, let snapshot, let answered):
             refreshes.release(snapshot, answered: answered, for: name)
@@ -243,7 +243,7 @@ extension SessionAgent {
     }
 
     private func announce(_ event: SessionEvent, for name: SessionName, at moment: Moment) {
-        journal.note(event, of: name, at: moment)
+        journal.log(event, of: name, at: moment)
         requests.events.publish(AgentEvent(event, of: name, at: moment), in: self)
     }
 

@@ -70,11 +70,11 @@ final class AuditReading: @unchecked Sendable {
         trail.piece(after: position, selection).assumeIsolated().whenComplete { [self] result in
             guard let piece = (try? result.get()) ?? nil else { return end() }
             position = piece.position
-            take(piece.lines)
+            send(piece.lines)
         }
     }
 
-    private func take(_ lines: [UInt8]) {
+    private func send(_ lines: [UInt8]) {
         if lines.isEmpty { return readOn() }
         if let first {
             connection.beginStream(Self.contentType)

@@ -87,11 +87,11 @@ final class AuditTrail {
         .assumeIsolated()
         .whenComplete { [self] result in
             isWriting = false
-            note((try? result.get()) ?? false, batch, lost)
+            batchEnded((try? result.get()) ?? false, batch, lost)
         }
     }
 
-    private func note(_ isWritten: Bool, _ batch: [AuditRecord], _ lost: Int) {
+    private func batchEnded(_ isWritten: Bool, _ batch: [AuditRecord], _ lost: Int) {
         if isWritten {
             dropped -= lost
             onWritten?(batch)

@@ -14,7 +14,7 @@ struct SessionLog {
 
     let logger: Logger
 
-    func note(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
+    func log(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
         var values: Logger.Metadata = [:]
         values["reason"] = event.reason.map { "\($0)" }
         let left = event.expiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }

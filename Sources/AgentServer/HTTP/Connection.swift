@@ -325,7 +325,7 @@ extension Connection {
         guard state == .streaming else { return }
         stream.append(onTaken) { writer.writeChunk(bytes, to: &$0) }
         continueStream()
-        for connection in services.backlog.note(self, unread: stream.unread) { connection.dropStream() }
+        for connection in services.backlog.update(self, unread: stream.unread) { connection.dropStream() }
     }
 
     func endStream() {
@@ -333,7 +333,7 @@ extension Connection {
         stream.append { writer.writeStreamEnd(to: &$0) }
         flush()
         context?.writeAndFlush(wrapOutboundOut(stream.takeAll()), promise: nil)
-        _ = services.backlog.note(self, unread: 0)
+        _ = services.backlog.update(self, unread: 0)
         finish()
     }
 
@@ -349,7 +349,7 @@ extension Connection {
     private func pieceTaken() {
         let onTaken = stream.pieceTaken()
         guard state == .streaming else { return }
-        _ = services.backlog.note(self, unread: stream.unread)
+        _ = services.backlog.update(self, unread: stream.unread)
         continueStream()
         onTaken?()
     }
@@ -407,7 +407,7 @@ extension Connection {
         deadlines.stall?.cancel()
         output = nil
         stream = StreamOutput()
-        _ = services.backlog.note(self, unread: 0)
+        _ = services.backlog.update(self, unread: 0)
         if wasAnswering { services.agent.peerLeft(self) }
         services.register.remove(self)
         context.fireChannelInactive()

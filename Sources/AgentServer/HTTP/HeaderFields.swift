@@ -23,7 +23,7 @@ struct HeaderFields {
         else { throw .malformed }
         let value = line[(colon + 1)...].trimmed
         guard value.allSatisfy(\.isValueByte) else { throw .malformed }
-        try take(Name(line[..<colon]), value)
+        try read(Name(line[..<colon]), value)
     }
 
     /// The finished head, once all fields are in.
@@ -48,7 +48,7 @@ struct HeaderFields {
         )
     }
 
-    private mutating func take(_ name: Name, _ value: ArraySlice<UInt8>) throws(RequestRefusal) {
+    private mutating func read(_ name: Name, _ value: ArraySlice<UInt8>) throws(RequestRefusal) {
         switch name {
         case .host:
             guard isOurHost == nil else { throw .wrongHost }

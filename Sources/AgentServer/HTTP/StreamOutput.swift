@@ -59,9 +59,9 @@ final class StreamBacklog {
     private var streams: [ObjectIdentifier: (connection: Connection, unread: Int)] = [:]
     private var total = 0
 
-    /// Notes what `connection` has unread now.
+    /// Takes down what `connection` has unread now.
     /// - Returns: the connections that have to go for it: itself, or those with the most unread.
-    func note(_ connection: Connection, unread: Int) -> [Connection] {
+    func update(_ connection: Connection, unread: Int) -> [Connection] {
         set(connection, unread)
         var dropped: [Connection] = []
         if unread > Self.mostUnread {

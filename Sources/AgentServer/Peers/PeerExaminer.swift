@@ -27,7 +27,7 @@ struct PeerExaminer: Sendable {
             digested = agent.configuration.rules.digested
             found = try? await processes?.examine(connection.caller.peer.processID, digesting: digested)
         } while digested != agent.configuration.rules.digested
-        connection.caller.witness.settle(first, found.flatMap { process.isStill($0) ? $0 : nil })
+        connection.caller.witness.identify(first, found.flatMap { process.isStill($0) ? $0 : nil })
     }
 
     /// Finds out who is at the other end, then goes on if the peer still waits.

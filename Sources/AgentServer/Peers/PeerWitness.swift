@@ -19,7 +19,7 @@ final class PeerWitness: @unchecked Sendable {
     private var hasStrangeSender = false
     /// Bytes may be read whose writer was not seen.
     private var expectsNothing = false
-    private var isSettled = false
+    private var isIdentified = false
     /// What is known of the peer for the request that is being answered.
     private(set) var facts: PeerFacts?
 
@@ -48,22 +48,22 @@ final class PeerWitness: @unchecked Sendable {
         if expectsNothing { hasStrangeSender = true }
     }
 
-    /// Settles what is known now from the first look and one just taken.
-    func settle(_ first: PeerFacts?, _ latest: PeerFacts?) {
+    /// Judges what is known now from the first look and one just taken.
+    func identify(_ first: PeerFacts?, _ latest: PeerFacts?) {
         facts = nil
         guard !hasStrangeSender, let first, let latest else { return }
         facts = first.confirmed(by: latest)
     }
 
-    /// What was settled just now is for the request that begins.
+    /// What was found just now is for the request that begins.
     func beginRequest() {
-        isSettled = true
+        isIdentified = true
     }
 
-    /// Whether ``facts`` have been settled for the request that begins; those of an earlier one are forgotten.
-    func takeSettled() -> Bool {
-        defer { isSettled = false }
-        if !isSettled { facts = nil }
-        return isSettled
+    /// Whether ``facts`` have been found for the request that begins; those of an earlier one are forgotten.
+    func takeIdentified() -> Bool {
+        defer { isIdentified = false }
+        if !isIdentified { facts = nil }
+        return isIdentified
     }
 }

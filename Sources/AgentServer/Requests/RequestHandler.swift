@@ -71,7 +71,7 @@ final class RequestHandler {
     func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
         let (path, query) = request.head.splitTarget
         let found = Route(path: path)
-        let isIdentified = connection.caller.witness.takeSettled()
+        let isIdentified = connection.caller.witness.takeIdentified()
         let configuration = agent.configuration
         do throws(RequestFailure) {
             try checkSocket(connection, found, configuration)

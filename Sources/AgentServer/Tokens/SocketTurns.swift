@@ -55,7 +55,7 @@ final class SocketTurns {
     }
 
     /// Has a request take its turn.
-    func take(_ waiting: Waiting, in agent: isolated SessionAgent) -> Admission {
+    func admit(_ waiting: Waiting, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
         guard let path = connection.caller.restrictedPath,
             !begin(waiting.turn, for: connection, at: path)

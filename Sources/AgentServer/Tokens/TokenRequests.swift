@@ -59,7 +59,7 @@ final class TokenRequests {
         }
         guard let asked, !asked.isMet else { return true }
         let waiting = SocketTurns.Waiting(query: query, call: call, deadline: asked.deadline)
-        switch turns.take(waiting, in: agent) {
+        switch turns.admit(waiting, in: agent) {
         case .begins: return true
         case .waits: return false
         case .isTooLate:

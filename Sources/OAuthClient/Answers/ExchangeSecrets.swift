@@ -65,7 +65,7 @@ final class ExchangeSecrets: Sendable {
         noted.withLock { Redaction($0) }.applied(to: text)
     }
 
-    func note(_ bytes: some Collection<UInt8>) {
+    func remember(_ bytes: some Collection<UInt8>) {
         guard bytes.count >= Redaction.shortest else { return }
         noted.withLock { noted in
             let secret = Array(bytes.prefix(ExchangeSecrets.longest))
@@ -77,61 +77,61 @@ final class ExchangeSecrets: Sendable {
     }
 
     /// Notes what a name of sealed memory stands for; nothing while it is locked.
-    func note(_ secret: SecretID?, in memory: SealedMemory) {
+    func remember(_ secret: SecretID?, in memory: SealedMemory) {
         guard let secret else { return }
-        try? unsafe memory.open(secret) { unsafe note($0) }
+        try? unsafe memory.open(secret) { unsafe remember($0) }
     }
 
     /// Notes every secret that `request` carries.
-    func note(_ request: OutgoingRequest) {
+    func remember(_ request: OutgoingRequest) {
         for (name, value) in request.headers where ["authorization", "dpop"].contains(name.bytewise) {
-            note(value.utf8)
-            for word in value.bytewise.split(on: " ").dropFirst() { noteCredentials(word) }
+            remember(value.utf8)
+            for word in value.bytewise.split(on: " ").dropFirst() { rememberCredentials(word) }
         }
         unsafe request.form?.withBytes { bytes in
             let text = unsafe String(decoding: bytes, as: UTF8.self)
             for (name, value) in FormEncoding.decoded(text) ?? []
             where !names.harmless.contains(name.bytewise) {
-                note(value.utf8)
+                remember(value.utf8)
             }
         }
         unsafe request.json?.withBytes { bytes in
             guard let body = try? unsafe JSONValue(parsing: bytes) else { return }
-            note(body) { [names] in !names.harmless.contains($0) }
+            remember(body) { [names] in !names.harmless.contains($0) }
         }
     }
 
     /// Notes the tokens and codes of an answer, whatever becomes of it.
-    func note(_ answer: HTTPReply.Reading) {
+    func remember(_ answer: HTTPReply.Reading) {
         guard case .object(let object) = answer else { return }
-        note(.object(object)) { [names] in names.secret.contains($0) }
+        remember(.object(object)) { [names] in names.secret.contains($0) }
     }
 
     /// The token or the two halves of Basic credentials (RFC 7617 §2, RFC 6749 §2.3.1).
-    private func noteCredentials(_ word: Substring) {
-        note(word.utf8)
+    private func rememberCredentials(_ word: Substring) {
+        remember(word.utf8)
         guard let pair = Base64.decoded(String(word)) else { return }
         let secret = pair.drop { $0 != UInt8(ascii: ":") }.dropFirst()
-        note(secret)
+        remember(secret)
         guard let text = FormEncoding.decoded(String(decoding: secret, as: UTF8.self))?.first?.name else {
             return
         }
-        note(text.utf8)
+        remember(text.utf8)
     }
 
     /// Notes the strings that members with fitting names hold, at any depth.
-    private func note(_ value: JSONValue, where isSecret: (ByteText) -> Bool) {
+    private func remember(_ value: JSONValue, where isSecret: (ByteText) -> Bool) {
         switch value {
         case .object(let object):
             for member in object.members {
                 if let text = member.value.string {
-                    if isSecret(member.name.bytewise) { note(text.utf8) }
+                    if isSecret(member.name.bytewise) { remember(text.utf8) }
                 } else {
-                    note(member.value, where: isSecret)
+                    remember(member.value, where: isSecret)
                 }
             }
         case .array(let elements):
-            for element in elements { note(element, where: isSecret) }
+            for element in elements { remember(element, where: isSecret) }
         case .null, .bool, .number, .string: break
         }
     }

@@ -19,29 +19,29 @@ struct RedactingServer: AuthorizationServer {
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
         let secrets = await secrets()
-        if case .refreshToken(let token) = request.renewal { secrets.note(token, in: memory) }
-        secrets.note(request.accessToken, in: memory)
-        secrets.note(request.idToken, in: memory)
+        if case .refreshToken(let token) = request.renewal { secrets.remember(token, in: memory) }
+        secrets.remember(request.accessToken, in: memory)
+        secrets.remember(request.idToken, in: memory)
         let outcome = await ExchangeSecrets.$current.withValue(secrets) { await server.refresh(request) }
         switch outcome {
         case .granted(let tokens): return .granted(redacted(tokens, secrets))
         case .failed(let failure): return .failed(failure.redacted(secrets))
         case .unusable(let failure, let saved):
-            secrets.note(saved.refreshToken, in: memory)
+            secrets.remember(saved.refreshToken, in: memory)
             return .unusable(failure.redacted(secrets), saved)
         }
     }
 
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
         let secrets = await secrets()
-        secrets.note(request.secret, in: memory)
+        secrets.remember(request.secret, in: memory)
         let discreet = DiscreetConversation(conversation: conversation, secrets: secrets, memory: memory)
         let outcome = await ExchangeSecrets.$current.withValue(secrets) {
             await server.logIn(request, conversation: discreet)
         }
         switch outcome {
         case .granted(var grant):
-            if case .refreshToken(let token) = grant.renewal { secrets.note(token, in: memory) }
+            if case .refreshToken(let token) = grant.renewal { secrets.remember(token, in: memory) }
             grant.tokens = redacted(grant.tokens, secrets)
             grant.subject = grant.subject.map(secrets.redacted)
             return .granted(grant)
@@ -53,7 +53,7 @@ struct RedactingServer: AuthorizationServer {
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
         let secrets = await secrets()
         for token in [tokens.refreshToken, tokens.accessToken, tokens.idToken] {
-            secrets.note(token, in: memory)
+            secrets.remember(token, in: memory)
         }
         let outcome = await ExchangeSecrets.$current.withValue(secrets) { await server.revoke(tokens) }
         switch outcome {
@@ -66,14 +66,14 @@ struct RedactingServer: AuthorizationServer {
 
     private func secrets() async -> ExchangeSecrets {
         let secrets = ExchangeSecrets(names)
-        for secret in await server.heldSecrets { secrets.note(secret, in: memory) }
+        for secret in await server.heldSecrets { secrets.remember(secret, in: memory) }
         return secrets
     }
 
     private func redacted(_ tokens: GrantedTokens, _ secrets: ExchangeSecrets) -> GrantedTokens {
         var tokens = tokens
         for token in [tokens.accessToken, tokens.idToken, tokens.refreshToken] {
-            secrets.note(token, in: memory)
+            secrets.remember(token, in: memory)
         }
         tokens.tokenType = secrets.redacted(tokens.tokenType)
         tokens.scope = tokens.scope?.map(secrets.redacted)
@@ -111,7 +111,7 @@ private struct DiscreetConversation: LoginConversing {
         let answer = try await conversation.ask(question)
         switch question.kind {
         case .username, .redirectAddress: break
-        case .password, .newPassword, .oneTimeCode, .refreshToken: secrets.note(answer, in: memory)
+        case .password, .newPassword, .oneTimeCode, .refreshToken: secrets.remember(answer, in: memory)
         }
         return answer
     }

@@ -26,10 +26,10 @@ actor ClientSecretReader {
         switch source {
         case .none: return nil
         case .sealed(let secret): return secret
-        case .file(let path): return try keep(try readFile(path), from: "client_secret_file \(path)")
+        case .file(let path): return try sealed(try readFile(path), from: "client_secret_file \(path)")
         case .command(let command):
             if let kept, memory.kind(of: kept) != nil { return kept }
-            return try keep(try await run(command), from: "client_secret_command \(command[0])")
+            return try sealed(try await run(command), from: "client_secret_command \(command[0])")
         }
     }
 
@@ -70,7 +70,7 @@ actor ClientSecretReader {
         return result.standardOutput
     }
 
-    private func keep(_ output: [UInt8], from origin: String) throws(RefreshFailure) -> SecretID {
+    private func sealed(_ output: [UInt8], from origin: String) throws(RefreshFailure) -> SecretID {
         var bytes = output
         defer { bytes.wipe() }
         var count = bytes.count

@@ -22,10 +22,10 @@ struct ServerTools: Sendable {
 extension ServerTools {
     /// Sends `request`; the answer's body has been read, and the secrets of both are noted.
     func exchanged(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
-        ExchangeSecrets.current?.note(request)
+        ExchangeSecrets.current?.remember(request)
         var reply = try await exchange.send(request)
         reply.reading = await AnswerReader.read(reply.body)
-        ExchangeSecrets.current?.note(reply.reading)
+        ExchangeSecrets.current?.remember(reply.reading)
         return reply
     }
 

@@ -92,7 +92,7 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw Refusal(failure: error.refreshFailure(at: url))
         }
-        let hasNonce = tools.proofNonces.keep(from: reply, of: url)
+        let hasNonce = tools.proofNonces.remember(from: reply, of: url)
         do throws(RefreshFailure) {
             return (try read(reply), requestedAt)
         } catch {

@@ -122,7 +122,7 @@ struct VaultKeeper {
     }
 
     /// Makes sure that the file on disk is the one read, and removes its predecessor.
-    func settle() throws(StoreError) {
+    func finishReplacement() throws(StoreError) {
         guard directory.contains(VaultKeeper.previousName) else { return }
         guard let seal else { return }
         let bytes = seal.authenticated + seal.mac

@@ -37,7 +37,7 @@ struct Manifest: Equatable, Sendable {
     subscript(record: RandomID) -> UInt64 { generations[record] ?? 0 }
 
     /// Notes that `generation` of `record` is durable.
-    mutating func note(_ record: RandomID, _ generation: UInt64) {
+    mutating func record(_ record: RandomID, _ generation: UInt64) {
         generations[record] = max(self[record], generation)
     }
 

@@ -77,7 +77,7 @@ struct RecordLedger {
             }
             return .durable
         } catch {
-            return keep(&entry, error)
+            return rescue(&entry, error)
         }
     }
 
@@ -122,7 +122,7 @@ struct RecordLedger {
             return false
         }
         entry.hasStaleReservation = false
-        settle(&entry, entry.generation, ring.current.epoch)
+        reachedDisk(&entry, entry.generation, ring.current.epoch)
         return true
     }
 
@@ -140,19 +140,19 @@ struct RecordLedger {
             throw files.failure("cannot write the record", error)
         }
         entry.hasStaleReservation = false
-        settle(&entry, pending.generation, pending.epoch)
+        reachedDisk(&entry, pending.generation, pending.epoch)
     }
 
-    private mutating func settle(_ entry: inout RecordEntry, _ generation: UInt64, _ epoch: UInt32) {
+    private mutating func reachedDisk(_ entry: inout RecordEntry, _ generation: UInt64, _ epoch: UInt32) {
         if entry.pending?.isInLifeboat == true { files.removeLifeboat(of: entry.id) }
         entry.pending = nil
         entry.epoch = epoch
-        manifest.note(entry.id, generation)
+        manifest.record(entry.id, generation)
         unnoted += 1
     }
 
     /// Puts what the disk refused into the lifeboat, or keeps it in memory.
-    private func keep(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitOutcome {
+    private func rescue(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitOutcome {
         guard let pending = entry.pending else { return .memoryOnly(failure) }
         entry.pending?.failure = failure
         do throws(FileFault) {
@@ -196,7 +196,7 @@ struct RecordLedger {
                 throw files.failure("cannot remove the record of \(session)", error)
             }
         }
-        manifest.note(entry.id, entry.generation)
+        manifest.record(entry.id, entry.generation)
         manifest.remove([entry.id])
         unnoted += 1
         entries[session] = nil

@@ -83,13 +83,13 @@ struct RecordRecovery {
             generation: chosen.header.generation,
             epoch: survey.commitEpoch ?? chosen.header.epoch
         )
-        settle(&entry, survey)
-        if !isIntent { manifest.note(record, chosen.header.generation) }
-        keep(content, entry, interrupted: survey.isInterrupted)
+        putInPlace(&entry, survey)
+        if !isIntent { manifest.record(record, chosen.header.generation) }
+        add(content, entry, interrupted: survey.isInterrupted)
     }
 
     /// Brings the chosen commit to its place and clears away what it replaces.
-    private mutating func settle(_ entry: inout RecordEntry, _ survey: RecordSurvey) {
+    private mutating func putInPlace(_ entry: inout RecordEntry, _ survey: RecordSurvey) {
         do throws(FileFault) {
             if survey.replacementIsStale {
                 try files.directory.unlink(RecordFiles.Role.replacement.name(of: entry.id))
@@ -160,7 +160,7 @@ struct RecordRecovery {
     }
 
     /// Takes the session in; of two records of one name the later login counts.
-    private mutating func keep(_ content: OpenedRecord.Content, _ entry: RecordEntry, interrupted: Bool) {
+    private mutating func add(_ content: OpenedRecord.Content, _ entry: RecordEntry, interrupted: Bool) {
         let session = LoadedSession(
             name: content.session,
             snapshot: content.snapshot,

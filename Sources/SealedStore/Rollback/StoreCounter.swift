@@ -13,7 +13,7 @@ extension SessionStore {
     /// Gives a store that was made by this process its counter, whatever that says.
     ///
     /// - Throws: ``StoreError/counterUnusable(reason:)``; the store is locked then.
-    package func adopt(_ reading: CounterReading) throws(StoreError) {
+    package func accept(_ reading: CounterReading) throws(StoreError) {
         let failure = work.withLock { work -> StoreError? in
             switch reading {
             case .notConfigured: break

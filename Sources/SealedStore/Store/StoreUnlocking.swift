@@ -166,7 +166,7 @@ extension SessionStore {
         } catch {
             throw .unavailable(path: files.directory.path, reason: error.description)
         }
-        try keeper.settle()
+        try keeper.finishReplacement()
         var ledger = RecordLedger(
             files: files,
             memory: memory,

@@ -96,7 +96,7 @@ package struct RefreshQueue: Sendable {
         at issuer: String,
         now: Instant
     ) -> [Action] {
-        if admitted[session.name]?.attempt == step.attempt { return take(step, for: session.name) }
+        if admitted[session.name]?.attempt == step.attempt { return perform(step, for: session.name) }
         held[session.name] = Held(step: step, issuer: issuer, isRefreshing: session.isRefreshing)
         pacing[issuer, default: IssuerPacing(at: now)].requested(
             by: session.name,
@@ -149,7 +149,7 @@ package struct RefreshQueue: Sendable {
             return [.abandon(name)]
         }
         admitted[name] = Admitted(attempt: step.attempt, issuer: issuer)
-        return take(step, for: name)
+        return perform(step, for: name)
     }
 
     /// Lets who waits for a refresh know that there will be none before `opening`.
@@ -168,7 +168,7 @@ package struct RefreshQueue: Sendable {
         }
     }
 
-    private mutating func take(_ step: Step, for name: SessionName) -> [Action] {
+    private mutating func perform(_ step: Step, for name: SessionName) -> [Action] {
         switch step {
         case .reserve(let attempt, let snapshot):
             reservations.append(Reservation(session: name, attempt: attempt, snapshot: snapshot))

@@ -131,7 +131,7 @@ extension Session {
             message: setback.latest.message,
             retryAfter: max(.seconds(1), setback.nextTry - now)
         )
-        return waiters.settle { waiter in
+        return waiters.answer { waiter in
             if waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) {
                 return .token(token)
             }
@@ -163,7 +163,7 @@ extension Session {
     ) -> [Effect] {
         var login = login
         let until = moment.now + RetrySchedule.suspendedRetry
-        login.note(Login.Refusal(message: failure.message, until: until), of: variant, at: moment.now)
+        login.refuse(Login.Refusal(message: failure.message, until: until), of: variant, at: moment.now)
         state = .ready(login)
         return release(attempt, login, after: failure.kind, at: moment)
             + settleAll(.misconfigured(message: failure.message), variant: variant, at: moment.now)

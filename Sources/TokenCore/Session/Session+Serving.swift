@@ -188,7 +188,7 @@ extension Session {
             retryAfter: max(.seconds(1), (nextTry ?? now) - now)
         )
         let session = self
-        return waiters.settle { waiter in
+        return waiters.answer { waiter in
             guard waiter.need.deadline <= now else { return nil }
             guard waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) else {
                 return .failure(failure)
@@ -200,7 +200,7 @@ extension Session {
     /// Answers the requests that the present tokens satisfy; `fresh` is good enough for anyone it can serve.
     mutating func settleSatisfied(fresh: TokenVariant?, at now: Instant) -> [Effect] {
         let session = self
-        return waiters.settle { waiter in
+        return waiters.answer { waiter in
             guard let token = session.servable?.tokens[waiter.need.variant] else { return nil }
             if let newerThan = waiter.newerThan, token.obtainedAt < newerThan { return nil }
             if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
@@ -221,7 +221,7 @@ extension Session {
         at now: Instant
     ) -> [Effect] {
         let session = self
-        return waiters.settle { waiter in
+        return waiters.answer { waiter in
             guard variant == nil || waiter.need.variant == variant else { return nil }
             guard waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) else {
                 return .failure(failure)

@@ -33,7 +33,7 @@ struct Waiters: Equatable, Sendable {
     }
 
     /// Removes and returns those for which `decide` has an answer, in their order.
-    mutating func settle(_ decide: (Waiter) -> Reply?) -> [Effect] {
+    mutating func answer(_ decide: (Waiter) -> Reply?) -> [Effect] {
         var effects: [Effect] = []
         var remaining: [WaiterID] = []
         for id in order {

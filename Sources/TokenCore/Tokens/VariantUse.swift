@@ -52,7 +52,7 @@ struct VariantUse: Equatable, Sendable {
 
 extension Login {
     /// Remembers that the server refused `variant`; of such answers too no more are kept than of tokens.
-    mutating func note(_ refusal: Refusal, of variant: TokenVariant, at now: Instant) {
+    mutating func refuse(_ refusal: Refusal, of variant: TokenVariant, at now: Instant) {
         refusals = refusals.filter { $0.value.until > now }
         if refusals.count >= VariantUse.mostTokens, refusals[variant] == nil,
             let first = refusals.min(by: { $0.value.until < $1.value.until })

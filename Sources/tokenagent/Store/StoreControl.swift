@@ -134,9 +134,9 @@ final class StoreControl: StoreControlling {
     }
 
     /// Gives the store that this process has just made its counter.
-    func adoptCounter() throws(StoreError) {
+    func acceptCounter() throws(StoreError) {
         do throws(StoreError) {
-            try store.adopt(maintenance.counter.program.reading)
+            try store.accept(maintenance.counter.program.reading)
         } catch {
             isWiped.withLock { $0 = true }
             refusal.withLock { $0 = error }

@@ -79,7 +79,7 @@ struct AgentAssembly {
         }
         configuration = try AgentAssembly.adopt(settings, inForce)
         // A new store that does not get its counter is locked, and why is told when it does not open.
-        if opened.store.state == .unlocked { try? control.adoptCounter() }
+        if opened.store.state == .unlocked { try? control.acceptCounter() }
     }
 
     /// One line for the service manager.

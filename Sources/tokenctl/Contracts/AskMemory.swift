@@ -37,12 +37,12 @@ struct AskMemory {
 
     /// Whether the program was given this very token for `question` not longer than `seconds` ago.
     func wasGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Bool {
-        guard let note = note(path(question)), note.mark == AskMemory.hash(token.value) else { return false }
+        guard let note = entry(path(question)), note.mark == AskMemory.hash(token.value) else { return false }
         return (0...seconds).contains(AskMemory.now - note.time)
     }
 
     /// Remembers what the program is given.
-    func keep(_ token: TokenAnswer, for question: String) {
+    func remember(_ token: TokenAnswer, for question: String) {
         guard removeOldNotes() < AskMemory.mostNotes else { return }
         write("\(AskMemory.now) \(AskMemory.hash(token.value))", to: path(question), O_TRUNC)
     }
@@ -51,7 +51,7 @@ struct AskMemory {
     func mayRefresh(_ session: String) -> Bool {
         let path = directory + "/refreshed-" + AskMemory.hash(session)
         if write("\(AskMemory.now) 0", to: path, O_EXCL) { return true }
-        if let note = note(path), (0..<AskMemory.shortestPause).contains(AskMemory.now - note.time) {
+        if let note = entry(path), (0..<AskMemory.shortestPause).contains(AskMemory.now - note.time) {
             return false
         }
         return write("\(AskMemory.now) 0", to: path, O_TRUNC)
@@ -63,7 +63,7 @@ struct AskMemory {
         "\(directory)/\(asker)-\(AskMemory.hash(question))"
     }
 
-    private func note(_ path: String) -> (time: Int64, mark: String)? {
+    private func entry(_ path: String) -> (time: Int64, mark: String)? {
         guard let text = AskMemory.contents(of: path) else { return nil }
         let words = text.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
         guard words.count == 2, let time = Int64(words[0]) else { return nil }

@@ -35,7 +35,7 @@ struct AttentiveAsk {
         }
         guard let memory = AskMemory(of: endpoint) else { return token }
         let fresh = try replacement(of: token, for: question, memory) ?? token
-        memory.keep(fresh, for: question)
+        memory.remember(fresh, for: question)
         return fresh
     }
 

@@ -93,7 +93,7 @@ struct CurlAttempt: ~Copyable {
             openHeaderTarget()
         }
         if headerTarget >= 0 {
-            heads.keep(answer.bytes)
+            heads.hold(answer.bytes)
             heads.pass(to: headerTarget)
         }
         output.pass(to: STDOUT_FILENO)
@@ -142,7 +142,7 @@ struct CurlAttempt: ~Copyable {
     private mutating func readOutput() {
         let bytes = output.read()
         if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
-        output.keep(bytes)
+        output.hold(bytes)
         // Without a head it is no HTTP; beyond the limit it is no refusal.
         let isForeign = !bytes.isEmpty && answer.bytes.isEmpty
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
@@ -151,7 +151,7 @@ struct CurlAttempt: ~Copyable {
     private mutating func readErrors() {
         let bytes = errors.read()
         if isPassing { return errors.pass(bytes, to: STDERR_FILENO) }
-        errors.keep(bytes)
+        errors.hold(bytes)
         if errors.held.count > CurlAttempt.longestRefusal { pass() }
     }
 

@@ -15,7 +15,7 @@ struct DoctorCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let findings = Examination(endpoint: agent.endpoint).findings()
+        let findings = Doctor(endpoint: agent.endpoint).findings()
         if agent.wantsJSON {
             let report = DoctorMessage { $0.checks = findings.map(\.wire) }
             try StandardOutput.json(report.json)

@@ -57,7 +57,7 @@ struct ExecCommand: ParsableCommand {
     private func runProgram() throws -> Int32 {
         let demand = TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
         do {
-            var upkeep = try TokenUpkeep.begun(demand, agent.endpoint)
+            var upkeep = try TokenFileRefresher.begun(demand, agent.endpoint)
             let signals = try RelayedSignals()
             unsafe setenv("BEARER_TOKEN_FILE", upkeep.path, 1)
             if let variable { unsafe setenv(variable, upkeep.token, 1) }

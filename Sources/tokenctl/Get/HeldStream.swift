@@ -27,7 +27,7 @@ struct HeldStream: ~Copyable {
         return bytes
     }
 
-    mutating func keep(_ bytes: [UInt8]) {
+    mutating func hold(_ bytes: [UInt8]) {
         held += bytes
     }
 

@@ -207,7 +207,7 @@ enum VectorWriter {
 
     private static func manifestVectors() throws -> [String: Vector] {
         var manifest = Manifest()
-        manifest.note(Vector.record, 7)
+        manifest.record(Vector.record, 7)
         let ring = KeyRing(vault: Vector.vault, current: try Vector.masterKey())
         let good = manifest.sealed(under: ring)
         var forged = good

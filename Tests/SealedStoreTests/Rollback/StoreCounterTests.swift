@@ -31,7 +31,7 @@ struct StoreCounterTests {
     func prepared() throws {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
-        try open.store.adopt(.value(0))
+        try open.store.accept(.value(0))
         step(open, to: 1)
         open.store.close()
     }
@@ -182,7 +182,7 @@ struct StoreCounterTests {
 
     @Test func `a new vault in place of the old keeps the counter`() throws {
         let (open, _) = try fixture.unlocked()
-        try open.store.adopt(.value(4))
+        try open.store.accept(.value(4))
         step(open, to: 5)
         try open.store.initialize(with: .passphrase(.text("new"), cost: .floor))
         step(open, to: 6)
@@ -197,7 +197,7 @@ struct StoreCounterTests {
     @Test func `a counter that cannot be read leaves a new store locked`() throws {
         let (open, _) = try fixture.unlocked()
         #expect(throws: StoreError.counterUnusable(reason: "gone")) {
-            try open.store.adopt(.unusable("gone"))
+            try open.store.accept(.unusable("gone"))
         }
         #expect(open.store.state == .locked)
     }

@@ -5,7 +5,7 @@ import Glibc
 import Text
 
 /// The checks of `tokenctl doctor`: those of this side first, then the agent's own.
-struct Examination {
+struct Doctor {
     let endpoint: AgentEndpoint
 
     func findings() -> [Finding] {

@@ -6,7 +6,7 @@ import Glibc
 import Text
 
 /// Keeps a token file fresh: looks when the agent says that something changed, and before the token gets old.
-struct TokenUpkeep: ~Copyable {
+struct TokenFileRefresher: ~Copyable {
     /// How long after a failure it looks again: 2 s.
     private static let pause: Int64 = 2
     /// How often it looks when the agent says nothing: 10 minutes, or half of what the token has left.
@@ -31,17 +31,20 @@ struct TokenUpkeep: ~Copyable {
         self.endpoint = endpoint
         self.endpoint.mayStartAgent = false
         last = token.value
-        nextLook = TokenUpkeep.look(after: token)
+        nextLook = TokenFileRefresher.look(after: token)
         events = try? self.endpoint.connect().lines(of: AgentRequest(.get, "events"))
     }
 
     /// Asks for the first token, waiting as long as the agent does, and writes it.
-    static func begun(_ demand: TokenDemand, _ endpoint: AgentEndpoint) throws(AgentError) -> TokenUpkeep {
+    static func begun(
+        _ demand: TokenDemand,
+        _ endpoint: AgentEndpoint
+    ) throws(AgentError) -> TokenFileRefresher {
         var agent = try endpoint.connect()
         let token = try agent.token(demand)
         let file = try TokenFile(besideSocket: try endpoint.socketPath)
         try file.write(token.value)
-        return TokenUpkeep(demand, endpoint, token, file)
+        return TokenFileRefresher(demand, endpoint, token, file)
     }
 
     var path: String { file.path }
@@ -55,12 +58,12 @@ struct TokenUpkeep: ~Copyable {
             var wanted = [ended, signals.descriptor, events?.descriptor ?? -1].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }
-            let left = max(0, nextLook - TokenUpkeep.now)
+            let left = max(0, nextLook - TokenFileRefresher.now)
             _ = unsafe poll(&wanted, nfds_t(wanted.count), Int32(clamping: left * 1000))
             signals.pass(to: child)
             if wanted[0].revents != 0 { return child.wait() }
             if wanted[2].revents != 0, hasNews() { nextLook = 0 }
-            if nextLook <= TokenUpkeep.now { look() }
+            if nextLook <= TokenFileRefresher.now { look() }
         }
     }
 
@@ -74,7 +77,7 @@ struct TokenUpkeep: ~Copyable {
                     return true
                 }
                 let event = (try? JSONValue(parsing: line)).flatMap { EventMessage($0) }
-                isNews = isNews || TokenUpkeep.isNews(event, for: demand)
+                isNews = isNews || TokenFileRefresher.isNews(event, for: demand)
             } catch {
                 if error.code != .temporarilyUnavailable { events = nil }
                 return isNews
@@ -102,10 +105,10 @@ struct TokenUpkeep: ~Copyable {
             if token.value != last { try file.write(token.value) }
             last = token.value
             hasComplained = false
-            nextLook = TokenUpkeep.look(after: token)
+            nextLook = TokenFileRefresher.look(after: token)
             if events == nil { events = try? endpoint.connect().lines(of: AgentRequest(.get, "events")) }
         } catch {
-            nextLook = TokenUpkeep.now + TokenUpkeep.pause
+            nextLook = TokenFileRefresher.now + TokenFileRefresher.pause
             guard error.code == .loginRequired, !hasComplained else { return }
             hasComplained = true
             let line = FailureReport.line(for: error.about(demand.session))
