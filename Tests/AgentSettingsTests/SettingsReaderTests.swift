@@ -295,6 +295,5 @@ struct SettingsReaderTests {
         #expect(sealed == ["s3cret"])
         #expect(profile.clientSecret == .sealed(SecretID(rawValue: 9)))
         #expect(profile.kind == .oidc(issuer: "https://id.example") && profile.redirectPort == 1)
-        try profile.validate()
     }
 }

@@ -22,11 +22,11 @@ struct SessionReader {
         let clientID = clientID(kind)
         let secret = clientSecret()
         let authentication = isStandard ? authentication() : .automatic
-        let scopes = isStandard ? scopes() : []
+        let scopes = isStandard ? table.strings("scopes") ?? [] : []
         let flow = flow(kind)
         let port = isStandard ? table.integer("redirect_port", in: 0...65_535) : nil
         let audience = isStandard ? table.string("audience") : nil
-        let resources = isStandard ? resources() : []
+        let resources = isStandard ? table.strings("resources") ?? [] : []
         let trust = trust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
         let prompt = isStandard ? prompt() : nil
@@ -36,13 +36,12 @@ struct SessionReader {
         let hosts = hosts()
         let rules = rules()
         table.refuseUnknownKeys()
-        guard let server, let clientID, table.problems.isEmpty else { return nil }
         let session = ConfiguredSession(
             name: name,
-            server: server,
+            server: server ?? .oidc(issuer: ""),
             endpoints: endpoints,
             issuer: issuer,
-            clientID: clientID,
+            clientID: clientID ?? "",
             clientSecret: secret,
             authentication: authentication,
             scopes: scopes,
@@ -59,31 +58,19 @@ struct SessionReader {
             reauthenticationCommand: command,
             rules: rules
         )
-        return isAccepted(session) ? session : nil
+        report((server?.problems ?? []) + session.profile { _ in SecretID(rawValue: 0) }.problemsBesideKind)
+        return server != nil && clientID != nil && table.problems.isEmpty ? session : nil
     }
 
-    /// Asks the client, which knows best what it cannot work with.
-    private func isAccepted(_ session: ConfiguredSession) -> Bool {
-        let profile = session.profile { _ in SecretID(rawValue: 0) }
-        do throws(ProfileProblem) {
-            try profile.validate()
-            return true
-        } catch {
-            table.report(error.key, error.message)
-            return false
-        }
+    /// What the client says, which knows best what it cannot work with.
+    private func report(_ problems: [ProfileProblem]) {
+        for problem in problems { table.report(problem.key, problem.message) }
     }
 
     private mutating func clientID(_ kind: ServerKind) -> String? {
         // JSON endpoints know no clients.
         guard kind != .json else { return "" }
-        let text = table.required(
-            "client_id",
-            "the name of the client registered at the authorization server"
-        )
-        guard let text, text.utf8.contains(where: { !(0x20...0x7E).contains($0) }) else { return text }
-        table.report("client_id", "must be printable ASCII")
-        return nil
+        return table.required("client_id", "the name of the client registered at the authorization server")
     }
 
     /// The keys that name a client secret and are written.
@@ -114,20 +101,7 @@ struct SessionReader {
             let words = kind.flows.map(\.rawValue).joined(separator: ", ")
             table.report("flow", "must be one of \(words) for kind \(kind.rawValue)")
         }
-        if flow == .clientCredentials, writtenSecrets.isEmpty {
-            table.report("flow", "client_credentials needs a client_secret_command or client_secret_file")
-        }
         return flow
-    }
-
-    /// RFC 6749 §3.3 `scope-token`.
-    private mutating func scopes() -> [String] {
-        let scopes = table.strings("scopes") ?? []
-        for scope in scopes {
-            let isWord = scope.utf8.allSatisfy { $0 == 0x21 || (0x23...0x7E).contains($0) && $0 != 0x5C }
-            if !isWord { table.report("scopes", "\"\(scope)\" is not a scope; write one word per element") }
-        }
-        return scopes
     }
 
     /// `prompt`; empty: none is sent.
@@ -136,28 +110,8 @@ struct SessionReader {
         return ""
     }
 
-    private mutating func resources() -> [String] {
-        let resources = table.strings("resources") ?? []
-        for resource in resources {
-            let profile = ServerProfile(
-                kind: .oidc(issuer: "https://localhost"),
-                clientID: name.description,
-                resources: [resource]
-            )
-            do throws(ProfileProblem) { try profile.validate() } catch {
-                table.report("resources", "\"\(resource)\" \(error.message)")
-            }
-        }
-        return resources
-    }
-
     private mutating func trust() -> ServerTrust {
-        let file = table.path("ca_file", home: home)
-        let pins = table.strings("pins") ?? []
-        for pin in pins where (try? ServerTrust(pins: [pin]).validate()) == nil {
-            table.report("pins", "\"\(pin)\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256")
-        }
-        return ServerTrust(caFile: file, pins: pins)
+        ServerTrust(caFile: table.path("ca_file", home: home), pins: table.strings("pins") ?? [])
     }
 
     private mutating func policy(

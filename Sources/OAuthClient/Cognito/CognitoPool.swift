@@ -55,17 +55,4 @@ package struct CognitoPool: Equatable, Sendable {
     private var origin: String {
         "https://cognito-idp.\(region).amazonaws.com\(region.hasPrefix("cn-") ? ".cn" : "")"
     }
-
-    /// Checks everything that can be known without asking the server.
-    func validate() throws(ProfileProblem) {
-        guard !region.isEmpty, region.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2D })
-        else { throw ProfileProblem(key: "region", message: "must be an AWS region such as eu-west-1") }
-        guard userPoolID.hasPrefix("\(region)_"), !name.isEmpty,
-            name.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit })
-        else {
-            let message = "must be the region, \"_\", and letters and digits"
-            throw ProfileProblem(key: "user_pool_id", message: message)
-        }
-        if let endpoint { _ = try ProfileProblem.url(endpoint, key: "endpoint") }
-    }
 }

@@ -15,14 +15,6 @@ package struct JSONBackEnd: Equatable, Sendable {
         self.logoutURL = logoutURL
         self.rules = rules
     }
-
-    /// Checks everything that can be known without asking the server.
-    func validate() throws(ProfileProblem) {
-        if let loginURL { _ = try ProfileProblem.url(loginURL, key: "login_url") }
-        _ = try ProfileProblem.url(refreshURL, key: "refresh_url")
-        if let logoutURL { _ = try ProfileProblem.url(logoutURL, key: "logout_url") }
-        try rules.validate()
-    }
 }
 
 /// What differs between back ends of kind `json`: names and codes, all of it data.
@@ -95,24 +87,6 @@ package struct JSONRules: Equatable, Sendable {
         logoutSendsRefreshToken: true,
         endsWithSecondRefusal: false
     )
-
-    fileprivate func validate() throws(ProfileProblem) {
-        let tokens = [fields.accessToken, fields.refreshToken]
-        let names =
-            tokens + [
-                fields.username, fields.password, fields.expiresIn, fields.refreshExpiresIn,
-                fields.requiresReauth,
-            ]
-        guard Set(names).count == names.count, !names.contains("") else {
-            throw ProfileProblem(key: "fields", message: "must be names that differ from each other")
-        }
-        for name in keptMembers where tokens.contains(name) {
-            throw ProfileProblem(key: "keep", message: "must not name a token (\(name))")
-        }
-        for code in refreshCodes where logoutCodes.contains(code) {
-            throw ProfileProblem(key: "logout_on", message: "must not share a code with refresh_on (\(code))")
-        }
-    }
 }
 
 /// The back ends that are known by name, spelled as in the configuration.

@@ -9,119 +9,111 @@ package struct ProfileProblem: Error, Equatable, Sendable {
     /// Completes "KEY …": "must begin with https://".
     package var message: String
 
-    package init(key: String, message: String) {
+    init(_ key: String, _ message: String) {
         self.key = key
         self.message = message
     }
 }
 
-extension ServerProfile {
-    /// Checks everything that can be known without asking the server or reading a file.
-    package func validate() throws(ProfileProblem) {
-        switch kind {
-        case .oidc(let issuer): try ServerProfile.checkIssuer(issuer)
-        case .oauth2(let endpoints): try endpoints.validate()
-        case .json(let backEnd): try backEnd.validate()
-        case .cognito(let pool): try pool.validate()
-        }
-        guard !clientID.isEmpty || !kind.identity.kind.hasClients,
-            clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
-        else {
-            throw ProfileProblem(key: "client_id", message: "must be printable ASCII, at least one character")
-        }
-        guard (0...65_535).contains(redirectPort) else {
-            throw ProfileProblem(key: "redirect_port", message: "must be 0 to 65535")
-        }
-        try endpoints.validate()
-        try checkPrompt()
-        try checkScopes()
-        try checkResources()
-        try checkSecret()
-        try trust.validate()
-    }
-
-    /// An issuer identifier is an https URL without query or fragment (OIDC Discovery §3, RFC 8414 §2).
-    private static func checkIssuer(_ issuer: String) throws(ProfileProblem) {
-        guard try ProfileProblem.url(issuer, key: "issuer").query == nil else {
-            throw ProfileProblem(key: "issuer", message: "must not contain a query (?)")
-        }
-    }
-
-    /// RFC 6749 §3.3 `scope-token`.
-    private func checkScopes() throws(ProfileProblem) {
-        for scope in scopes {
-            guard !scope.isEmpty,
-                scope.utf8.allSatisfy({ $0 == 0x21 || (0x23...0x7E).contains($0) && $0 != 0x5C })
-            else {
-                throw ProfileProblem(
-                    key: "scopes",
-                    message: "must be words of printable ASCII without quotes"
-                )
-            }
-        }
-    }
-
-    /// OIDC Core §3.1.2.1: words, of which `none` goes with no other.
-    private func checkPrompt() throws(ProfileProblem) {
-        guard let prompt else { return }
-        guard prompt.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            throw ProfileProblem(key: "prompt", message: "must be words such as \"consent\" or \"login\"")
-        }
-        let words = prompt.split(separator: " ")
-        if words.contains("none"), words.count > 1 {
-            throw ProfileProblem(key: "prompt", message: "must not name another word beside \"none\"")
-        }
-    }
-
-    private func checkResources() throws(ProfileProblem) {
-        for resource in resources where !resource.isAbsoluteURI {
-            throw ProfileProblem(key: "resource", message: "must be an absolute URI without fragment")
-        }
-    }
-
-    private func checkSecret() throws(ProfileProblem) {
-        if case .command(let command) = clientSecret, command.isEmpty {
-            throw ProfileProblem(key: "client_secret_command", message: "must name a program")
-        }
-        if case .none = clientSecret, flow == .clientCredentials {
-            throw ProfileProblem(key: "flow", message: "client_credentials needs a client secret")
+extension ServerProfile.Kind {
+    /// What can be known to be wrong without asking the server; addresses have been read as such before.
+    package var problems: [ProfileProblem] {
+        switch self {
+        // An issuer identifier has no query (OIDC Discovery §3, RFC 8414 §2).
+        case .oidc(let issuer):
+            issuer.utf8.contains(UInt8(ascii: "?"))
+                ? [ProfileProblem("issuer", "must not contain a query (?)")] : []
+        case .oauth2: []
+        case .json(let backEnd): backEnd.rules.problems
+        case .cognito(let pool): pool.problems
         }
     }
 }
 
-extension FixedEndpoints {
-    fileprivate func validate() throws(ProfileProblem) {
-        if let issuer { _ = try ProfileProblem.url(issuer, key: "issuer") }
-        let others = WrittenEndpoints(
-            token: token,
-            authorization: authorization,
-            deviceAuthorization: deviceAuthorization,
-            revocation: revocation,
-            endSession: endSession,
-            keySet: keySet
+extension ServerProfile {
+    /// What can be known to be wrong with the rest, without asking the server or reading a file.
+    package var problemsBesideKind: [ProfileProblem] {
+        [clientProblem, promptProblem, secretProblem].compactMap(\.self)
+            + scopes.compactMap(Self.scopeProblem)
+            + resources.compactMap(Self.resourceProblem) + trust.problems
+    }
+
+    private var clientProblem: ProfileProblem? {
+        guard !clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
+        return ProfileProblem("client_id", "must be printable ASCII")
+    }
+
+    /// OIDC Core §3.1.2.1: words, of which `none` goes with no other.
+    private var promptProblem: ProfileProblem? {
+        guard let prompt else { return nil }
+        guard prompt.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            return ProfileProblem("prompt", "must be words such as \"consent\" or \"login\"")
+        }
+        let words = prompt.split(separator: " ")
+        guard words.contains("none"), words.count > 1 else { return nil }
+        return ProfileProblem("prompt", "must not name another word beside \"none\"")
+    }
+
+    private var secretProblem: ProfileProblem? {
+        guard case .none = clientSecret, flow == .clientCredentials else { return nil }
+        return ProfileProblem(
+            "flow",
+            "client_credentials needs a client_secret_command or client_secret_file"
         )
-        try others.validate()
+    }
+
+    /// RFC 6749 §3.3 `scope-token`.
+    private static func scopeProblem(_ scope: String) -> ProfileProblem? {
+        let isWord = scope.utf8.allSatisfy { $0 == 0x21 || (0x23...0x7E).contains($0) && $0 != 0x5C }
+        guard scope.isEmpty || !isWord else { return nil }
+        return ProfileProblem("scopes", "\"\(scope)\" is not a scope; write one word per element")
+    }
+
+    private static func resourceProblem(_ resource: String) -> ProfileProblem? {
+        guard !resource.isAbsoluteURI else { return nil }
+        return ProfileProblem("resources", "\"\(resource)\" must be an absolute URI without fragment")
     }
 }
 
 extension ServerTrust {
-    package func validate() throws(ProfileProblem) {
-        for pin in pins where CertificatePin(pin) == nil {
-            throw ProfileProblem(key: "pins", message: "must be \"sha256/\" and the base64 of 32 bytes")
-        }
-        if let caFile, !caFile.hasPrefix("/") {
-            throw ProfileProblem(key: "ca_file", message: "must be an absolute path")
+    fileprivate var problems: [ProfileProblem] {
+        pins.filter { CertificatePin($0) == nil }.map { pin in
+            let message = "\"\(pin)\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256"
+            return ProfileProblem("pins", message)
         }
     }
 }
 
-extension ProfileProblem {
-    static func url(_ text: String, key: String) throws(ProfileProblem) -> EndpointURL {
-        do throws(EndpointProblem) {
-            return try EndpointURL(text)
-        } catch {
-            throw ProfileProblem(key: key, message: error.description)
+extension JSONRules {
+    fileprivate var problems: [ProfileProblem] {
+        let tokens = [fields.accessToken, fields.refreshToken]
+        let names =
+            tokens + [
+                fields.username, fields.password, fields.expiresIn, fields.refreshExpiresIn,
+                fields.requiresReauth,
+            ]
+        let areAmbiguous = Set(names).count < names.count || names.contains("")
+        return (areAmbiguous ? [ProfileProblem("fields", "must be names that differ from each other")] : [])
+            + keptMembers.filter(tokens.contains).map {
+                ProfileProblem("keep", "must not name a token (\($0))")
+            }
+            + refreshCodes.filter(logoutCodes.contains).map {
+                ProfileProblem("logout_on", "must not share a code with refresh_on (\($0))")
+            }
+    }
+}
+
+extension CognitoPool {
+    fileprivate var problems: [ProfileProblem] {
+        guard !region.isEmpty, region.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2D })
+        else { return [ProfileProblem("region", "\"\(region)\" is not an AWS region, such as eu-west-1")] }
+        guard userPoolID.hasPrefix("\(region)_") else {
+            return [ProfileProblem("user_pool_id", "must begin with the region, \(region)_")]
         }
+        guard !name.isEmpty, name.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit }) else {
+            return [ProfileProblem("user_pool_id", "must be the region, \"_\", and letters and digits")]
+        }
+        return []
     }
 }
 

@@ -109,10 +109,6 @@ package struct WrittenEndpoints: Equatable, Sendable {
         ]
         return all.compactMapValues(\.self)
     }
-
-    func validate() throws(ProfileProblem) {
-        for (key, text) in byName { _ = try ProfileProblem.url(text, key: key) }
-    }
 }
 
 /// Endpoints of a server without metadata.
