@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Text
+import TokenCore
 
 /// What a resource server answered instead of serving.
 struct ResourceRefusal: Equatable {
@@ -45,18 +46,20 @@ struct ResourceRefusal: Equatable {
     /// The error code in the body.
     var code: String? { codes.first }
 
-    /// Every code in the body, the most specific first: `error` may be no more than a word for the status.
+    /// Every code in the body, the most specific first.
     private var codes: [String] {
-        [object?["error"]?.object, object].compactMap(\.self).flatMap { object in
-            ["code", "errorCode", "error_code", "error"].compactMap { object[$0]?.string }
-        }
+        objects.flatMap { object in ErrorCodeMembers.names.compactMap { object[$0]?.string } }
     }
 
-    private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
+    /// The body, and before it what it wraps.
+    private var objects: [JSONObject] {
+        let body = (try? JSONValue(parsing: body.utf8))?.object
+        return [body?[ErrorCodeMembers.wrapper]?.object, body].compactMap(\.self)
+    }
 
     private func demandsLogin(_ member: String?) -> Bool {
         guard let member else { return false }
-        return [object, object?["error"]?.object].contains { $0?[member]?.bool == true }
+        return objects.contains { $0[member]?.bool == true }
     }
 
     /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1).

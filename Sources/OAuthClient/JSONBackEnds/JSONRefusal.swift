@@ -11,11 +11,10 @@ struct JSONRefusal: Equatable, Sendable {
     let requiresReauth: Bool
     let description: String?
 
-    /// Looks for codes in `code`, `errorCode`, `error_code` and `error`, inside an `error` object first.
+    /// Looks for codes where ``ErrorCodeMembers`` says.
     init(_ object: JSONObject, reauthMember: String) {
-        let objects = [object["error"]?.object, object].compactMap(\.self)
-        let names = ["code", "errorCode", "error_code", "error"]
-        codes = objects.flatMap { object in names.compactMap { object[$0]?.string } }
+        let objects = [object[ErrorCodeMembers.wrapper]?.object, object].compactMap(\.self)
+        codes = objects.flatMap { object in ErrorCodeMembers.names.compactMap { object[$0]?.string } }
             .filter { !$0.isEmpty }.map { ServerText.cleaned($0, limit: 100) }
         requiresReauth = objects.contains { $0[reauthMember] == .bool(true) }
         description = objects.lazy.compactMap { ($0["message"] ?? $0["error_description"])?.string }.first
