@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Status line and headers of an answer, as far as a client needs them (RFC 9112 §4, §6).
 struct ResponseHead: Equatable {
     /// How the end of the body is found.
@@ -17,29 +19,26 @@ struct ResponseHead: Equatable {
 
     /// Reads the lines before the empty line, CR LF between them.
     init(parsing bytes: ArraySlice<UInt8>) throws(ConnectionFailure) {
-        guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
-            throw .malformed("its head is not text")
-        }
-        let lines = text.split(separator: "\r\n", omittingEmptySubsequences: false)
-        status = try ResponseHead.status(lines.first ?? "")
+        let lines = HTTPSyntax.lines(bytes)
+        status = try ResponseHead.status(lines[0])
         var length: Int?
         var isChunked = false
         var closes = false
         var retryAfter: Duration?
         for line in lines.dropFirst() {
-            let (name, value) = try ResponseHead.field(line)
-            switch name {
-            case "content-length":
+            guard let (name, value) = HTTPSyntax.field(line) else { throw .malformed("bad header line") }
+            if name.says("content-length") {
                 guard length == nil, let number = ResponseHead.number(value) else {
                     throw .malformed("bad Content-Length")
                 }
                 length = number
-            case "transfer-encoding":
-                guard value.lowercased() == "chunked" else { throw .malformed("unknown Transfer-Encoding") }
+            } else if name.says("transfer-encoding") {
+                guard value.says("chunked") else { throw .malformed("unknown Transfer-Encoding") }
                 isChunked = true
-            case "connection": closes = value.lowercased() == "close"
-            case "retry-after": retryAfter = ResponseHead.number(value).map { .seconds($0) }
-            default: break
+            } else if name.says("connection") {
+                closes = value.says("close")
+            } else if name.says("retry-after") {
+                retryAfter = ResponseHead.number(value).map { .seconds($0) }
             }
         }
         guard !isChunked || length == nil else { throw .malformed("two framings") }
@@ -49,29 +48,17 @@ struct ResponseHead: Equatable {
     }
 
     /// `HTTP/1.1 200 OK`.
-    private static func status(_ line: Substring) throws(ConnectionFailure) -> Int {
-        guard line.hasPrefix("HTTP/1.1 "), let status = number(line.dropFirst(9).prefix(3)),
-            (100..<600).contains(status), line.dropFirst(12).first ?? " " == " "
+    private static func status(_ line: ArraySlice<UInt8>) throws(ConnectionFailure) -> Int {
+        let rest = line.dropFirst(9)
+        guard line.starts(with: "HTTP/1.1 ".utf8), let status = number(rest.prefix(3)),
+            (100..<600).contains(status), rest.dropFirst(3).first ?? UInt8(ascii: " ") == UInt8(ascii: " ")
         else { throw .malformed("no HTTP/1.1 status line") }
         return status
     }
 
-    /// `Name: value`, the name in lower case.
-    private static func field(_ line: Substring) throws(ConnectionFailure) -> (String, Substring) {
-        guard let colon = line.firstIndex(of: ":"), colon != line.startIndex,
-            line.utf8.allSatisfy({ $0 >= 0x20 || $0 == 0x09 }), line.first != " ", line.first != "\t"
-        else { throw .malformed("bad header line") }
-        var value = line[line.index(after: colon)...]
-        while let first = value.first, first == " " || first == "\t" { value.removeFirst() }
-        while let last = value.last, last == " " || last == "\t" { value.removeLast() }
-        return (line[..<colon].lowercased(), value)
-    }
-
     /// One to nine decimal digits.
-    private static func number(_ text: Substring) -> Int? {
-        guard (1...9).contains(text.utf8.count),
-            text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
-        else { return nil }
-        return Int(text)
+    private static func number(_ text: ArraySlice<UInt8>) -> Int? {
+        guard (1...9).contains(text.count), text.allSatisfy(\.isASCIIDigit) else { return nil }
+        return Int(String(decoding: text, as: UTF8.self))
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Collects the header fields of one request and judges them together.
 struct HeaderFields {
     private let isHTTP11: Bool
@@ -16,14 +18,10 @@ struct HeaderFields {
         keepsAlive = isHTTP11
     }
 
-    /// Takes one line, `name: value` (RFC 9112 §5); folded lines and blanks before the colon are refused.
+    /// Takes one line.
     mutating func add(_ line: ArraySlice<UInt8>) throws(RequestRefusal) {
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
-            line[..<colon].allSatisfy(\.isTokenByte)
-        else { throw .malformed }
-        let value = line[(colon + 1)...].trimmed
-        guard value.allSatisfy(\.isValueByte) else { throw .malformed }
-        try read(Name(line[..<colon]), value)
+        guard let (name, value) = HTTPSyntax.field(line) else { throw .malformed }
+        try read(Name(name), value)
     }
 
     /// The finished head, once all fields are in.
@@ -79,7 +77,7 @@ struct HeaderFields {
     }
 
     private mutating func takeConnection(_ value: ArraySlice<UInt8>) {
-        for option in value.split(separator: .comma).map(\.trimmed) {
+        for option in value.split(separator: .comma).map(\.trimmedOfBlanks) {
             if option.says("close") {
                 keepsAlive = false
             } else if !isHTTP11, option.says("keep-alive") {
@@ -138,26 +136,10 @@ extension HeaderFields {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without blanks and tabs at both ends.
-    fileprivate var trimmed: ArraySlice<UInt8> {
-        let isBlank = { (byte: UInt8) in byte == .blank || byte == .tab }
-        guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) })
-        else { return self[endIndex...] }
-        return self[first...last]
-    }
-
-    /// Whether these are the bytes of `word`, which is in lower case, but for the case of `A` to `Z`.
-    fileprivate func says(_ word: StaticString) -> Bool {
-        count == word.utf8CodeUnitCount
-            && word.withUTF8Buffer { word in
-                unsafe elementsEqual(word) { $0 == $1 || (0x41...0x5A).contains($0) && $0 | 0x20 == $1 }
-            }
-    }
-
     /// Whether `text/plain` is the first of the media types we know (RFC 9110 §12.5.1, weights left aside).
     fileprivate var prefersPlainText: Bool {
         for range in split(separator: .comma) {
-            let type = range.prefix { $0 != UInt8(ascii: ";") }.trimmed
+            let type = range.prefix { $0 != UInt8(ascii: ";") }.trimmedOfBlanks
             if type.says("text/plain") || type.says("text/*") { return true }
             if type.says("application/json") || type.says("application/*") || type.says("*/*") {
                 return false

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// What a request to the redirect listener is (RFC 8252 §7.3), decided from its head alone.
 enum CallbackRequest: Equatable {
     /// More bytes are needed.
@@ -22,16 +24,7 @@ enum CallbackRequest: Equatable {
             self = bytes.count >= CallbackRequest.headLimit ? .refused(status: 431) : .incomplete
             return
         }
-        // In ASCII, characters are bytes; anything else has no place in a request.
-        guard head.allSatisfy({ $0 < 0x80 }) else {
-            self = .refused(status: 400)
-            return
-        }
-        let text = String(decoding: head, as: UTF8.self)
-        self = CallbackRequest.read(
-            text.split(separator: "\r\n", omittingEmptySubsequences: false),
-            host: host
-        )
+        self = CallbackRequest.read(HTTPSyntax.lines(head), host: host)
     }
 
     /// What stands before the empty line; `nil` as long as there is none.
@@ -46,28 +39,23 @@ enum CallbackRequest: Equatable {
         return nil
     }
 
-    private static func read(_ lines: [Substring], host: String) -> CallbackRequest {
-        guard lines.allSatisfy({ $0.utf8.allSatisfy { $0 == 0x09 || (0x20...0x7E).contains($0) } }) else {
-            return .refused(status: 400)
-        }
-        let words = lines[0].split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 3, words[1].utf8.allSatisfy({ $0 != 0x09 }),
-            words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0",
-            hosts(lines.dropFirst()) == [host]
+    private static func read(_ lines: [ArraySlice<UInt8>], host: String) -> CallbackRequest {
+        let fields = lines.dropFirst().map(HTTPSyntax.field)
+        guard let request = HTTPSyntax.requestLine(lines[0]),
+            request.isVersion("HTTP/1.1") || request.isVersion("HTTP/1.0"),
+            !fields.contains(where: { $0 == nil })
         else { return .refused(status: 400) }
-        guard words[0] == "GET" else { return .refused(status: 405) }
-        let parts = words[1].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts[0] == path else { return .refused(status: 404) }
+        let hosts = fields.compactMap(\.self).filter { $0.name.says("host") }.map(\.value)
+        guard hosts.count == 1, hosts[0].elementsEqual(host.utf8) else { return .refused(status: 400) }
+        guard request.method.elementsEqual("GET".utf8) else { return .refused(status: 405) }
+        let parts = request.target.split(
+            separator: UInt8(ascii: "?"),
+            maxSplits: 1,
+            omittingEmptySubsequences: false
+        )
+        guard parts[0].elementsEqual(path.utf8) else { return .refused(status: 404) }
         guard parts.count == 2 else { return .refused(status: 400) }
-        return .callback(String(parts[1]))
-    }
-
-    private static func hosts(_ lines: ArraySlice<Substring>) -> [String] {
-        lines.compactMap { line in
-            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, parts[0].lowercased() == "host" else { return nil }
-            return String(parts[1].drop { $0 == " " || $0 == "\t" })
-        }
+        return .callback(String(decoding: parts[1], as: UTF8.self))
     }
 }
 

@@ -80,7 +80,7 @@ struct LoopbackListenerTests {
     @Test(arguments: [
         "Host: evil.example", "Host: localhost:P", "Host: [::1]:P", "Host: 127.0.0.1", "Host: 127.0.0.1:1",
         "Host: 127.0.0.1:P0",
-        "Host: 127.0.0.1:P\r\nHost: 127.0.0.1:P", "X-Host: 127.0.0.1:P", "Host:", "Host: 127.0.0.1:P ",
+        "Host: 127.0.0.1:P\r\nHost: 127.0.0.1:P", "X-Host: 127.0.0.1:P", "Host:", "Host: 127.0.0.1:P x",
         "Host : 127.0.0.1:P",
         "Host: 127.0.0.1:P\r\nhost: evil.example",
     ])

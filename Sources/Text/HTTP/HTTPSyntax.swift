@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+
+/// The lines of an HTTP/1.1 head, read strictly: what two implementations might read differently is refused.
+package enum HTTPSyntax {
+    /// `method SP request-target SP HTTP-version` (RFC 9112 §3).
+    package struct RequestLine {
+        package let method: ArraySlice<UInt8>
+        /// Printable ASCII without a fragment mark.
+        package let target: ArraySlice<UInt8>
+        /// As written, such as `HTTP/1.1`.
+        package let version: ArraySlice<UInt8>
+
+        /// Whether the version is this one.
+        package func isVersion(_ version: StaticString) -> Bool { self.version.elementsEqual(version.bytes) }
+    }
+
+    /// Reads a line without its end, single blanks only; `nil`: it is none.
+    package static func requestLine(_ line: ArraySlice<UInt8>) -> RequestLine? {
+        guard let first = line.firstIndex(of: UInt8(ascii: " ")),
+            let last = line.lastIndex(of: UInt8(ascii: " ")), first < last
+        else { return nil }
+        let (method, target, version) = (line[..<first], line[(first + 1)..<last], line[(last + 1)...])
+        guard !method.isEmpty, method.allSatisfy(\.isTokenByte), !target.isEmpty,
+            target.allSatisfy(\.isTargetByte), version.count == 8, version.starts(with: "HTTP/".utf8)
+        else { return nil }
+        return RequestLine(method: method, target: target, version: version)
+    }
+
+    /// Reads `name: value` without its end (RFC 9112 §5); folded lines and blanks before the colon are none.
+    package static func field(
+        _ line: ArraySlice<UInt8>
+    ) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)? {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+            line[..<colon].allSatisfy(\.isTokenByte)
+        else { return nil }
+        let value = line[(colon + 1)...].trimmedOfBlanks
+        return value.allSatisfy(\.isFieldByte) ? (line[..<colon], value) : nil
+    }
+
+    /// The lines of `head`, which CR LF separates; a bare CR or LF stays where it is, and no line with one is read.
+    package static func lines(_ head: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        var lines: [ArraySlice<UInt8>] = []
+        var start = head.startIndex
+        var place = start
+        while let feed = head[place...].firstIndex(of: UInt8(ascii: "\n")) {
+            place = feed + 1
+            guard feed > start, head[feed - 1] == UInt8(ascii: "\r") else { continue }
+            lines.append(head[start..<(feed - 1)])
+            start = place
+        }
+        return lines + [head[start...]]
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Without blanks and tabs at both ends.
+    package var trimmedOfBlanks: ArraySlice<UInt8> {
+        let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) })
+        else { return self[endIndex...] }
+        return self[first...last]
+    }
+
+    /// Whether these are the bytes of `word`, which is in lower case, but for the case of `A` to `Z`.
+    package func says(_ word: StaticString) -> Bool {
+        count == word.utf8CodeUnitCount
+            && word.withUTF8Buffer { word in
+                unsafe elementsEqual(word) { $0 == $1 || (0x41...0x5A).contains($0) && $0 | 0x20 == $1 }
+            }
+    }
+}
+
+extension StaticString {
+    fileprivate var bytes: [UInt8] { withUTF8Buffer { unsafe Array($0) } }
+}
+
+extension UInt8 {
+    /// A byte of a method or field name (`tchar`, RFC 9110 §5.6.2).
+    package var isTokenByte: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "!"), UInt8(ascii: "#"),
+            UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"), UInt8(ascii: "'"),
+            UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// Printable ASCII but the blank and the fragment mark.
+    fileprivate var isTargetByte: Bool { (0x21...0x7E).contains(self) && self != UInt8(ascii: "#") }
+
+    /// A byte of a field value: anything but control characters (RFC 9110 §5.5).
+    package var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == UInt8(ascii: "\t") }
+}
