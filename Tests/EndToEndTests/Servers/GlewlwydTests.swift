@@ -147,7 +147,8 @@ extension EndToEnd {
         }
 
         @Test func `a server that comes back is used again`() async throws {
-            let scene = try await GlewlwydScene(realm: "rotate", flow: "browser", port: 18402)
+            // With refresh tokens that are replaced it was once busy after it had spent one, which no client survives.
+            let scene = try await GlewlwydScene(realm: "keep", flow: "browser", port: 18402)
             try await scene.logIn()
             let token = try await scene.get()
             try await scene.server.stop()
