@@ -41,7 +41,7 @@ public struct TokenAnswer: Equatable, Sendable {
     package var isBoundToKey: Bool { type.lowercased() == "dpop" }
 
     private static func isVisible(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
+        !text.isEmpty && text.utf8.allSatisfy(\.isVisibleASCII)
     }
 }
 

@@ -20,7 +20,7 @@ package struct HostRule: Equatable, Sendable {
         var rest = text.utf8[...]
         if let at = rest.firstIndex(of: UInt8(ascii: "@")) {
             let name = rest[..<at]
-            let isPlain = name.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ":") }
+            let isPlain = name.allSatisfy { $0.isVisibleASCII && $0 != UInt8(ascii: ":") }
             guard !name.isEmpty, isPlain else { return nil }
             user = String(decoding: name, as: UTF8.self)
             rest = rest[rest.index(after: at)...]

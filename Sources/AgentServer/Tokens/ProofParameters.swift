@@ -27,7 +27,7 @@ struct ProofParameters {
         let scheme = bytes.prefix { $0 != UInt8(ascii: ":") }
         let rest = bytes.dropFirst(scheme.count)
         let authority = rest.dropFirst(3).prefix { !"/?#".utf8.contains($0) }
-        guard bytes.count <= 2_048, bytes.allSatisfy({ (0x21...0x7E).contains($0) }),
+        guard bytes.count <= 2_048, bytes.allSatisfy(\.isVisibleASCII),
             ["https", "http"].contains(Substring(scheme).bytewise.lowercased), rest.starts(with: "://".utf8),
             !authority.isEmpty
         else { throw .unusable("dpop_url is an absolute http or https URL of up to 2048 characters.") }

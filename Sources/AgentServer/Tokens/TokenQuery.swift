@@ -76,7 +76,7 @@ struct TokenQuery: Equatable {
         }
         let scopes = text.bytewise.split(on: " ").map(String.init)
         let isValid = scopes.allSatisfy { scope in
-            scope.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+            scope.utf8.allSatisfy(\.isNQChar)
         }
         guard isValid else {
             throw RequestFailure(
@@ -88,7 +88,7 @@ struct TokenQuery: Equatable {
     }
 
     static func audience(_ text: String) throws(RequestFailure) -> String? {
-        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard text.utf8.allSatisfy(\.isVisibleASCII) else {
             throw RequestFailure(code: .badRequest, message: "The audience is not printable ASCII.")
         }
         return text.isEmpty ? nil : text

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 import TokenCore
 
 /// Reads one `[[socket]]`.
@@ -38,9 +39,8 @@ struct SocketReader {
     /// backslashes (RFC 6749 §3.3).
     private mutating func words(_ key: String, _ name: String) -> [String] {
         let words = table.strings(key) ?? []
-        let refused: Set<UInt8> = key == "scopes" ? [0x22, 0x5C] : []
-        for word in words
-        where word.isEmpty || !word.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !refused.contains($0) }) {
+        let isFit = key == "scopes" ? \UInt8.isNQChar : \UInt8.isVisibleASCII
+        for word in words where word.isEmpty || !word.utf8.allSatisfy({ $0[keyPath: isFit] }) {
             table.report(key, "\"\(word)\" is no \(name); write one word of printable ASCII per element")
         }
         return words

@@ -85,7 +85,7 @@ struct TokenResponse: Equatable, Sendable {
         case nil, .null: return nil
         case .string(let text) where text.utf8.isEmpty: return nil
         case .string(let text):
-            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            guard text.utf8.allSatisfy(\.isVisibleASCII) else {
                 throw Problem(message: "the answer's \(name) holds characters no token may have")
             }
             return text

@@ -64,8 +64,7 @@ extension ServerProfile {
 
     /// RFC 6749 §3.3 `scope-token`.
     private static func scopeProblem(_ scope: String) -> ProfileProblem? {
-        let isWord = scope.utf8.allSatisfy { $0 == 0x21 || (0x23...0x7E).contains($0) && $0 != 0x5C }
-        guard scope.isEmpty || !isWord else { return nil }
+        guard scope.isEmpty || !scope.utf8.allSatisfy(\.isNQChar) else { return nil }
         return ProfileProblem("scopes", "\"\(scope)\" is not a scope; write one word per element")
     }
 
@@ -121,7 +120,7 @@ extension String {
     /// RFC 3986 §4.3 without fragment, as RFC 8707 §2 wants a `resource`.
     var isAbsoluteURI: Bool {
         guard let colon = firstIndex(of: ":"), colon != startIndex, !contains("#"),
-            utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            utf8.allSatisfy(\.isVisibleASCII)
         else { return false }
         let scheme = self[..<colon].utf8
         return scheme.first?.isASCIILetter == true && index(after: colon) != endIndex

@@ -28,7 +28,7 @@ extension StandardLogin {
         let form = FormBody(parameters.filter { $0.name != "client_id" })
         let answer = try await send(form, to: url)
         guard let reference = answer["request_uri"]?.string, (1...2_048).contains(reference.utf8.count),
-            reference.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            reference.utf8.allSatisfy(\.isVisibleASCII)
         else {
             let message = "\(url.hostAndPort): the answer to the pushed request has no request_uri"
             throw .failed(RefreshFailure(kind: .misbehaved, message: message))

@@ -122,7 +122,7 @@ extension UInt8 {
         case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
             UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
             false
-        default: (0x21...0x7E).contains(self)
+        default: isVisibleASCII
         }
     }
 }

@@ -6,6 +6,15 @@ extension UInt8 {
 
     package var isASCIILetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
 
+    /// A printable character that is no blank: what tokens and names on a line are made of (VSCHAR but the blank,
+    /// RFC 6749 Appendix A).
+    package var isVisibleASCII: Bool { (0x21...0x7E).contains(self) }
+
+    /// The same without quotes and backslashes: what scopes are made of (NQCHAR, RFC 6749 Appendix A).
+    package var isNQChar: Bool {
+        isVisibleASCII && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
+    }
+
     /// Whether it stands for itself in every part of an address (RFC 3986 §2.3).
     package var isUnreserved: Bool { isASCIIDigit || isASCIILetter || "-._~".utf8.contains(self) }
 

@@ -90,7 +90,7 @@ extension UInt8 {
     }
 
     /// Printable ASCII but the blank and the fragment mark.
-    fileprivate var isTargetByte: Bool { (0x21...0x7E).contains(self) && self != UInt8(ascii: "#") }
+    fileprivate var isTargetByte: Bool { isVisibleASCII && self != UInt8(ascii: "#") }
 
     /// A byte of a field value: anything but control characters (RFC 9110 §5.5).
     package var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == UInt8(ascii: "\t") }

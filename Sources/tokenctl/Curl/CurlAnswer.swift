@@ -97,6 +97,6 @@ struct CurlAnswer {
     /// What RFC 9449 §8.1 allows, of a length that fits into a proof.
     private static func isNonce(_ text: String) -> Bool {
         (1...512).contains(text.utf8.count)
-            && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C }
+            && text.utf8.allSatisfy(\.isNQChar)
     }
 }

@@ -29,7 +29,7 @@ struct RefusalReport {
         defer { request.wipeBody() }
         let answer: ReportMessage = try endpoint.message(request, timeout: .seconds(305))
         guard answer.action == .retry, let fresh = answer.accessToken,
-            !fresh.isEmpty, fresh.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+            !fresh.isEmpty, fresh.utf8.allSatisfy(\.isVisibleASCII)
         else { return nil }
         var next = token
         next.value = fresh

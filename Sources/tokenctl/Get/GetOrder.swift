@@ -58,7 +58,7 @@ struct GetOrder {
 
     /// The bare token as the agent sent it, if it is one line of visible ASCII.
     private static func checkedLine(_ body: [UInt8]) throws(AgentError) -> [UInt8] {
-        guard body.count > 1, body.last == 0x0A, body.dropLast().allSatisfy({ (0x21..<0x7F).contains($0) })
+        guard body.count > 1, body.last == 0x0A, body.dropLast().allSatisfy(\.isVisibleASCII)
         else { throw AgentError(.internal, "the agent's answer is not a token") }
         return body
     }

@@ -46,7 +46,7 @@ enum TokenFormat: String, CaseIterable {
             guard let host = place.host.flatMap({ HostName($0) }), host.port == nil else {
                 throw AgentError(.badRequest, "--format netrc needs --host, a name without a port")
             }
-            guard (place.user ?? "x").utf8.allSatisfy({ (0x21..<0x7F).contains($0) }), place.user != "" else {
+            guard (place.user ?? "x").utf8.allSatisfy(\.isVisibleASCII), place.user != "" else {
                 throw AgentError(.badRequest, "--user is not a name that netrc has a place for")
             }
         case .token, .json, .header, .env, .bearer, .headersJSON, .curl:
@@ -105,7 +105,7 @@ enum TokenFormat: String, CaseIterable {
     /// The string, if it is of visible ASCII and not empty.
     private static func visible(_ text: String?) -> String? {
         guard let text, !text.isEmpty,
-            text.utf8.allSatisfy({ (0x21..<0x7F).contains($0) })
+            text.utf8.allSatisfy(\.isVisibleASCII)
         else { return nil }
         return text
     }
@@ -136,7 +136,7 @@ enum TokenFormat: String, CaseIterable {
         if type.lowercased() == "dpop" { return "DPoP" }
         guard type.lowercased() != "bearer",
             !type.isEmpty,
-            type.utf8.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x22 && $0 != 0x5C })
+            type.utf8.allSatisfy(\.isNQChar)
         else { return "Bearer" }
         return type
     }
