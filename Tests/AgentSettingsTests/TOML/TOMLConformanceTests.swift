@@ -11,8 +11,8 @@ import Text
 @Suite(.enabled(if: !TOMLConformance.names("valid").isEmpty, "install golang-github-burntsushi-toml-dev"))
 struct TOMLConformanceTests {
     @Test func `the suite is whole`() {
-        #expect(TOMLConformance.names("valid").count == 100)
-        #expect(TOMLConformance.names("invalid").count == 234)
+        #expect(TOMLConformance.names("valid").count >= 100)
+        #expect(TOMLConformance.names("invalid").count >= 234)
     }
 
     /// But for `\e`, which is an escape of TOML 1.1.
@@ -34,11 +34,17 @@ struct TOMLConformanceTests {
 private enum TOMLConformance {
     static let directory = "/usr/share/gocode/src/github.com/BurntSushi/toml/internal/toml-test/tests/"
 
+    /// What of the suite is for TOML 1.0; editions before TOML 1.1 have no such list.
+    private static let listed = File.text(directory + "files-toml-1.0.0").map { text in
+        Set(text.split(separator: "\n").map(String.init))
+    }
+
     /// Paths of the texts below `folder`, without their `.toml`.
     static func names(_ folder: String) -> [String] {
         File.names(in: directory + folder).flatMap { name in
             let path = "\(folder)/\(name)"
-            return name.hasSuffix(".toml") ? [String(path.dropLast(5))] : names(path)
+            guard name.hasSuffix(".toml") else { return names(path) }
+            return listed?.contains(path) == false ? [] : [String(path.dropLast(5))]
         }
     }
 
