@@ -21,7 +21,7 @@ public struct TokenAnswer: Equatable, Sendable {
 
     /// Reads the answer's JSON.
     init(parsing body: [UInt8]) throws(AgentError) {
-        guard let message = (try? JSONValue(parsing: body)).flatMap({ TokenMessage($0) }),
+        guard let message = TokenMessage(parsing: body),
             let value = message.accessToken ?? message.idToken,
             TokenAnswer.isVisible(value)
         else { throw AgentError(.malformed("no token in it")) }

@@ -43,8 +43,7 @@ extension AgentError {
     ///
     /// An answer without the agent's error JSON keeps the meaning of its status.
     init(_ response: AgentResponse) {
-        let refusal = (try? JSONValue(parsing: response.body)).flatMap { RefusalMessage($0) }
-        let error = refusal?.error ?? FailureMessage()
+        let error = RefusalMessage(parsing: response.body)?.error ?? FailureMessage()
         self.init(
             error.code ?? FailureCode(httpStatus: response.status),
             error.message ?? "the agent answered with status \(response.status)",

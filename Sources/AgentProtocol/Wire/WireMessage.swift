@@ -31,6 +31,12 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
         self.object = object
     }
 
+    /// Reads a JSON text; `nil`: it is no object.
+    package init?(parsing bytes: some Sequence<UInt8>) {
+        guard let json = try? JSONValue(parsing: bytes) else { return nil }
+        self.init(json)
+    }
+
     /// The same members, read as another kind of message.
     package init(_ other: WireMessage<some WireMembers>) {
         self.init(other.object)

@@ -17,7 +17,7 @@ struct AuditSelection: Sendable {
         guard session != nil || !hidden.isEmpty else { return text }
         var kept: [UInt8] = []
         for line in text.split(separator: .lineFeed) {
-            guard let record = (try? JSONValue(parsing: line)).flatMap({ AuditMessage($0) }) else { continue }
+            guard let record = AuditMessage(parsing: line) else { continue }
             let about = record.session.flatMap { SessionName($0) }
             guard session == nil || session == about, about.map({ !hidden.contains($0) }) ?? true else {
                 continue

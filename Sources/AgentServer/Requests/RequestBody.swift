@@ -13,7 +13,7 @@ struct RequestBody<Members: WireMembers> {
             message = WireMessage()
             return
         }
-        guard let message = (try? JSONValue(parsing: bytes)).flatMap({ WireMessage<Members>($0) }) else {
+        guard let message = WireMessage<Members>(parsing: bytes) else {
             throw RequestFailure(code: .badRequest, message: "The body is not one JSON object.")
         }
         let known = Members.all.map(\.name)

@@ -21,7 +21,7 @@ struct RunningAgent {
             guard error.code == .noAgent else { throw error }
             return nil
         }
-        guard let answer = (try? JSONValue(parsing: response.body)).flatMap({ AgentMessage($0) }),
+        guard let answer = AgentMessage(parsing: response.body),
             let pid = answer.pid.flatMap({ Int32(exactly: $0) }),
             let store = answer.store
         else { throw AgentError(.internal, "what answers at \(socket) is no tokenagent") }

@@ -76,7 +76,7 @@ struct TokenFileRefresher: ~Copyable {
                     events = nil
                     return true
                 }
-                let event = (try? JSONValue(parsing: line)).flatMap { EventMessage($0) }
+                let event = EventMessage(parsing: line)
                 isNews = isNews || TokenFileRefresher.isNews(event, for: demand)
             } catch {
                 if error.code != .temporarilyUnavailable { events = nil }

@@ -71,7 +71,7 @@ enum TokenFormat: String, CaseIterable {
         for place: TokenPlace,
         about: SessionMessage?
     ) throws(AgentError) -> [UInt8] {
-        guard let answer = (try? JSONValue(parsing: body)).flatMap({ TokenMessage($0) }),
+        guard let answer = TokenMessage(parsing: body),
             let token = TokenFormat.visible(answer.accessToken ?? answer.idToken)
         else { throw AgentError(.internal, "the agent's answer holds no token") }
         let proof = TokenFormat.visible(answer.proof)
