@@ -62,11 +62,17 @@ extension EndToEnd {
             let terminal = try scene.logInAtTerminal("dave")
             try await terminal.type(scene.pool.password("dave"), after: "Password of dave: ")
             try await terminal.type("000000", after: "Code of the authenticator app: ")
-            #expect(
-                try await Polling.until { terminal.screen.split(separator: "authenticator app").count > 2 }
-            )
-            try await terminal.type(try await scene.pool.code(), after: "Code of the authenticator app: ")
-            #expect(try await terminal.shows("Logged in to aws."), "\(terminal.screen)")
+            var asked = 1
+            let isLoggedIn = try await Polling.until {
+                // A code that is over when it arrives is asked for again, by a server that takes no other.
+                let now = terminal.screen.matches(of: #/authenticator app: /#).count
+                if now > asked {
+                    asked = now
+                    try await terminal.type(scene.pool.code(), after: "authenticator app: ")
+                }
+                return terminal.screen.contains("Logged in to aws.")
+            }
+            #expect(isLoggedIn && asked > 1, "\(terminal.screen)")
             #expect(try await !scene.get().isEmpty)
         }
 
@@ -81,17 +87,18 @@ extension EndToEnd {
                 ],
                 environment: scene.agent.environment
             )
-            let line = try await login.outputLine(containing: #""need""#)
-            let need = try #require(JSONValue(parsing: line.utf8).object)
-            #expect(need["kind"]?.string == "one_time_code" && need["secret"]?.bool == true)
-            let number = try #require(need["login"]?.string)
-            let answer: JSONValue = ["value": .string(try await scene.pool.code())]
-            let reply = try await scene.agent.socket.request(
-                "POST",
-                "/v1/sessions/aws/login/\(number)",
-                body: answer.text
-            )
-            #expect(reply.status == 200, "\(reply.text)")
+            var answered = 0
+            let hasEnded = try await Polling.until {
+                let lines = login.standardOutput.split(separator: "\n", omittingEmptySubsequences: false)
+                let needs = lines.dropLast().filter { $0.contains(#""need""#) }
+                // A code that is over when it arrives is asked for again, by a server that takes no other.
+                if needs.count > answered {
+                    answered = needs.count
+                    try await scene.answer(needs[needs.count - 1])
+                }
+                return login.exitStatus != nil
+            }
+            #expect(hasEnded && answered > 0, "\(login.standardOutput)")
             let result = try await login.finish()
             #expect(result.standardOutput.contains(#""event":"done""#), "\(result)")
             #expect(try await !scene.get().isEmpty)

@@ -75,6 +75,17 @@ struct CognitoScene {
         return result.line
     }
 
+    /// Answers the line with which a login over the socket asks for the authenticator's code.
+    func answer(_ line: Substring) async throws {
+        let need = try #require(JSONValue(parsing: line.utf8).object)
+        try #require(need["kind"]?.string == "one_time_code" && need["secret"]?.bool == true, "\(line)")
+        let number = try #require(need["login"]?.string)
+        let answer: JSONValue = ["value": .string(try await pool.code())]
+        let path = "/v1/sessions/aws/login/\(number)"
+        let reply = try await agent.socket.request("POST", path, body: answer.text)
+        try #require(reply.status == 200, "\(reply.text)")
+    }
+
     /// `tokenctl login` at a terminal.
     func logInAtTerminal(_ user: String) throws -> ProgramAtTerminal {
         try ProgramAtTerminal(
