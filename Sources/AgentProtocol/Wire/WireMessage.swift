@@ -4,13 +4,14 @@ import Text
 
 /// The members of one kind of message: each property is a ``WireMember``, in the order of `tokenagent-protocol(7)`.
 package protocol WireMembers: Sendable {
-    init()
+    /// The one value of this type.
+    static var table: Self { get }
 }
 
 extension WireMembers {
     /// All of them, in their order.
     package static var all: [any AnyWireMember] {
-        Mirror(reflecting: Self()).children.compactMap { $0.value as? any AnyWireMember }
+        Mirror(reflecting: table).children.compactMap { $0.value as? any AnyWireMember }
     }
 }
 
@@ -49,8 +50,8 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
     }
 
     package subscript<Value>(dynamicMember member: KeyPath<Members, WireMember<Value>>) -> Value? {
-        get { object[Members()[keyPath: member].name].flatMap { Value($0) } }
-        set { object[Members()[keyPath: member].name] = newValue?.json }
+        get { object[Members.table[keyPath: member].name].flatMap { Value($0) } }
+        set { object[Members.table[keyPath: member].name] = newValue?.json }
     }
 
     /// The members of `other` behind these.
@@ -62,7 +63,7 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
 
     /// The JSON of a member, whatever its type.
     package func json<Value>(of member: KeyPath<Members, WireMember<Value>>) -> JSONValue? {
-        object[Members()[keyPath: member].name]
+        object[Members.table[keyPath: member].name]
     }
 
     /// The names of the members that are there.

@@ -40,7 +40,7 @@ struct RequestBody<Members: WireMembers> {
         _ member: KeyPath<Members, WireMember<Value>>,
         _ more: String = ""
     ) -> RequestFailure {
-        let name = Members()[keyPath: member].name
+        let name = Members.table[keyPath: member].name
         return RequestFailure(code: .badRequest, message: "\(name) is \(Value.expectation)\(more).")
     }
 }

@@ -14,13 +14,13 @@ struct JSONBody<Members: WireMembers>: ~Copyable {
     }
 
     mutating func add<Value>(_ member: KeyPath<Members, WireMember<Value>>, _ value: Value) {
-        add(Members()[keyPath: member].name)
+        add(Members.table[keyPath: member].name)
         value.json.write(to: &bytes)
     }
 
     /// Adds a secret, which is wiped by this.
     mutating func add(_ member: KeyPath<Members, WireMember<String>>, secret: consuming Secret) {
-        add(Members()[keyPath: member].name)
+        add(Members.table[keyPath: member].name)
         secret.write(to: &bytes)
     }
 

@@ -13,7 +13,7 @@ package struct AgentMembers: WireMembers {
     package let memoryLocked = WireMember<Bool>("memory_locked", isOptional: true)
     package let store = WireMember<String>("store", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The answer of `POST /v1/lock` and `POST /v1/unlock`.
@@ -22,14 +22,14 @@ package typealias LockMessage = WireMessage<LockMembers>
 package struct LockMembers: WireMembers {
     package let locked = WireMember<Bool>("locked")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The body of `POST /v1/unlock`.
 package struct UnlockMembers: WireMembers {
     package let passphrase = WireMember<String>("passphrase", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The answer of `POST /v1/shutdown`.
@@ -38,5 +38,5 @@ package typealias ShutdownMessage = WireMessage<ShutdownMembers>
 package struct ShutdownMembers: WireMembers {
     package let stopping = WireMember<Bool>("stopping")
 
-    package init() {}
+    package static let table = Self()
 }

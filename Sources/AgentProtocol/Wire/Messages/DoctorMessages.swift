@@ -8,7 +8,7 @@ package typealias DoctorMessage = WireMessage<DoctorMembers>
 package struct DoctorMembers: WireMembers {
     package let checks = WireMember<[CheckMessage]>("checks")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// What one check found.
@@ -20,7 +20,7 @@ package struct CheckMembers: WireMembers {
     package let detail = WireMember<String>("detail")
     package let remedy = WireMember<String>("remedy", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// Whether a check passed: on the socket `true`, `"warning"` or `false`.

@@ -15,7 +15,7 @@ package struct EventMembers: WireMembers {
     package let audience = WireMember<String>("audience", isOptional: true)
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// One line of `GET /v1/audit`.
@@ -34,7 +34,7 @@ package struct AuditMembers: WireMembers {
     package let unit = WireMember<String>("unit", isOptional: true)
     package let socket = WireMember<String>("socket", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// A line of `GET /v1/audit` in place of lines that could not be written.
@@ -44,5 +44,5 @@ package struct LostLinesMembers: WireMembers {
     package let time = WireMember<Int64>("time", .time)
     package let dropped = WireMember<Int64>("dropped")
 
-    package init() {}
+    package static let table = Self()
 }

@@ -12,7 +12,7 @@ package struct FailureMembers: WireMembers {
     package let remedy = WireMember<String>("remedy", isOptional: true)
     package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// An answer whose status is no success.
@@ -21,5 +21,5 @@ package typealias RefusalMessage = WireMessage<RefusalMembers>
 package struct RefusalMembers: WireMembers {
     package let error = WireMember<FailureMessage>("error")
 
-    package init() {}
+    package static let table = Self()
 }

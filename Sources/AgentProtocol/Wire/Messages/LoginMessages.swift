@@ -9,14 +9,14 @@ package struct LoginMembers: WireMembers {
     package let username = WireMember<String>("username", isOptional: true)
     package let secret = WireMember<String>("secret", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The body of `POST …/login/ID`.
 package struct LoginAnswerMembers: WireMembers {
     package let value = WireMember<String>("value")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The answer of `POST …/login/ID`.
@@ -25,7 +25,7 @@ package typealias LoginAnswerMessage = WireMessage<LoginNumberMembers>
 package struct LoginNumberMembers: WireMembers {
     package let login = WireMember<String>("login")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// One line of the answer of `POST …/login`.
@@ -81,6 +81,8 @@ package enum LoginProgress: Sendable {
 
 struct EventNameMembers: WireMembers {
     let event = WireMember<LoginProgress.Event>("event")
+
+    static let table = Self()
 }
 
 /// An address to open in a browser.
@@ -92,7 +94,7 @@ package struct OpenURLMembers: WireMembers {
     package let url = WireMember<String>("url")
     package let redirectURI = WireMember<String>("redirect_uri", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// A code to enter at an address (RFC 8628 §3.2).
@@ -106,7 +108,7 @@ package struct UserCodeMembers: WireMembers {
     package let completeURI = WireMember<String>("verification_uri_complete", isOptional: true)
     package let expiresIn = WireMember<Int64>("expires_in", .seconds)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// A question, answered by `POST …/login/ID`.
@@ -119,7 +121,7 @@ package struct NeedMembers: WireMembers {
     package let prompt = WireMember<String>("prompt")
     package let isSecret = WireMember<Bool>("secret")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// Something that does not end the login.
@@ -129,7 +131,7 @@ package struct NoticeMembers: WireMembers {
     package let event = WireMember<LoginProgress.Event>("event")
     package let message = WireMember<String>("message")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The session has a token.
@@ -142,7 +144,7 @@ package struct DoneMembers: WireMembers {
     package let scope = WireMember<[String]>("scope")
     package let notes = WireMember<[NoteMessage]>("notes", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The login is over, and the session is as it was.
@@ -152,5 +154,5 @@ package struct FailedMembers: WireMembers {
     package let event = WireMember<LoginProgress.Event>("event")
     package let error = WireMember<FailureMessage>("error")
 
-    package init() {}
+    package static let table = Self()
 }

@@ -4,7 +4,7 @@
 package struct LogoutMembers: WireMembers {
     package let local = WireMember<Bool>("local", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// What the server was told at a logout.
@@ -32,5 +32,5 @@ package struct LogoutAnswerMembers: WireMembers {
     package let told = WireMember<LogoutTold>("told")
     package let message = WireMember<String>("message", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }

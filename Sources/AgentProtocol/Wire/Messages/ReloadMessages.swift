@@ -4,7 +4,7 @@
 package struct ReloadMembers: WireMembers {
     package let check = WireMember<Bool>("check", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The answer of `POST /v1/reload`.
@@ -18,7 +18,7 @@ package struct ReloadAnswerMembers: WireMembers {
     package let changed = WireMember<[String]>("changed")
     package let restart = WireMember<[RestartMessage]>("restart")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// Something in the configuration that only a new agent takes over.
@@ -28,7 +28,7 @@ package struct RestartMembers: WireMembers {
     package let key = WireMember<String>("key")
     package let reason = WireMember<String>("reason")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// What `tokenagent --check-config --json` says about a file.
@@ -42,7 +42,7 @@ package struct ConfigurationMembers: WireMembers {
     /// What the running agent has otherwise; `tokenctl config check` adds it.
     package let agent = WireMember<[String]>("agent", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// One mistake in a configuration.
@@ -53,5 +53,5 @@ package struct ProblemMembers: WireMembers {
     package let key = WireMember<String>("key", isOptional: true)
     package let message = WireMember<String>("message")
 
-    package init() {}
+    package static let table = Self()
 }

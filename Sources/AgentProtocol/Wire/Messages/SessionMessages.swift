@@ -8,7 +8,7 @@ package typealias SessionsMessage = WireMessage<SessionsMembers>
 package struct SessionsMembers: WireMembers {
     package let sessions = WireMember<[SessionMessage]>("sessions")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The answer of `GET /v1/sessions/NAME`; at a restricted socket most of it is left out.
@@ -48,7 +48,7 @@ package struct SessionMembers: WireMembers {
     /// Texts, by the names that `keep` gives.
     package let kept = WireMember<JSONObject>("kept")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The last failure of a session's refresh.
@@ -61,7 +61,7 @@ package struct LastErrorMembers: WireMembers {
     package let refreshReason = WireMember<String>("refresh_reason", isOptional: true)
     package let at = WireMember<Int64>("at", .time)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// Something to know about a session's tokens.
@@ -71,5 +71,5 @@ package struct NoteMembers: WireMembers {
     package let code = WireMember<String>("code")
     package let message = WireMember<String>("message")
 
-    package init() {}
+    package static let table = Self()
 }

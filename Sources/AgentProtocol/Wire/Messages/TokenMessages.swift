@@ -14,7 +14,7 @@ package struct TokenMembers: WireMembers {
     package let scope = WireMember<String>("scope")
     package let proof = WireMember<String>("dpop_proof", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// What `tokenctl get --format json` tells beside the token.
@@ -25,7 +25,7 @@ package struct PrintedTokenMembers: WireMembers {
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The body of `POST …/refresh`.
@@ -34,7 +34,7 @@ package struct RefreshMembers: WireMembers {
     package let scope = WireMember<String>("scope", isOptional: true)
     package let audience = WireMember<String>("audience", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The body of `POST …/report`.
@@ -47,7 +47,7 @@ package struct ReportMembers: WireMembers {
     package let scope = WireMember<String>("scope", isOptional: true)
     package let audience = WireMember<String>("audience", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// What whoever reported a refusal should do.
@@ -67,5 +67,5 @@ package struct ReportAnswerMembers: WireMembers {
     package let message = WireMember<String>("message", isOptional: true)
     package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }

@@ -13,7 +13,7 @@ package struct VaultMembers: WireMembers {
     package let slots = WireMember<[SlotMessage]>("slots")
     package let proof = WireMember<VaultProofDemand>("proof")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// A way to open the store.
@@ -25,7 +25,7 @@ package struct SlotMembers: WireMembers {
     package let detail = WireMember<String>("detail")
     package let madeAt = WireMember<Int64>("made_at", .time, isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// A change of how the store opens: it carries the secret of a slot.
@@ -41,7 +41,7 @@ package struct SlotRemovalMembers: ProvingMembers {
     package let unlockPassphrase = WireMember<String>("unlock_passphrase", isOptional: true)
     package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The body of `POST /v1/vault/init` and `POST /v1/vault/slots`.
@@ -52,10 +52,10 @@ package struct SlotAdditionMembers: ProvingMembers {
     package let path = WireMember<String>("path", isOptional: true)
     package let command = WireMember<[String]>("command", isOptional: true)
     package let credential = WireMember<String>("credential", isOptional: true)
-    package let unlockPassphrase = SlotRemovalMembers().unlockPassphrase
-    package let unlockKey = SlotRemovalMembers().unlockKey
+    package let unlockPassphrase = SlotRemovalMembers.table.unlockPassphrase
+    package let unlockKey = SlotRemovalMembers.table.unlockKey
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The body of `POST /v1/vault/passwd`.
@@ -63,7 +63,7 @@ package struct PassphraseMembers: WireMembers {
     package let old = WireMember<String>("old")
     package let new = WireMember<String>("new")
 
-    package init() {}
+    package static let table = Self()
 }
 
 /// The body of `POST /v1/vault/rekey`.
@@ -71,5 +71,5 @@ package struct RekeyMembers: ProvingMembers {
     package let unlockPassphrase = WireMember<String>("passphrase", isOptional: true)
     package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
 
-    package init() {}
+    package static let table = Self()
 }
