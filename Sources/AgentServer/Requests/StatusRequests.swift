@@ -44,8 +44,8 @@ struct StatusRequests {
     /// The sessions a peer may know of, in the order of their names.
     private func visibleSessions(to connection: Connection, in agent: isolated SessionAgent) -> [KeptSession]
     {
-        let shown = agent.sessions.filter { name, _ in agent.configuration.isShown(name, to: connection) }
-        return shown.sorted { $0.key < $1.key }.map(\.value)
+        let shown = agent.sessions.keys.filter { agent.configuration.isShown($0, to: connection) }
+        return shown.sorted().compactMap { agent.sessions[$0] }
     }
 
     /// Serves `GET /v1/sessions`.
