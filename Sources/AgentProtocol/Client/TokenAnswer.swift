@@ -23,10 +23,10 @@ public struct TokenAnswer: Equatable, Sendable {
     init(parsing body: [UInt8]) throws(AgentError) {
         guard let message = TokenMessage(parsing: body),
             let value = message.accessToken ?? message.idToken,
-            TokenAnswer.isVisible(value)
+            value.utf8.isVisibleWord
         else { throw AgentError(.malformed("no token in it")) }
         proof = message.proof
-        guard proof.map(TokenAnswer.isVisible) != false else {
+        guard proof?.utf8.isVisibleWord != false else {
             throw AgentError(.malformed("no proof of possession in it"))
         }
         self.value = value
@@ -39,10 +39,6 @@ public struct TokenAnswer: Equatable, Sendable {
 
     /// Whether it is only of use with a proof for each request (RFC 9449 §7.1).
     package var isBoundToKey: Bool { type.lowercased() == "dpop" }
-
-    private static func isVisible(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy(\.isVisibleASCII)
-    }
 }
 
 extension AgentConnection {

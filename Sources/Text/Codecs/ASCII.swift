@@ -33,3 +33,8 @@ extension UInt8 {
         }
     }
 }
+
+extension Collection where Element == UInt8 {
+    /// Visible ASCII and nothing else, at least one byte: what can be a token, or a name on a line.
+    package var isVisibleWord: Bool { !isEmpty && allSatisfy(\.isVisibleASCII) }
+}

@@ -28,9 +28,9 @@ struct RefusalReport {
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }
         let answer: ReportMessage = try endpoint.message(request, timeout: .seconds(305))
-        guard answer.action == .retry, let fresh = answer.accessToken,
-            !fresh.isEmpty, fresh.utf8.allSatisfy(\.isVisibleASCII)
-        else { return nil }
+        guard answer.action == .retry, let fresh = answer.accessToken, fresh.utf8.isVisibleWord else {
+            return nil
+        }
         var next = token
         next.value = fresh
         next.type = TokenMessage(answer).tokenType ?? token.type

@@ -58,8 +58,9 @@ struct GetOrder {
 
     /// The bare token as the agent sent it, if it is one line of visible ASCII.
     private static func checkedLine(_ body: [UInt8]) throws(AgentError) -> [UInt8] {
-        guard body.count > 1, body.last == 0x0A, body.dropLast().allSatisfy(\.isVisibleASCII)
-        else { throw AgentError(.internal, "the agent's answer is not a token") }
+        guard body.last == 0x0A, body.dropLast().isVisibleWord else {
+            throw AgentError(.internal, "the agent's answer is not a token")
+        }
         return body
     }
 }

@@ -46,7 +46,7 @@ enum TokenFormat: String, CaseIterable {
             guard let host = place.host.flatMap({ HostName($0) }), host.port == nil else {
                 throw AgentError(.badRequest, "--format netrc needs --host, a name without a port")
             }
-            guard (place.user ?? "x").utf8.allSatisfy(\.isVisibleASCII), place.user != "" else {
+            guard place.user?.utf8.isVisibleWord != false else {
                 throw AgentError(.badRequest, "--user is not a name that netrc has a place for")
             }
         case .token, .json, .header, .env, .bearer, .headersJSON, .curl:
@@ -72,10 +72,10 @@ enum TokenFormat: String, CaseIterable {
         about: SessionMessage?
     ) throws(AgentError) -> [UInt8] {
         guard let answer = TokenMessage(parsing: body),
-            let token = TokenFormat.visible(answer.accessToken ?? answer.idToken)
+            let token = answer.accessToken ?? answer.idToken, token.utf8.isVisibleWord
         else { throw AgentError(.internal, "the agent's answer holds no token") }
-        let proof = TokenFormat.visible(answer.proof)
-        guard !wantsProof || proof != nil else {
+        let proof = answer.proof
+        guard proof?.utf8.isVisibleWord ?? !wantsProof else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")
         }
         let scheme = TokenFormat.scheme(answer)
@@ -100,14 +100,6 @@ enum TokenFormat: String, CaseIterable {
 
     private func line(proof: String) -> String {
         self == .curl ? "header = \"DPoP: \(TokenFormat.quotable(proof))\"" : "DPoP: \(proof)"
-    }
-
-    /// The string, if it is of visible ASCII and not empty.
-    private static func visible(_ text: String?) -> String? {
-        guard let text, !text.isEmpty,
-            text.utf8.allSatisfy(\.isVisibleASCII)
-        else { return nil }
-        return text
     }
 
     private func line(_ token: String, scheme: String, _ place: TokenPlace) -> String {
