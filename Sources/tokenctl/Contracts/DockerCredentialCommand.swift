@@ -25,6 +25,12 @@ struct DockerCredentialCommand: ParsableCommand {
 
     @OptionGroup var helper: HelperOptions
 
+    func validate() throws {
+        guard username != "<token>" else {
+            throw ValidationError("docker sends the secret of the user <token> as a refresh token")
+        }
+    }
+
     func run() throws {
         switch operation {
         case "get":

@@ -89,6 +89,12 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
 
     static let docker: [HelperRow] = [
         HelperRow(
+            arguments: ["docker-credential", "--username", "<token>", "get"],
+            input: "git.example.com\n",
+            output: "",
+            status: 2
+        ),
+        HelperRow(
             arguments: ["docker-credential", "get"],
             input: "git.example.com\n",
             output: #"{"ServerURL":"git.example.com","Username":"oauth2","Secret":"AT"}"# + "\n"
