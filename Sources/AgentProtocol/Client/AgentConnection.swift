@@ -16,9 +16,9 @@
 public struct AgentConnection: ~Copyable {
     /// Longest wait for the agent to accept a connection and to take a request.
     ///
-    /// 5 s, which is far longer than an agent that lives needs.
+    /// 5 s, far longer than a running agent needs.
     public static let connectTimeout = Duration.seconds(5)
-    /// Most bytes of an answer that are collected: 64 MiB, the status of a hundred thousand sessions.
+    /// Most bytes collected of one answer: 64 MiB, enough for the status of a hundred thousand sessions.
     static let largestBody = 64 << 20
 
     let socket: AgentSocket
@@ -27,8 +27,8 @@ public struct AgentConnection: ~Copyable {
     /// Connects to the agent and checks that it runs as this user.
     ///
     /// - Parameter path: the socket. Default: what the environment says, see ``AgentPaths``.
-    /// - Throws: ``AgentError`` with the code `noAgent` if nothing answers there, `denied` if another user does,
-    ///   `misconfigured` if the path cannot be one.
+    /// - Throws: ``AgentError`` with the code `noAgent` if nothing answers there, `denied` if the server runs
+    ///   as another user, `misconfigured` if the path cannot be a socket's.
     public init(socket path: String? = nil) throws(AgentError) {
         let path = if let path { path } else { try AgentPaths.socket() }
         try AgentPaths.checkSocketPath(path)
@@ -46,7 +46,7 @@ public struct AgentConnection: ~Copyable {
     /// - Parameters:
     ///   - request: what to ask.
     ///   - timeout: how long to wait for the whole answer. Default: for ever, as a login may take.
-    /// - Returns: the answer, its status a success.
+    /// - Returns: the answer, whose status is a success.
     /// - Throws: ``AgentError``, the agent's own or one about the connection: `noAgent` if it ended,
     ///   `temporarilyUnavailable` if the time is over.
     public mutating func exchange(

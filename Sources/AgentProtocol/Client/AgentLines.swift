@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// The lines of an answer that goes on: progress of a login, or events (NDJSON, one JSON object per line).
+/// The lines of a streamed answer: progress of a login, or events (NDJSON, one JSON object per line).
 ///
 /// ```swift
 /// var events = try AgentConnection().lines(of: AgentRequest(.get, "events"))
 /// while let line = try events.next() { print(String(decoding: line, as: UTF8.self)) }
 /// ```
 ///
-/// Letting go of it closes the connection, which cancels a login.
+/// When the value is dropped, the connection closes, which cancels a login.
 public struct AgentLines: ~Copyable {
     /// Longest line: 1 MiB.
     static let longestLine = 1 << 20
@@ -20,7 +20,7 @@ public struct AgentLines: ~Copyable {
         self.connection = connection
     }
 
-    /// Becomes readable when there may be a line; a line may also be waiting already.
+    /// Becomes readable when bytes arrive; a line may also be waiting in memory already.
     package var descriptor: Int32 { connection.socket.descriptor }
 
     /// Waits for the next line that is not empty, or answers nil at the end of the answer.
@@ -28,7 +28,7 @@ public struct AgentLines: ~Copyable {
     /// - Parameter timeout: how long to wait. Default: for ever.
     /// - Returns: the line without its line feed.
     /// - Throws: ``AgentError``: `noAgent` if the agent ended in the middle, `temporarilyUnavailable` if the time
-    ///   is over; waiting may then go on.
+    ///   is over; then the caller may go on waiting.
     public mutating func next(timeout: Duration? = nil) throws(AgentError) -> [UInt8]? {
         let deadline = Deadline(after: timeout)
         do {

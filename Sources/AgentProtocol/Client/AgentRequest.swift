@@ -11,7 +11,7 @@ public struct AgentRequest: Equatable, Sendable {
         case get = "GET"
         /// Acts.
         case post = "POST"
-        /// Takes away.
+        /// Removes.
         case delete = "DELETE"
     }
 
@@ -55,7 +55,7 @@ public struct AgentRequest: Equatable, Sendable {
         }
     }
 
-    /// Overwrites the body once it was sent, for a body with a secret in it.
+    /// Overwrites and removes the body; call it once a body with a secret in it has been sent.
     ///
     /// Wipes the only copy if nobody else holds the array.
     public mutating func wipeBody() {
@@ -63,7 +63,7 @@ public struct AgentRequest: Equatable, Sendable {
         body = nil
     }
 
-    /// Request line and headers, up to and with the empty line.
+    /// Request line and headers, including the empty line.
     var head: String {
         var text = method.rawValue + " " + target + " HTTP/1.1\r\nHost: tokenagent\r\n"
         text += wantsPlainText ? "Accept: text/plain\r\n" : "Accept: application/json\r\n"

@@ -40,7 +40,7 @@ struct AgentSocket: ~Copyable {
         return foreignServer(descriptor, path)
     }
 
-    /// The failure if the server is not of this user: anyone can listen where a directory is open.
+    /// The failure if the server runs as another user: in an open directory anyone can listen.
     private static func foreignServer(_ descriptor: Int32, _ path: String) -> ConnectionFailure? {
         // struct ucred { pid_t pid; uid_t uid; gid_t gid; } is hidden behind _GNU_SOURCE.
         var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, .max, .max)

@@ -13,7 +13,7 @@ struct Deadline {
         instant = timeout.map { Deadline.now &+ max($0, .zero).nanoseconds }
     }
 
-    /// What poll(2) takes: milliseconds rounded up, 0 when it has passed, -1 for no deadline.
+    /// The timeout for poll(2): milliseconds rounded up, 0 when the instant has passed, -1 for no deadline.
     var pollTimeout: Int32 {
         guard let instant else { return -1 }
         let left = max(0, instant - Deadline.now)

@@ -5,7 +5,7 @@ struct ResponseDecoder {
     enum Part: Equatable {
         case head(ResponseHead)
         case body(ArraySlice<UInt8>)
-        /// The answer is complete; the next byte belongs to the next one.
+        /// The answer is complete; the next byte belongs to the next answer.
         case end
     }
 
@@ -69,7 +69,7 @@ struct ResponseDecoder {
         }
     }
 
-    /// Takes the end of the connection for the end of an answer, if it may be one.
+    /// Takes the end of the connection as the end of the answer, if the answer's framing allows that.
     mutating func finish() throws(ConnectionFailure) -> Part {
         guard state == .untilClose else { throw .closed }
         state = .head

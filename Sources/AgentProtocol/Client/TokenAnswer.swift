@@ -16,7 +16,7 @@ public struct TokenAnswer: Equatable, Sendable {
     public var expiresIn: Int64?
     /// The granted scopes.
     public var scopes: [String]
-    /// The proof of possession for the request it was asked for (RFC 9449 §4).
+    /// The proof of possession, for the request that was named when asking for it (RFC 9449 §4).
     package var proof: String?
 
     /// Reads the answer's JSON.
@@ -37,7 +37,7 @@ public struct TokenAnswer: Equatable, Sendable {
         scopes = message.scope?.bytewise.split(on: " ").map(String.init) ?? []
     }
 
-    /// Whether it is only of use with a proof for each request (RFC 9449 §7.1).
+    /// Whether it is useless without a proof for each request (RFC 9449 §7.1).
     package var isBoundToKey: Bool { type.lowercased() == "dpop" }
 }
 
@@ -48,8 +48,8 @@ extension AgentConnection {
     ///   - session: the name the configuration gives it.
     ///   - minimumValidity: least life the token must have left. Default: what the agent's configuration says.
     ///   - timeout: longest wait for a refresh. Default: what the agent's configuration says.
-    ///   - scopes: scopes of the token, if others than the session's.
-    ///   - audience: audience of the token, if another than the session's.
+    ///   - scopes: scopes of the token, if they differ from the session's.
+    ///   - audience: audience of the token, if it differs from the session's.
     /// - Returns: a token with at least that much life left.
     /// - Throws: ``AgentError``: `loginRequired` and a remedy when the session is over.
     public mutating func token(
@@ -69,7 +69,7 @@ extension AgentConnection {
         return try token(demand)
     }
 
-    /// Asks for the token that is described.
+    /// Asks for the token that `demand` describes.
     ///
     /// - Throws: ``AgentError``, `internal` also if the token holds anything but visible ASCII.
     package mutating func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 extension TokenDemand {
-    /// For which request a proof of possession shall come with a token (RFC 9449 §4.2).
+    /// The request that a token's proof of possession is for (RFC 9449 §4.2).
     package struct Proof: Equatable, Sendable {
         package var url: String
         /// Nil means `GET`.
         package var method: String?
-        /// What the server wants to see in the proof, if it said so (RFC 9449 §9).
+        /// The nonce that the server wants in the proof, if it gave one (RFC 9449 §9).
         package var nonce: String?
 
         package init(url: String, method: String? = nil, nonce: String? = nil) {

@@ -10,7 +10,7 @@ package struct TokenDemand: Equatable, Sendable {
     package var scopes: [String]
     package var audience: String?
     package var wantsIDToken: Bool
-    /// Whoever gets the token tells the agent at once when it is refused, and tries again.
+    /// Whether the caller tells the agent at once when the token is refused, and tries again.
     package var reportsRefusals: Bool
     /// Nil for a token without a proof.
     package var proof: TokenDemand.Proof?
@@ -37,10 +37,10 @@ package struct TokenDemand: Equatable, Sendable {
 
     /// How long a client waits for the agent's answer: a little longer than the agent itself may wait.
     ///
-    /// Without a timeout of its own that is an hour, the most that `get_timeout` can be set to.
+    /// Without ``timeout`` the agent may wait an hour, the most that `get_timeout` can be set to.
     package var patience: Duration { (timeout ?? .seconds(3600)) + .seconds(5) }
 
-    /// The request for it.
+    /// The request for this token.
     package func request(plainText: Bool) -> AgentRequest {
         var query: [(name: String, value: String)] = []
         if let minimumValidity { query.append(("min_valid", minimumValidity.wholeSeconds)) }

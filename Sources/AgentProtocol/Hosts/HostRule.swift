@@ -2,20 +2,20 @@
 
 import Text
 
-/// One entry of `hosts`: which servers a session's tokens are for, and as which user they are shown there.
+/// One entry of `hosts`: which servers a session's tokens are for, and the user name to send with them.
 ///
 /// `git.example.com`, `*.example.com` for everything below it, `example.com:8443` for one port, and with a user name
 /// for Basic authentication in front: `oauth2@git.example.com`.
 package struct HostRule: Equatable, Sendable {
-    /// For Basic authentication; nil leaves it to the command.
+    /// The user name for Basic authentication; nil leaves it to the command.
     package var user: String?
-    /// Lower case; with ``coversSubdomains`` what is behind `*.`.
+    /// Lower case, without the `*.` that ``coversSubdomains`` stands for.
     package var host: String
     /// Nil: any port.
     package var port: Int?
     package var coversSubdomains: Bool
 
-    /// Reads one entry; nil if it is none.
+    /// Reads one entry; nil if `text` is not one.
     package init?(_ text: String) {
         var rest = text.utf8[...]
         if let at = rest.firstIndex(of: UInt8(ascii: "@")) {
@@ -32,7 +32,7 @@ package struct HostRule: Equatable, Sendable {
         port = place.port
     }
 
-    /// How closely it names `place`: the higher the closer; nil if it does not.
+    /// How closely the rule names `place`: a higher number is closer; nil if it does not name it.
     package func closeness(to place: HostName) -> Int? {
         if let port, port != place.port { return nil }
         let named = port == nil ? 0 : 1
@@ -62,10 +62,10 @@ package struct HostName: Equatable, Sendable {
     /// `host`, or `host:port` where there is one.
     package var text: String { port.map { "\(host):\($0)" } ?? host }
 
-    /// Reads the bytes of `host` or `host:port`: RFC 3986 §3.2.2, without what is only another spelling.
+    /// Reads the bytes of `host` or `host:port` (RFC 3986 §3.2.2), each host in one spelling only.
     ///
-    /// No percent code and nothing beyond ASCII: such a name is one host to us and perhaps another one to the program
-    /// that asks.
+    /// Percent codes and anything beyond ASCII are refused: such a name may be one host to us and another one
+    /// to the program that asks.
     init?(bytes: some BidirectionalCollection<UInt8>) {
         let isAddress = bytes.first == UInt8(ascii: "[")
         let end =
@@ -100,7 +100,7 @@ package struct HostName: Equatable, Sendable {
             }
     }
 
-    /// An IPv6 address in brackets, as it is written: no zone, no other spelling is taken for the same.
+    /// An IPv6 address in brackets, taken as it is written: no zone, and another spelling is another address.
     private static func isAddress(_ name: [UInt8]) -> Bool {
         guard (4...47).contains(name.count), name.last == UInt8(ascii: "]") else { return false }
         let text = name.dropFirst().dropLast()

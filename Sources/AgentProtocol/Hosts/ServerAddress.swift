@@ -4,16 +4,16 @@ import Text
 
 /// The address that another program wants a token for, taken apart byte by byte.
 ///
-/// What two readers could read as two servers is no address: a token would go to the other one. So there is no
-/// backslash, no blank and nothing beyond ASCII before the path, and at most one `@`; and a scheme is one only at the
-/// beginning.
+/// A text that two readers could take for two servers is refused: a token could go to the wrong one. So there
+/// is no backslash, no blank and nothing beyond ASCII before the path, and at most one `@`; and a scheme
+/// counts only at the beginning.
 package struct ServerAddress: Equatable, Sendable {
-    /// Lower case; nil where only a host was named, to which programs speak TLS.
+    /// Lower case; nil where only a host was named: programs speak TLS to it.
     package let scheme: String?
-    /// The host with its port, also where that is the scheme's own.
+    /// The host with its port, even if that is the scheme's own.
     package let place: HostName
 
-    /// Reads an address with a scheme, `https://host:port/path`; nil if it is none or its scheme is unknown.
+    /// Reads an address with a scheme, `https://host:port/path`; nil if it is none or the scheme is unknown.
     package init?(url: String) {
         guard let (scheme, rest) = ServerAddress.divided(url.utf8) else { return nil }
         self.init(scheme: scheme, ServerAddress.authority(rest))
@@ -52,13 +52,13 @@ package struct ServerAddress: Equatable, Sendable {
         self.place = place
     }
 
-    /// Whether nobody on the way can read a token that is sent there: TLS, or the way does not leave this machine.
+    /// Whether nobody can read a token on its way there: it goes over TLS, or does not leave this machine.
     package var isPrivate: Bool { !isClear || isLoopback }
 
-    /// Whether the scheme is one without TLS.
+    /// Whether the scheme does without TLS.
     package var isClear: Bool { scheme == "http" || scheme == "grpc" }
 
-    /// Whether the host is this machine, by an address that stands there, or by the name that means it (RFC 6761 §6.3).
+    /// Whether the host is this machine: a literal loopback address, or `localhost` (RFC 6761 §6.3).
     package var isLoopback: Bool {
         if place.host == "localhost" || place.host == "[::1]" { return true }
         let numbers = place.host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -78,7 +78,7 @@ package struct ServerAddress: Equatable, Sendable {
     /// The schemes that carry tokens, with their ports (RFC 9110 §4.2).
     private static let ports = ["https": 443, "grpcs": 443, "http": 80, "grpc": 80]
 
-    /// The scheme in lower case and what comes after `://`; nil if the text begins with no scheme.
+    /// The scheme in lower case and what comes after `://`; nil if the text does not begin with a scheme.
     private static func divided(_ text: String.UTF8View) -> (scheme: String, rest: Substring.UTF8View)? {
         let name = text.prefix(while: ServerAddress.isSchemeByte)
         let rest = text[name.endIndex...]
@@ -92,12 +92,12 @@ package struct ServerAddress: Equatable, Sendable {
         rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     }
 
-    /// RFC 3986 §3.1.
+    /// Whether a scheme may hold `byte` (RFC 3986 §3.1).
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
         byte.isASCIILetter || byte.isASCIIDigit || "+-.".utf8.contains(byte)
     }
 
-    /// What may stand before the `@` (RFC 3986 §3.2.1).
+    /// Whether `byte` may stand before the `@` (RFC 3986 §3.2.1).
     private static func isUserByte(_ byte: UInt8) -> Bool {
         byte.isUnreserved || "!$&'()*+,;=:%".utf8.contains(byte)
     }

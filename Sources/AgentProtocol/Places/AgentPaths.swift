@@ -10,8 +10,9 @@ import Glibc
 /// | state | `$TOKENAGENT_STATE_DIR`, `$STATE_DIRECTORY`, `$XDG_STATE_HOME/tokenagent`, `~/.local/state/tokenagent` |
 /// | configuration | `$TOKENAGENT_CONFIG`, `$XDG_CONFIG_HOME/tokenagent/config.toml`, `~/.config/tokenagent/config.toml` |
 ///
-/// An empty variable counts as unset; a relative XDG directory is ignored (XDG Base Directory Specification);
-/// any other relative path is an error, because the agent and its clients run in different directories.
+/// An empty variable counts as unset. A relative XDG directory is ignored (XDG Base Directory Specification),
+/// and so is a relative `$STATE_DIRECTORY`. A relative path in any other variable is an error, because the
+/// agent and its clients run in different directories.
 public struct AgentPaths: Equatable, Sendable {
     /// The socket, at most ``longestSocketPath`` bytes.
     public let socket: String
@@ -23,13 +24,13 @@ public struct AgentPaths: Equatable, Sendable {
     /// Bytes of a path that fit into a socket address beside its NUL: 107 on Linux (unix(7)).
     public static let longestSocketPath = 107
 
-    /// Reads the places out of the environment.
+    /// Reads the places from the environment.
     ///
     /// - Parameters:
     ///   - stateDirectory: replaces the environment's answer, as `--state-dir` does.
     ///   - environment: looks up one variable. Default: the environment of this process.
-    /// - Throws: ``AgentError`` with the code `misconfigured` if a path is relative, too long for a socket, or
-    ///   if `HOME` is needed but not set.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if a variable holds a relative path, the
+    ///   socket's path is too long, or `HOME` is needed but not set.
     public init(
         stateDirectory: String? = nil,
         environment: (String) -> String? = AgentPaths.variable
@@ -134,7 +135,7 @@ extension AgentPaths {
         return value
     }
 
-    /// The home directory, which `variable` would make unnecessary.
+    /// The home directory; it would not be needed if `variable` were set.
     private static func home(
         _ environment: (String) -> String?,
         orElse variable: String

@@ -4,8 +4,8 @@ import Glibc
 
 /// The directories in which programs find their tokens, one for each running `tokenctl exec`.
 ///
-/// Each is locked as long as its process lives; one that is not locked was left behind by a process that was
-/// killed, and the next start of `tokenctl exec` or of the agent removes it.
+/// Each is locked as long as its process lives. One that is not locked was left behind by a process that was
+/// killed; the next start of `tokenctl exec` or of the agent removes it.
 package enum TokenDirectories {
     /// The names of the files in such a directory: the token, and the next one while it is written.
     package static let token = "token"

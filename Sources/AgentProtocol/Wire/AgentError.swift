@@ -39,7 +39,7 @@ extension AgentError: CustomStringConvertible {
 }
 
 extension AgentError {
-    /// Reads the failure out of an answer whose status is not a success.
+    /// Reads the failure from an answer whose status is not a success.
     ///
     /// An answer without the agent's error JSON keeps the meaning of its status.
     init(_ response: AgentResponse) {
@@ -64,14 +64,14 @@ extension AgentError {
         )
     }
 
-    /// A sane number of seconds.
+    /// The duration of a sane number of seconds; nil for any other number.
     private static func wait(_ seconds: Int64) -> Duration? {
         (0..<1_000_000_000).contains(seconds) ? .seconds(seconds) : nil
     }
 }
 
 extension FailureCode {
-    /// The code an answer without error JSON stands for.
+    /// The code that an answer without error JSON stands for.
     fileprivate init(httpStatus: Int) {
         self = FailureCode.allCases.first { $0.httpStatus == httpStatus } ?? .internal
     }

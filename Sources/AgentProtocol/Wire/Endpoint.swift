@@ -33,22 +33,22 @@ package struct EndpointTraits: Sendable {
     package enum WhileOpening: Sendable {
         case waits
         case isAnswered
-        /// Only where the answer does not depend on the sessions that the peer may know of.
+        /// Answered only if the answer does not depend on which sessions the peer may know of.
         case isAnsweredWhereNothingIsHidden
     }
 
     /// The one method it answers; `HEAD` goes with `GET`.
     package var method: AgentRequest.Method
-    /// What comes behind `/v1`; `NAME` stands for a session, `ID` for a login under way, `N` for a way to unlock.
+    /// What follows `/v1`; `NAME` stands for a session, `ID` for a login under way, `N` for a way to unlock.
     package var path: String
-    /// A locked agent answers it: whatever shows and changes how it stands, but nothing of a session.
+    /// Whether a locked agent answers it: it may concern the agent's own state, but nothing of a session.
     package var worksLocked = false
     package var whileOpening = WhileOpening.waits
-    /// A `[[socket]]` answers it.
+    /// Whether a `[[socket]]` answers it.
     package var worksAtRestrictedSocket = false
-    /// The answer tells which sessions there are, or how many.
+    /// Whether the answer tells which sessions there are, or how many.
     package var showsSessions = false
-    /// The answer goes on until its reader leaves, so there is no head to show.
+    /// Whether the answer can go on until its reader leaves; `HEAD` is refused then.
     package var isEndless = false
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the agent or a command failed; the same word in JSON, as exit status and as HTTP status.
+/// Why the agent or a command failed; each case has a word in JSON, an exit status and an HTTP status.
 ///
 /// The words, exit statuses and HTTP statuses are stable: scripts depend on them.
 public enum FailureCode: String, CaseIterable, Sendable {

@@ -8,21 +8,21 @@ package enum SlotKind: String, CaseIterable, Sendable {
     case systemdCredential = "systemd-cred"
     case secretService = "secret-service"
     case keychain
-    /// The master key before this one, while records under it remain.
+    /// The previous master key, while records sealed under it remain.
     case previousKey = "previous-key"
 
-    /// Those that can be asked for; the others come about by themselves.
+    /// Those that a request can ask for; the others come about by themselves.
     package static let requested: [SlotKind] = [.passphrase, .keyFile, .command, .systemdCredential]
 
-    /// Whether it needs no person.
+    /// Whether it opens the store without a person.
     package var opensByItself: Bool { self != .passphrase && self != .previousKey }
 }
 
-/// What a change of the vault asks for, as `GET /v1/vault` says it.
+/// The proof that a change of the vault asks for, as `GET /v1/vault` says it.
 package enum VaultProofDemand: String, CaseIterable, Sendable {
-    /// Somebody knows a passphrase: it, or the secret of another slot.
+    /// The store has a passphrase: the proof is the passphrase, or the secret of another slot.
     case passphrase
-    /// All slots open by themselves, and a person can be asked.
+    /// No slot has a passphrase, and a person can be asked.
     case confirm
     /// The content of a key file.
     case keyFile = "keyfile"

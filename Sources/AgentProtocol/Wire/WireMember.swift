@@ -6,7 +6,7 @@ import Text
 package struct WireMember<Value: WireValue>: Sendable {
     package let name: String
     package let unit: WireUnit
-    /// It may be missing.
+    /// Whether the member may be missing.
     package let isOptional: Bool
 
     init(_ name: String, _ unit: WireUnit = .none, isOptional: Bool = false) {
@@ -48,10 +48,10 @@ extension WireMember: AnyWireMember {
 package protocol WireValue: Sendable {
     /// The type as `tokenagent-protocol(7)` writes it.
     static var wireType: String { get }
-    /// What to write instead of something else: "a string".
+    /// What the member takes, in words for a person: "a string".
     static var expectation: String { get }
 
-    /// `nil`: the JSON is of another type.
+    /// Reads the value; `nil` if the JSON is of another type.
     init?(_ json: JSONValue)
     var json: JSONValue { get }
 }

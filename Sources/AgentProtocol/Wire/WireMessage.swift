@@ -19,11 +19,11 @@ extension WireMembers {
 ///
 /// ```swift
 /// var message = LogoutMessage()
-/// message.told = "revoked"
+/// message.told = .revoked
 /// ```
 ///
-/// A member that is missing, or of another type than it should be, reads as `nil`. Members that are not known stay, so
-/// that what a later agent says can be passed on.
+/// A member that is missing, or has the wrong type, reads as `nil`. Unknown members stay, so that what a
+/// later agent says can be passed on.
 @dynamicMemberLookup
 package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
     fileprivate var object: JSONObject
@@ -32,7 +32,7 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
         self.object = object
     }
 
-    /// Reads a JSON text; `nil`: it is no object.
+    /// Reads a JSON text; `nil` if it is not an object.
     package init?(parsing bytes: some Sequence<UInt8>) {
         guard let json = try? JSONValue(parsing: bytes) else { return nil }
         self.init(json)
@@ -54,7 +54,7 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
         set { object[Members.table[keyPath: member].name] = newValue?.json }
     }
 
-    /// The members of `other` behind these.
+    /// These members, followed by those of `other`.
     package func followed(by other: WireMessage<some WireMembers>) -> Self {
         var joined = self
         for member in other.object.members { joined.object[member.name] = member.value }

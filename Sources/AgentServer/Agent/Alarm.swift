@@ -7,16 +7,17 @@ import TokenCore
 ///
 /// Confined to the event loop.
 final class Alarm<Key: Hashable> {
-    /// A key that is due again at once cannot stop the loop.
+    /// Shortest delay, so that a key that is due again at once cannot stop the loop.
     private static var shortest: Duration { .milliseconds(5) }
-    /// A far plan is looked at again by then: a timer of the loop stands still while the machine sleeps.
+    /// Longest delay: a distant plan is looked at again by then, as a timer of the loop stands still while
+    /// the machine sleeps.
     private static var longest: Duration { .seconds(3_600) }
 
     private let eventLoop: any EventLoop
     private let timekeeper: any Timekeeper
     private var queue = WakeQueue<Key>()
     private var timer: (time: Instant, task: Scheduled<Void>)?
-    /// Is called when the first key may be due, to take the due ones and to plan anew.
+    /// Called when the first key may be due, to take the due ones and to plan anew.
     private var ring: () -> Void = {}
 
     init(eventLoop: any EventLoop, timekeeper: any Timekeeper) {
@@ -24,7 +25,7 @@ final class Alarm<Key: Hashable> {
         self.timekeeper = timekeeper
     }
 
-    /// Has `ring` called on the event loop when the first key may be due; it takes those that are.
+    /// Calls `ring` on the event loop when the first key may be due; `ring` takes the due ones.
     func onRing(_ ring: @escaping () -> Void) {
         self.ring = ring
     }
@@ -45,7 +46,7 @@ final class Alarm<Key: Hashable> {
         set()
     }
 
-    /// Sets the timer for the first plan; after ``takeDue()``.
+    /// Sets the timer for the first plan; call it after ``takeDue()``.
     func set() {
         guard let next = queue.next else {
             timer?.task.cancel()

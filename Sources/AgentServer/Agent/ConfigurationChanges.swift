@@ -4,7 +4,7 @@ import AgentProtocol
 import Logging
 import TokenCore
 
-/// What a configuration says otherwise than the one before it.
+/// How a configuration differs from the one before it.
 package struct ConfigurationChanges: Equatable, Sendable {
     /// Something that the running agent cannot take over.
     package struct Restart: Equatable, Sendable {
@@ -34,7 +34,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
 
     package var isEmpty: Bool { changes.isEmpty && restarts.isEmpty }
 
-    /// Without what is about sessions that are not `shown`.
+    /// These changes without those about hidden sessions.
     func limited(to isShown: (SessionName) -> Bool) -> ConfigurationChanges {
         var limited = self
         limited.changes.removeAll { $0.session.map(isShown) == false }
@@ -51,7 +51,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         .joined(separator: "; ")
     }
 
-    /// The answer that tells it, but for how many sessions there are.
+    /// The answer with these changes, still without the number of sessions.
     var wire: ReloadMessage {
         ReloadMessage {
             $0.file = file
@@ -67,7 +67,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         }
     }
 
-    /// What a log tells of it.
+    /// These changes for the log.
     var metadata: Logger.Metadata {
         var values: Logger.Metadata = [:]
         for kind in ConfigurationChange.Kind.allCases {

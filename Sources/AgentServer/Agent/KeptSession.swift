@@ -10,7 +10,7 @@ struct KeptSession {
 }
 
 extension Session {
-    /// The session as the store has it, if it has it.
+    /// The session as the store has it, or a new one if the store has none.
     init(_ content: StoredSession.Content?, name: SessionName, policy: SessionPolicy, at moment: Moment) {
         switch content {
         case .record(let snapshot, let interrupted):
@@ -31,9 +31,9 @@ struct SessionCounts: Equatable, Sendable {
     var refused: [String: Int] = [:]
     /// Requests that joined a refresh somebody else had started.
     var coalesced = 0
-    /// Refreshes that worked, by why they were made.
+    /// Refreshes that worked, by their reason.
     var refreshes: [RefreshReason: Int] = [:]
-    /// Refreshes that failed, by why they were made.
+    /// Refreshes that failed, by their reason.
     var failedRefreshes: [RefreshReason: Int] = [:]
     /// The same failures by their class.
     var failures: [FailureClass: Int] = [:]

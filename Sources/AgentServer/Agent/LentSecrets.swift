@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// The secrets that requests under way are working with; they are erased only afterwards.
+/// The secrets that requests under way work with; they are erased only afterwards.
 ///
 /// A login may replace a session whose refresh is in flight. The late answer must still be understood, so that what
 /// it brings can be given back to the server.
@@ -14,7 +14,7 @@ struct LentSecrets {
         for secret in secrets { users[secret, default: 0] += 1 }
     }
 
-    /// Ends one use; answers what is to be erased now.
+    /// Ends one use of each secret; returns those to erase now.
     mutating func giveBack(_ secrets: Set<SecretID>) -> [SecretID] {
         var free: [SecretID] = []
         for secret in secrets {
@@ -25,7 +25,7 @@ struct LentSecrets {
         return free.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// Whether `secret` may be erased at once; else it will be when it has been given back.
+    /// Whether `secret` may be erased at once; if not, ``giveBack(_:)`` returns it later.
     mutating func mayErase(_ secret: SecretID) -> Bool {
         guard users[secret] != nil else { return true }
         owed.insert(secret)
@@ -34,7 +34,7 @@ struct LentSecrets {
 }
 
 extension RefreshRequest {
-    /// What is opened to send this and to judge its answer.
+    /// The secrets that are opened to send this request and to judge its answer.
     var secrets: Set<SecretID> {
         var all = Set([idToken, accessToken, proofKey].compactMap(\.self))
         if case .refreshToken(let secret) = renewal { all.insert(secret) }

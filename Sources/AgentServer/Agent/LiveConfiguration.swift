@@ -3,7 +3,7 @@
 import Logging
 import TokenCore
 
-/// The configuration that the agent works with, and how another one takes its place.
+/// The configuration that the agent works with, and how it is replaced.
 ///
 /// Confined to the agent's event loop.
 final class LiveConfiguration {
@@ -14,11 +14,11 @@ final class LiveConfiguration {
         didSet { rules = RulesInForce(current) }
     }
     private(set) var rules: RulesInForce
-    /// Is told a configuration as soon as it is in force, and says which of its sockets cannot be opened.
+    /// Called with each configuration as soon as it is in force; returns the sockets that cannot be opened.
     private var follower: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
     /// When the agent looks at its configuration by itself.
     private var watch = ConfigurationWatch()
-    /// It is to be read again when the agent is unlocked.
+    /// Whether the configuration is to be read again when the agent is unlocked.
     private var owesReload = false
 
     init(
@@ -34,10 +34,10 @@ final class LiveConfiguration {
         self.logger = logger
     }
 
-    /// The settings of a session; `nil`: there is no such session.
+    /// The settings of a session; `nil` if there is no such session.
     subscript(name: SessionName) -> SessionSettings? { current.sessions[name] }
 
-    /// Has `action` called on the event loop with the present configuration, and again with every later one.
+    /// Calls `action` on the event loop with the present configuration, and again with every later one.
     func follow(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
         follower = action
         _ = action(current)
@@ -64,13 +64,13 @@ final class LiveConfiguration {
         }
     }
 
-    /// The configuration is to be read as soon as the agent is unlocked.
+    /// Has the configuration read as soon as the agent is unlocked.
     func reloadOnceUnlocked() {
         owesReload = true
         logger.notice("locked; the configuration is read again when unlocked")
     }
 
-    /// The configuration that was to be read while the agent was locked, if one was; what is wrong with it is logged.
+    /// Reads the configuration if ``reloadOnceUnlocked()`` was called before; logs a failure.
     func readOwed(isolation: isolated (any Actor)? = #isolation) async -> LoadedConfiguration? {
         guard owesReload else { return nil }
         owesReload = false
@@ -138,10 +138,11 @@ final class LiveConfiguration {
 
     // MARK: Watching
 
-    /// Whether it is time to look at the file: before the agent says to its own user that something does not exist, and
-    /// before a login; the look then counts as made.
+    /// Whether to look at the file now: before a login, and before the agent tells its own user that a
+    /// session does not exist.
     ///
-    /// Alike for names that are hidden and that are unknown, and for the agent's own user at its own socket alone.
+    /// A yes counts as a look. Hidden and unknown names are treated alike, and only the agent's own user at
+    /// its own socket causes a look.
     func owesLook(_ route: Route, _ query: Substring, for connection: Connection, at now: Instant) -> Bool {
         guard connection.caller.isOwnUserAtOwnSocket else { return false }
         let isLogin = if case .login = route { true } else { false }
@@ -149,7 +150,7 @@ final class LiveConfiguration {
         return (isLogin || isAbsent) && watch.begins(at: now)
     }
 
-    /// Whether another configuration is there; a file that was only touched is none.
+    /// Whether the file holds another configuration; one that was only touched does not.
     func hasChanged(isolation: isolated (any Actor)? = #isolation) async -> Bool {
         let source = source
         return await storeThread.result { _ in
@@ -157,13 +158,13 @@ final class LiveConfiguration {
             do throws(RequestFailure) {
                 return try !source.changes().isEmpty
             } catch {
-                // Reading it says what is wrong.
+                // The reload that follows says what is wrong.
                 return true
             }
         }
     }
 
-    /// The failure with what is wrong with the latest configuration, where that may be why there is no such session.
+    /// Adds the mistake of the latest configuration to `failure`, if that may be why a session is unknown.
     func explained(_ failure: RequestFailure, to connection: Connection) -> RequestFailure {
         guard failure.code == .notFound, let name = failure.session.flatMap({ SessionName($0) }),
             !isConfigured(name, for: connection), let words = mistake(for: connection)
@@ -174,11 +175,11 @@ final class LiveConfiguration {
         return failure
     }
 
-    /// What is wrong with the latest configuration, for a peer that may know; `nil`: nothing.
+    /// The mistake of the latest configuration, in words for this peer; `nil` if it may know of none.
     func mistake(for connection: Connection) -> String? {
         guard let mistake = watch.mistake, connection.caller.isOwnUserAtOwnSocket else { return nil }
         let words = "The configuration has changed and has a mistake, so the old one stays in force"
-        // Its lines may name sessions that this peer is not to know of.
+        // The mistake may name sessions that this peer must not know of.
         return rules.exist ? words + "." : words + ": " + mistake
     }
 }

@@ -18,7 +18,7 @@ final class LoopWaiters {
         await withCheckedContinuation { continuations.append($0) }
     }
 
-    /// Waits for the next ``resumeAll()``, at most `limit`; then nobody waits any longer.
+    /// Waits for the next ``resumeAll()``; after `limit` it is called for everyone who waits.
     func wait(atMost limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
         let timeout = resumeAll(after: limit)
         await wait()

@@ -17,12 +17,12 @@ final class PendingWork {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Something is under way from here on; ``end()`` follows.
+    /// Notes that something is under way from here on; ``end()`` follows.
     func begin() {
         count += 1
     }
 
-    /// It has ended, and what follows from it has begun.
+    /// Notes that it has ended; call it once what follows from it has begun.
     func end() {
         count -= 1
         if isEmpty { waiters.resumeAll() }

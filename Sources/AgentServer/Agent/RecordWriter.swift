@@ -8,7 +8,7 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class RecordWriter {
     private let storeThread: StoreThread
-    /// Sessions whose files are to be removed, which has failed so far.
+    /// Sessions whose files are still to be removed.
     private var owed: Set<SessionName> = []
 
     init(storeThread: StoreThread) {
@@ -30,7 +30,7 @@ final class RecordWriter {
         }
     }
 
-    /// Removes the session's files, however often it takes: a logout must survive a restart.
+    /// Removes the session's files and tries again until it works: a logout must survive a restart.
     func remove(_ name: SessionName, in agent: isolated SessionAgent) {
         owed.insert(name)
         remove(name, failures: 0, in: agent)
@@ -66,7 +66,9 @@ final class RecordWriter {
 
     private func owes(_ name: SessionName) -> Bool { owed.contains(name) }
 
-    /// Removes nothing any more of a session that has left, or of all: what is there is what counts when it returns.
+    /// Stops removing the files of `name`, which has left the configuration, or of all sessions.
+    ///
+    /// What is still on disk counts when the session returns.
     func letGo(of name: SessionName? = nil) {
         if let name { owed.remove(name) } else { owed = [] }
     }

@@ -22,7 +22,7 @@ final class RefreshDispatch {
         self.alarm = alarm
     }
 
-    /// Has `ring` called on the event loop when an issuer can bear another request; ``alarmRang(in:)`` follows.
+    /// Calls `ring` on the event loop when an issuer can bear another request; ``alarmRang(in:)`` follows.
     func onRing(_ ring: @escaping () -> Void) {
         alarm.onRing(ring)
     }
@@ -39,7 +39,7 @@ final class RefreshDispatch {
         admit(at: issuer, in: agent)
     }
 
-    /// A request has joined an attempt; one that is held back goes before those nobody waits for.
+    /// Notes that a request has joined an attempt; if held back, it goes before those that nobody waits for.
     func demand(_ name: SessionName, in agent: isolated SessionAgent) {
         guard let session = agent.sessions[name]?.session,
             let issuer = queue.demanded(by: session, now: agent.now)
@@ -47,18 +47,18 @@ final class RefreshDispatch {
         admit(at: issuer, in: agent)
     }
 
-    /// Lets in whatever the issuers can bear by now.
+    /// Lets in what every issuer can bear now.
     func timeReached(in agent: isolated SessionAgent) {
         for issuer in queue.issuers { admit(at: issuer, in: agent) }
     }
 
-    /// Lets in what the issuers can bear whose time has come.
+    /// Lets in what those issuers can bear whose time has come.
     func alarmRang(in agent: isolated SessionAgent) {
         for issuer in alarm.takeDue() { admit(at: issuer, in: agent) }
         alarm.set()
     }
 
-    /// The failures may have been the network's; ``timeReached(in:)`` follows.
+    /// Forgets the failures, which may have been the network's; call ``timeReached(in:)`` next.
     func networkReturned() {
         queue.networkReturned()
     }
@@ -93,7 +93,7 @@ final class RefreshDispatch {
         reserveNext(in: agent)
     }
 
-    /// A stop or a lock came first: nothing new is begun.
+    /// Fails a step because a stop or a lock came first: nothing new is begun.
     private func refuse(
         _ step: RefreshQueue.Step,
         for name: SessionName,
@@ -112,7 +112,7 @@ final class RefreshDispatch {
         }
     }
 
-    /// An attempt has ended, one way or the other.
+    /// Ends an attempt, whatever its outcome, so that the issuer can bear the next one.
     private func ended(
         _ attempt: AttemptNumber,
         _ failure: RefreshFailure?,
@@ -170,7 +170,7 @@ extension RefreshDispatch {
             let failure = RefreshFailure(kind: .storage, message: failure.message)
             countFailure(failure, of: reason, for: name, in: agent)
         }
-        // Without a reservation most attempts end here; those that do not are past their hold already.
+        // Without a reservation most attempts end here; those that go on have been let in already.
         if agent.sessions[name]?.session.attemptInFlight != attempt {
             ended(attempt, nil, for: name, in: agent)
         }
@@ -210,7 +210,9 @@ extension RefreshDispatch {
         }
     }
 
-    /// Counts and logs a failed attempt, once the session has decided what comes next; late ones mean nothing.
+    /// Counts and logs a failed attempt, once the session has decided what comes next.
+    ///
+    /// A late failure, of an attempt that the session has given up, means nothing.
     private func countFailure(
         _ failure: RefreshFailure,
         of reason: RefreshReason?,
@@ -235,14 +237,14 @@ extension RefreshDispatch {
 // MARK: Departing sessions
 
 extension RefreshDispatch {
-    /// A session leaves the configuration: what a refresh under way will bring belongs into its record, for the day
-    /// the session returns.
+    /// Takes over a session that leaves the configuration: the answer of a refresh under way still belongs
+    /// into its record, for the day the session returns.
     func depart(_ session: Session, in agent: isolated SessionAgent) {
         guard session.awaitsAnswer else { return eraseSecrets(of: session, in: agent) }
         departing[session.name] = session
     }
 
-    /// The refresh of a session that has left is answered.
+    /// Writes the answer to the refresh of a session that has left into its record.
     private func keepForRecord(
         _ name: SessionName,
         _ outcome: RefreshOutcome,

@@ -3,7 +3,7 @@
 import NIOCore
 import TokenCore
 
-/// Finds the moments at which an agent that worked has come to rest, and those at which the machine has slept.
+/// Notices when a working agent has come to rest, and when the machine has slept.
 ///
 /// Answers from memory are no work: an agent that only serves good tokens rests.
 struct Rest {
@@ -12,12 +12,13 @@ struct Rest {
     /// How much work there had been at the last look.
     private var jobsSeen = 0
     private var wasTold = false
-    /// How far the boot-time clock was ahead of the loop's own at the last look, which stands still during sleep.
+    /// How far the boot-time clock was ahead of the loop's own clock at the last look; the latter stands
+    /// still during sleep.
     private var timeAsleep: Duration?
 
-    /// Looks now, `jobs` being all the work there ever was; true once for each rest.
+    /// Whether a rest begins now; true once for each rest.
     ///
-    /// Nothing may have begun since the look before, and nothing be under way.
+    /// Nothing may have begun since the last look or be under way; `jobs` counts all work there ever was.
     mutating func begins(jobs: Int, isWorking: Bool) -> Bool {
         defer { jobsSeen = jobs }
         guard jobs == jobsSeen, !isWorking else {

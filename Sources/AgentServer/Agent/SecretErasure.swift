@@ -16,17 +16,17 @@ final class SecretErasure {
         self.storeThread = storeThread
     }
 
-    /// A request begins to work with `secrets`; ``giveBack(_:)`` follows.
+    /// Notes that a request begins to work with `secrets`; ``giveBack(_:)`` follows.
     func lend(_ secrets: Set<SecretID>) {
         lent.lend(secrets)
     }
 
-    /// The request has ended: what was to be erased meanwhile is erased now.
+    /// Notes that the request has ended; erases what was to be erased meanwhile.
     func giveBack(_ secrets: Set<SecretID>) {
         for secret in lent.giveBack(secrets) { erase(secret) }
     }
 
-    /// Erases behind whatever the store still has to write of it, and behind a request that works with it.
+    /// Erases `secret` once the store has done its jobs and no request works with it any more.
     func erase(_ secret: SecretID) {
         guard lent.mayErase(secret) else { return }
         guard storeThread.jobs > 0 else { return memory.erase(secret) }

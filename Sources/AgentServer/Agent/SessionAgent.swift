@@ -9,18 +9,18 @@ import TokenCore
 /// All sessions, and the order in which things happen to them; runs on the event loop that serves the socket.
 ///
 /// So there is no hop between a request's bytes and the state it reads. Applying an event never suspends:
-/// whatever takes long runs elsewhere and comes back as another event. What the agent consists of beside its sessions
-/// are the parts below, each the only one that changes its own state; they run on the same loop.
+/// whatever takes long runs elsewhere and comes back as another event. The other parts of the agent are the
+/// properties below: each alone changes its own state, and all run on the same loop.
 package actor SessionAgent {
     /// Whether refreshes may start.
     enum Phase: Equatable {
         case working
-        /// The store is being opened, which needs no person; requests wait for it.
+        /// The store is being opened without a person; requests wait for it.
         case opening
-        /// Waiting for what is in flight, to wipe the keys then.
+        /// Waiting for what is in flight; then the keys are wiped.
         case locking
         case locked
-        /// Waiting for what is in flight, to end then.
+        /// Waiting for what is in flight; then the agent ends.
         case stopping
     }
 
@@ -92,7 +92,7 @@ package actor SessionAgent {
         )
     }
 
-    /// Nothing is served before somebody unlocks the store.
+    /// Whether nothing is served before somebody unlocks the store.
     var isLocked: Bool { !isServing && phase != .opening }
 
     var isServing: Bool { phase == .working || phase == .stopping && !ports.memory.isLocked }
@@ -116,9 +116,9 @@ package actor SessionAgent {
         follow(effects, of: name, at: moment)
     }
 
-    /// Asks a session something, which may change it; `nil`: there is no such session.
+    /// Asks a session something, which may change it; `nil` if there is no such session.
     ///
-    /// What follows from it is done by ``follow(_:of:at:)``.
+    /// The caller hands the effects to ``follow(_:of:at:)``.
     func ask<Value>(_ name: SessionName, _ question: (inout Session, Moment) -> Value) -> Value? {
         guard let index = sessions.index(forKey: name) else { return nil }
         return question(&sessions.values[index].session, moment)
@@ -163,9 +163,9 @@ package actor SessionAgent {
     /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.
     private static let wakeSpread = Duration.seconds(5)
 
-    /// The network may be back: what could not be sent is tried again, spread over `spread`.
+    /// Tries again what could not be sent, as the network may be back; the sessions are spread over `spread`.
     ///
-    /// A second keeps the promise of a fresh token within two, and still not all sessions ask in one instant.
+    /// One second keeps the promise of a fresh token within two, and not all sessions ask in one instant.
     package func networkReturned(spread: Duration = .seconds(1)) {
         guard phase == .working else { return }
         ports.logger.debug("the network may be back")
@@ -268,17 +268,17 @@ extension SessionAgent {
         case .locked where status.opensByItself:
             phase = .opening
             Task { await open() }
-            // Whether a command delivers the key is not known, so those who ask should not be told too early.
+            // Whether a command delivers the key is not known yet: wait a little before saying "not locked".
             if status.needsCommand { await requests.arrivals.untilOpened(within: Self.openingPatience) }
         case .locked: tellLocked(.passphraseNeeded)
         case .uninitialized: break
         }
     }
 
-    /// Opens the store without a person, while the agent already answers that it is there, and serves what came meanwhile.
+    /// Opens the store without a person, and serves the requests that came meanwhile.
     ///
-    /// Reading a thousand records takes longer than everything before it, and a command that opens the store may wait
-    /// for a person's finger: whoever starts the agent need not wait for either.
+    /// The agent already answers that it is there: reading a thousand records takes longer than the rest of a
+    /// start, and a command that opens the store may wait for a person's finger.
     private func open() async {
         if let refusal = await requests.vault.openStore(nil) {
             tellLocked(refusal)
@@ -297,13 +297,13 @@ extension SessionAgent {
         ports.logger.notice("locked; unlock with: tokenctl unlock", metadata: ["reason": "\(reason)"])
     }
 
-    /// Waits until it is known whether the store opens without a person; answers whether it did.
+    /// Waits until it is known whether the store opens without a person; returns whether it did.
     package func untilOpened() async -> Bool {
         if phase == .opening { await requests.arrivals.untilOpened() }
         return isServing
     }
 
-    /// A signal asks to lock.
+    /// Locks because a signal asks for it.
     package func lock() async {
         await lock(by: .signal)
     }
@@ -346,14 +346,14 @@ extension SessionAgent {
         await load()
         guard phase == .locked else { return }
         phase = .working
-        // After the sessions are there: those that are another login's now must notice.
+        // Only once the sessions are there: those that now belong to another login must notice.
         if let changed { await configuration.adopt(changed, in: self) }
         ports.logger.notice("unlocked")
         publish("unlocked")
         startDue()
     }
 
-    /// From here on nothing new begins.
+    /// Begins nothing new from here on.
     package func beginStopping() {
         guard phase != .stopping else { return }
         phase = .stopping
@@ -383,14 +383,14 @@ extension SessionAgent {
         timeReached()
     }
 
-    /// Makes the sessions of the configuration out of what the store has.
+    /// Makes the sessions of the configuration from what the store has.
     private func load() async {
         let contents = await storeThread.result { $0.loadSessions() }
         sessions = [:]
         begin(configuration.current.sessions, with: contents)
     }
 
-    /// Adds these sessions as the store has them, and forgets the secrets of all others in it.
+    /// Adds the `wanted` sessions as the store has them, and erases the loaded secrets of all others.
     private func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
         erasure.erase(contents.secrets(unless: { wanted[$0] != nil }))
         let moment = moment
@@ -402,7 +402,7 @@ extension SessionAgent {
         }
     }
 
-    /// A signal asks to read the configuration again; while the agent is locked, as soon as it no longer is.
+    /// Reads the configuration again because a signal asks for it; a locked agent waits until it is unlocked.
     package func reloadOnceUnlocked() async throws(RequestFailure) {
         guard phase == .locking || phase == .locked else {
             try await configuration.reload(by: .signal, in: self)
@@ -411,13 +411,13 @@ extension SessionAgent {
         configuration.reloadOnceUnlocked()
     }
 
-    /// Has `action` called on the event loop with the present configuration, and again with every later one.
+    /// Calls `action` on the event loop with the present configuration, and again with every later one.
     func followConfiguration(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
         configuration.follow(action)
     }
 
-    /// Another configuration is in force: sessions whose identity is unchanged go on undisturbed; others must not use
-    /// their old login.
+    /// Takes over another configuration: sessions with an unchanged fingerprint go on undisturbed; others
+    /// must not use their old login.
     func changeSessions(from old: AgentConfiguration) async {
         guard phase == .working else { return }
         let new = configuration.current.sessions
@@ -436,7 +436,7 @@ extension SessionAgent {
         }
     }
 
-    /// The session is no longer configured: its record stays, nothing of it is served.
+    /// Drops a session that is no longer configured: its record stays, but nothing of it is served.
     private func drop(_ name: SessionName) {
         requests.refuseAll(about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }

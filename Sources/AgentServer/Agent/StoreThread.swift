@@ -4,17 +4,17 @@ import NIOCore
 import NIOPosix
 import TokenCore
 
-/// The one thread on which the store works; what it is given keeps its order.
+/// The one thread on which the store works; jobs run in the order in which they are given.
 ///
-/// Confined to the event loop, but for the jobs themselves.
+/// Confined to the event loop, except for the jobs themselves.
 final class StoreThread {
     private let store: any StoreControlling
     private let pool: NIOThreadPool
     private let eventLoop: any EventLoop
     private let work: PendingWork
-    /// Given to it and not finished.
+    /// Jobs given to it and not finished.
     private(set) var jobs = 0
-    /// Ever given to it; whatever changes a session is among it.
+    /// Jobs ever given to it; whatever changes a session is among them.
     private(set) var jobsBegun = 0
 
     init(store: any StoreControlling, pool: NIOThreadPool, eventLoop: any EventLoop, work: PendingWork) {
@@ -24,7 +24,7 @@ final class StoreThread {
         self.work = work
     }
 
-    /// Does `job` behind all that was given before, and comes back to the loop with its result.
+    /// Runs `job` after all earlier ones, and calls `then` on the loop with its result.
     func run<Value: Sendable>(
         _ job: @escaping @Sendable (any StoreControlling) -> Value,
         then: @escaping (Value) -> Void = { _ in }
@@ -40,7 +40,7 @@ final class StoreThread {
         }
     }
 
-    /// Does `job` behind all that was given before, and comes back with why it failed, if it did.
+    /// Runs `job` after all earlier ones, and calls `then` with its failure, if it failed.
     func attempt(
         _ job: @escaping @Sendable (any StoreControlling) throws(StorageFailure) -> Void,
         then: @escaping (StorageFailure?) -> Void
@@ -57,7 +57,7 @@ final class StoreThread {
         }
     }
 
-    /// Does `job` behind all that was given before.
+    /// Runs `job` after all earlier ones and returns its result.
     func result<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation,
         of job: @escaping @Sendable (any StoreControlling) -> Value

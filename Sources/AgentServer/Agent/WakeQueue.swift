@@ -5,8 +5,8 @@ import TokenCore
 
 /// Which key is due next: a heap of wake times that is corrected lazily.
 ///
-/// An entry whose key has another plan by now is dropped when it comes up, so changing a plan costs one
-/// insertion and thousands of keys cost nothing while nothing is due.
+/// An entry whose key has another plan by now is dropped when it comes up. So changing a plan costs one
+/// insertion, and thousands of keys cost nothing while nothing is due.
 struct WakeQueue<Key: Hashable> {
     /// Compared by its time alone.
     private struct Entry: Comparable {

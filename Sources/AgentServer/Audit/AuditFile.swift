@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// A log on disk that stays small: a file, and one with `.1` at its name for the lines before it.
+/// A log on disk that stays small: a file, and one with `.1` added to its name for the older lines.
 ///
 /// Used by one thread at a time, which may block.
 package struct AuditFile: Sendable {
-    /// What is begun anew when it has this size: room for about 30,000 lines.
+    /// Bytes at which a new file is begun: room for about 30,000 lines.
     static let largestSize = 4 << 20
 
     let path: String
@@ -28,7 +28,7 @@ package struct AuditFile: Sendable {
         guard var file = open() else { return false }
         defer { close(file.descriptor) }
         if file.size > 0, file.size + lines.count > limit {
-            // Whoever reads on has the old file still open; no line is in neither file.
+            // A reader may still have the old file open; every line is in one of the two files.
             guard unsafe rename(path, olderPath) == 0 else { return false }
             close(file.descriptor)
             guard let new = open() else {
@@ -45,10 +45,10 @@ package struct AuditFile: Sendable {
         return true
     }
 
-    /// The lines after `position`, as many as one read brings, which is set behind them; empty at the end.
+    /// Moves `position` past the lines that one read brings, and returns these; empty at the end.
     ///
-    /// Nothing stays open between two pieces. Where a file that was being read has been given up meanwhile, the next
-    /// piece begins with the oldest line there is.
+    /// Nothing stays open between two pieces. If the file that was being read is gone by then, the next piece
+    /// begins with the oldest line there is.
     func piece(after position: inout AuditPosition) -> [UInt8] {
         for path in [olderPath, path] {
             let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
@@ -64,13 +64,13 @@ package struct AuditFile: Sendable {
             }
             let lines = wholeLines(of: descriptor, at: &position.offset)
             if !lines.isEmpty { return lines }
-            // The older one does not grow any more.
+            // The older file does not grow any more.
             if path == olderPath { position.done.insert(identity) }
         }
         return []
     }
 
-    /// A file of ours that nobody else reads, whatever was at the path before.
+    /// Opens the file for appending, closed to other users; `nil` if what is at the path is not ours.
     private func open() -> (descriptor: CInt, size: Int)? {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags, 0o600)
@@ -82,7 +82,7 @@ package struct AuditFile: Sendable {
         return (descriptor, size)
     }
 
-    /// The size of a regular file of ours with one name; `nil`: it is something else.
+    /// The size of a regular file of ours with one name; `nil` if it is something else.
     private func ownSize(_ descriptor: CInt) -> Int? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
@@ -108,11 +108,11 @@ package struct AuditFile: Sendable {
         return true
     }
 
-    /// Whole lines from `offset` on, at most ``AuditPosition/piece`` bytes; a line that is longer is none of ours and
-    /// left out.
+    /// Whole lines from `offset` on, at most ``AuditPosition/piece`` bytes; the beginning of a longer line,
+    /// which is not ours, is left out.
     private func wholeLines(of descriptor: CInt, at offset: inout Int) -> [UInt8] {
         var piece = [UInt8](repeating: 0, count: AuditPosition.piece)
-        // A file somebody has made huge is not read to its end.
+        // A file that somebody has made huge is not read to its end.
         while offset <= 4 * limit {
             var count = 0
             repeat {

@@ -8,7 +8,7 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class AuditLog {
-    /// `nil`: nothing is written down.
+    /// `nil` if nothing is written down.
     private let trail: AuditTrail?
     private let configuration: LiveConfiguration
     private let timekeeper: any Timekeeper
@@ -88,7 +88,9 @@ final class AuditLog {
         reading.begin()
     }
 
-    /// A session that is no longer configured is known by its lines.
+    /// Ends the answer, or follows the log, once all lines are on their way.
+    ///
+    /// A session that is no longer configured still counts as known if it has lines.
     private func finish(
         _ reading: AuditReading,
         isEmpty: Bool,
@@ -129,7 +131,7 @@ final class AuditLog {
     /// How many follow the log.
     var followerCount: Int { followers.count }
 
-    /// Writes what there is and ends what follows it.
+    /// Writes the remaining lines and ends the answers to those who follow the log.
     func end(isolation: isolated (any Actor)? = #isolation) async {
         try? await trail?.flush().get()
         for follower in followers.values { follower.connection.endStream() }
@@ -137,10 +139,10 @@ final class AuditLog {
     }
 }
 
-/// What is asked for by the query of `GET /v1/audit`.
+/// What the query of `GET /v1/audit` asks for.
 struct AuditQuery: Equatable {
     private(set) var session: SessionName?
-    /// Goes on with new lines as they are written.
+    /// Whether the answer goes on with new lines as they are written.
     private(set) var follows = false
 
     init(_ text: Substring) throws(RequestFailure) {

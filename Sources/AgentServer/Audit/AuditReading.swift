@@ -7,12 +7,12 @@ import TokenCore
 
 /// Which lines of the audit log a peer gets.
 struct AuditSelection: Sendable {
-    /// Only lines about this session; `nil`: about all.
+    /// Only lines about this session; `nil` for lines about all.
     var session: SessionName?
     /// No lines about these.
     var hidden: Set<SessionName> = []
 
-    /// The lines of `text` that are wanted; one about the agent itself, or about lost lines, names no session.
+    /// The wanted lines of `text`; lines about the agent itself, or about lost lines, name no session.
     func lines(of text: [UInt8]) -> [UInt8] {
         guard session != nil || !hidden.isEmpty else { return text }
         var kept: [UInt8] = []
@@ -37,12 +37,12 @@ final class AuditReading: @unchecked Sendable {
     private let trail: AuditTrail
     private let selection: AuditSelection
     private let connection: Connection
-    /// The answer goes on when all lines are there, and its peer may be slow for as long as it likes.
+    /// Whether the answer goes on after the last line; its peer may then be as slow as it likes.
     let follows: Bool
-    /// Is told when all that was written so far is on its way; `isEmpty`: there was nothing.
+    /// Called when all lines written so far are on their way; `isEmpty` if there were none.
     private let onEnd: (_ reading: AuditReading, _ isEmpty: Bool) -> Void
     private var position = AuditPosition()
-    /// Read and not sent: an answer of one piece has a length, so the second is waited for.
+    /// Read but not sent: an answer of one piece gets a length, so the second piece is awaited first.
     private var first: [UInt8]?
     private var isStreaming = false
 
@@ -106,7 +106,7 @@ final class AuditReading: @unchecked Sendable {
         connection.answer(answer)
     }
 
-    /// Lets the answer go on, for lines that are still to come.
+    /// Keeps the answer open for lines that are still to come.
     func goOn() {
         if !isStreaming { connection.beginStream(Self.contentType) }
         isStreaming = true

@@ -3,8 +3,10 @@
 import Text
 import TokenCore
 
-/// One line of the audit log, never with a token: a token that was given out or refused because of who asked, or
-/// something that was done to a session or to the agent.
+/// One line of the audit log; it never holds a token.
+///
+/// It tells that a token was given out, that one was refused because of who asked, or that something was done
+/// to a session or to the agent.
 struct AuditRecord: Equatable, Sendable {
     /// What the line is about.
     enum Subject: Equatable, Sendable {
@@ -13,7 +15,7 @@ struct AuditRecord: Equatable, Sendable {
         case action(Action)
     }
 
-    /// What somebody did beside asking for tokens, spelled as in the log.
+    /// What somebody did other than ask for tokens, spelled as in the log.
     enum Action: String, CaseIterable, Sendable {
         case login
         case logout
@@ -43,24 +45,24 @@ struct AuditRecord: Equatable, Sendable {
         case cancelled
     }
 
-    /// Whose doing it was.
+    /// Who did it.
     enum Origin: Equatable, Sendable {
         /// - socket: The path of the `[[socket]]` it was asked at; `nil`: the agent's own.
         case peer(Peer, PeerFacts?, socket: String?)
         /// A signal; who sent it is not known.
         case signal
-        /// Nobody asked.
+        /// The agent by itself; nobody asked.
         case agent
     }
 
     var time: WallTime
-    /// `nil`: it is about the whole agent.
+    /// `nil` if it is about the whole agent.
     var session: SessionName?
     var subject: Subject
     var decision: Decision
     var origin: Origin
 
-    /// Appends the line with its end, written by hand because there may be thousands in a second.
+    /// Appends the line with its line feed, written by hand because there may be thousands in a second.
     func write(to text: inout [UInt8]) {
         text += "{\"time\":\(time.secondsSince1970)".utf8
         if let session { text += ",\"session\":\"\(session)\"".utf8 }

@@ -7,16 +7,16 @@ import Text
 
 /// Collects the lines of the audit log and has them written, so that giving out a token waits for no disk.
 ///
-/// Confined to the event loop, but for the writing itself.
+/// Confined to the event loop, except for the writing itself.
 final class AuditTrail {
     /// Longest a line stays in memory.
     private static let delay = TimeAmount.seconds(1)
-    /// Lines that are written without waiting for more.
+    /// As many lines are written without waiting for more.
     private static let batch = 512
     /// Lines kept while the disk is slow; more are dropped and counted.
     private static let capacity = 16_384
 
-    /// Is told the lines that have been written, whole and in order.
+    /// Called with the lines that have been written, whole and in order.
     var onWritten: (([AuditRecord]) -> Void)?
 
     private let file: AuditFile
@@ -27,7 +27,7 @@ final class AuditTrail {
     private var timer: Scheduled<Void>?
     private var isWriting = false
     private var waiters: [EventLoopPromise<Void>] = []
-    /// Lines lost since one could be written, for want of room on the disk or in memory.
+    /// Lines lost since the last successful write, for want of room on the disk or in memory.
     private(set) var dropped = 0
     private var lastTime: Int64 = 0
 
@@ -52,7 +52,7 @@ final class AuditTrail {
         }
     }
 
-    /// Writes what there is; done when every line added before is in the file or given up.
+    /// Writes what there is; the future completes when every line added before is in the file or given up.
     func flush() -> EventLoopFuture<Void> {
         let promise = eventLoop.makePromise(of: Void.self)
         waiters.append(promise)
@@ -104,7 +104,7 @@ final class AuditTrail {
             }
             dropped += batch.count
         }
-        // Without room on the disk trying again at once is no use.
+        // If the disk has no room, trying again at once is no use.
         guard isWritten, !records.isEmpty else { return finishWaiting() }
         write()
     }
@@ -118,7 +118,7 @@ final class AuditTrail {
         }
     }
 
-    /// The lines as they stand in the file, one that tells of lost ones first.
+    /// The lines as they stand in the file; if lines were lost, one that says so comes first.
     private static func text(_ records: [AuditRecord], dropped: Int, at time: Int64) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(160 * (records.count + 1))

@@ -6,8 +6,8 @@ import TokenCore
 
 /// The lines of the log about sessions; at its default level one for each change.
 ///
-/// In words of ours alone, without account or address: the system's log has other readers than the session. What a
-/// server says stands in it at `debug`.
+/// They hold our own words only, without account or address: others than the session's user can read the
+/// system's log. What a server says is logged at `debug`.
 struct SessionLog {
     /// Longest code of a server that is shown, in bytes.
     private static let longestCode = 64
@@ -22,7 +22,7 @@ struct SessionLog {
         case .refreshed:
             values["expires_in"] = left.map { "\($0)" }
             write(.notice, "refreshed", name, values)
-        // Told when it is known what comes next, see refreshFailed.
+        // Logged once it is known what comes next, see refreshFailed.
         case .refreshFailed: break
         case .loginRequired: write(.warning, "login required", name, values)
         case .expiring:
@@ -34,7 +34,7 @@ struct SessionLog {
         if let message = event.message { tell(message, of: name) }
     }
 
-    /// A refresh made for `reason` failed; `nextTry`: how long until the next, `nil`: none is planned.
+    /// Logs a failed refresh made for `reason`; `nextTry` is the time until the next, `nil` without one.
     func refreshFailed(
         _ failure: RefreshFailure,
         of reason: RefreshReason,
@@ -50,7 +50,7 @@ struct SessionLog {
 
     func loginEnded(_ result: LoginResult, of name: SessionName) {
         switch result {
-        // The event has told it.
+        // The event has been logged already.
         case .done: break
         case .failed(let failure):
             write(.warning, "login failed", name, SessionLog.values(of: failure))
@@ -60,7 +60,7 @@ struct SessionLog {
         }
     }
 
-    /// The login is over, and another is tried without a person.
+    /// Logs that the login is over and that another one is tried without a person.
     func sessionEnded(_ reason: EndReason?, of name: SessionName) {
         write(.notice, "the login is over; logging in again", name, ["reason": "\(reason?.rawValue ?? "")"])
     }
@@ -92,7 +92,7 @@ struct SessionLog {
         return values
     }
 
-    /// A word such as the protocols define; anything else is text of the server.
+    /// Whether `code` is a word such as the protocols define; anything else is text of the server.
     private static func isPlain(_ code: String) -> Bool {
         let bytes = code.utf8
         return !bytes.isEmpty && bytes.count <= longestCode

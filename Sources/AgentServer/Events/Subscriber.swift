@@ -2,10 +2,10 @@
 
 import TokenCore
 
-/// A peer that reads `GET /v1/events`.
+/// A peer that reads `GET /v1/events`, or follows `GET /v1/audit`.
 struct Subscriber {
     var connection: Connection
-    /// `nil`: the events of all sessions.
+    /// `nil` for all sessions.
     var session: SessionName?
 
     func wants(_ event: AgentEvent) -> Bool {

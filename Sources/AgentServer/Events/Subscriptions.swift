@@ -3,7 +3,7 @@
 import Text
 import TokenCore
 
-/// Those who read `GET /v1/events`, and hooks: told what happens.
+/// Tells what happens to those who read `GET /v1/events`, and to hooks.
 ///
 /// Confined to the agent's event loop.
 final class Subscriptions {
@@ -14,7 +14,7 @@ final class Subscriptions {
         self.observer = observer
     }
 
-    /// How many read.
+    /// How many peers read the events.
     var count: Int { subscribers.count }
 
     /// Tells subscribers and hooks.

@@ -4,9 +4,9 @@ import NIOCore
 
 /// Writes HTTP/1.1 answers into a buffer.
 struct AnswerWriter {
-    /// The connection stays open after this answer.
+    /// Whether the connection stays open after this answer.
     var keepsAlive: Bool
-    /// An HTTP/1.0 peer must be told that the connection stays open.
+    /// Whether the peer speaks HTTP/1.1; an HTTP/1.0 peer must be told that the connection stays open.
     var isHTTP11: Bool
     /// `HEAD`: the fields of the answer without its body (RFC 9110 §9.3.2).
     var isHead: Bool
@@ -16,7 +16,7 @@ struct AnswerWriter {
         if !isHead { output.writeBytes(answer.body) }
     }
 
-    /// Writes status line and fields; nothing the agent says may be kept by a cache.
+    /// Writes status line and fields; no cache may keep what the agent says.
     func writeHead(
         _ status: HTTPStatus,
         _ contentType: StaticString,

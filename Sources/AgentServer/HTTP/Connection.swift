@@ -4,7 +4,7 @@ import Glibc
 import NIOCore
 import TokenCore
 
-/// What all connections that come in at one socket share.
+/// What all connections share, at whichever socket they come in.
 ///
 /// Confined to the event loop.
 final class ConnectionServices {
@@ -52,9 +52,9 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     private struct Turn {
         /// Requests are being taken out of the input.
         var isParsing = false
-        /// The channel hands over what has come: answers are sent together when it is done.
+        /// The channel is handing over what has come; answers are sent together when it is done.
         var isInRead = false
-        /// The channel asked to read, and was not let.
+        /// The channel asked to read and was not allowed to.
         var holdsRead = false
     }
 
@@ -89,7 +89,7 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
 
     var limits: RequestLimits { services.limits }
 
-    /// Nothing is owed to the peer.
+    /// Whether nothing is owed to the peer.
     var isIdle: Bool { state == .reading || state == .draining }
 
     /// Closes at once, whatever is under way.
@@ -97,12 +97,13 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
         context?.close(promise: nil)
     }
 
-    /// Part of a request has been read, and the rest is not here.
+    /// Whether part of a request has been read and the rest is not here.
     var hasPartOfRequest: Bool { state == .reading && input.hasPartOfRequest }
 
-    /// Closes unless there are bytes that nobody has read; the peer can send no more either way.
+    /// Closes unless there are bytes that nobody has read.
     ///
-    /// A request that comes too late is refused by the kernel at the peer's end, instead of being taken and lost.
+    /// The last look comes after the kernel was told to take no more: a request that comes too late is
+    /// refused at the peer's end, instead of being taken and lost.
     /// - Returns: whether it is closed.
     @discardableResult
     func closeUnlessAsked() -> Bool {
@@ -142,11 +143,12 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
 extension Connection {
     /// Requests of one peer that are answered in one turn of the loop: 16, less than a millisecond of work.
     private static let mostInTurn = 16
-    /// How long whoever has sent more waits, so that the loop looks at its other connections: it does not before all
-    /// that is to be done at once is done.
+    /// How long a peer that has sent more waits, so that the loop looks at its other connections.
+    ///
+    /// The loop does that only when no task is left that is due at once.
     private static let pauseOfTurn = TimeAmount.microseconds(50)
 
-    /// Goes on with the next request: in this turn of the loop when it was asked for in it, else in a later one.
+    /// Goes on with the next request: in this turn of the loop while ``parse()`` runs, else in a later one.
     private func continueReading() {
         guard !turn.isParsing else { return }
         flushUnlessReading()
@@ -173,7 +175,7 @@ extension Connection {
         resumeReadIfPossible()
     }
 
-    /// Leaves what else has come for a later turn of the loop.
+    /// Leaves the rest of the input for a later turn of the loop.
     private func letOthersIn() {
         schedule(after: Connection.pauseOfTurn) { $0.parseLater() }
     }
@@ -215,7 +217,7 @@ extension Connection {
         answer(Answer(refusal))
     }
 
-    /// Starts the clock at the first byte of a request, not at the first byte of the connection.
+    /// Starts the clock at the first byte of a request, not when the connection opens.
     private func updateRequestDeadline() {
         guard hasPartOfRequest else { return endRequestDeadline() }
         guard deadlines.request == nil else { return }
@@ -230,7 +232,7 @@ extension Connection {
         deadlines.request = nil
     }
 
-    /// Answers already queued leave room for another.
+    /// Whether the answers already queued leave room for another.
     private var hasRoomForAnswers: Bool {
         if (output?.readableBytes ?? 0) >= limits.unreadAnswers { flush() }
         return context?.channel.isWritable ?? false
@@ -284,7 +286,7 @@ extension Connection {
         state = .draining
         deadlines.request?.cancel()
         if isHalfClosed {
-            // Nothing is left to be read: closed as soon as all is written, which closing by halves would not wait for.
+            // Nothing is left to read: close once all is written; closing the output would not wait for that.
             let rest = wrapOutboundOut(output.take() ?? ByteBuffer())
             context?.writeAndFlush(rest).assumeIsolated().whenComplete { [weak self] _ in self?.close() }
         } else {
@@ -309,7 +311,7 @@ extension Connection {
 // MARK: Endless answers
 
 extension Connection {
-    /// Begins an answer without an end, of lines of `contentType`.
+    /// Begins an endless answer, of lines of `contentType`.
     func beginStream(_ contentType: StaticString) {
         guard state == .answering else { return }
         state = .streaming
@@ -320,7 +322,7 @@ extension Connection {
 
     /// Adds to the answer begun by ``beginStream(_:)``; a peer that leaves too much unread is dropped.
     ///
-    /// When the peer has taken all there is, if it ever does, `onTaken` is called.
+    /// `onTaken` is called when the peer has taken all there is, if it ever does.
     func stream(_ bytes: [UInt8], onTaken: (() -> Void)? = nil) {
         guard state == .streaming else { return }
         stream.append(onTaken) { writer.writeChunk(bytes, to: &$0) }

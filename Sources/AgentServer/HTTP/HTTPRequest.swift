@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// One request, read to its end and past every guard.
+/// One request, read to its end and accepted by every guard.
 struct HTTPRequest: Equatable, Sendable {
     /// The methods some route knows; anything else is answered 405.
     enum Method: String, Sendable {
@@ -11,7 +11,7 @@ struct HTTPRequest: Equatable, Sendable {
         case other = ""
     }
 
-    /// What of the head matters after parsing.
+    /// The parts of the head that matter after parsing.
     var head: HTTPRequestHead
     var body: [UInt8] = []
 
@@ -23,14 +23,14 @@ struct HTTPRequestHead: Equatable, Sendable {
     var method: HTTPRequest.Method
     /// Path and query as sent, beginning with `/`; printable ASCII without a blank.
     var target: String
-    /// HTTP/1.1 rather than 1.0.
+    /// Whether it is HTTP/1.1 rather than 1.0.
     var isHTTP11: Bool
-    /// The peer wants to send more requests on this connection.
+    /// Whether the peer wants to send more requests on this connection.
     var keepsAlive: Bool
     /// Body bytes to come, 0…65,536.
     var contentLength = 0
-    /// The peer waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+    /// Whether the peer waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     var expectsContinue = false
-    /// The peer prefers `text/plain` to JSON.
+    /// Whether the peer prefers `text/plain` to JSON.
     var prefersPlainText = false
 }

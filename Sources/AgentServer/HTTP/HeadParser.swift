@@ -10,7 +10,7 @@ struct HeadParser {
 
     /// - Parameters:
     ///   - bytes: the head with its final empty line, every line ended by CR LF.
-    ///   - limits: what the request line and the fields may be long.
+    ///   - limits: how long the request line and the fields may be.
     init(bytes: [UInt8], limits: RequestLimits) {
         self.bytes = bytes
         self.limits = limits

@@ -56,7 +56,7 @@ struct HeaderFields {
             contentLength = try length(value)
         case .transferEncoding: isChunked = true
         case .origin, .referer: isFromBrowser = true
-        // Only what the person typed or opened themselves comes from no page (Fetch Metadata §2.4).
+        // `none` is what the person typed or opened; everything else comes from a page (Fetch Metadata §2.4).
         case .fetchSite: if !value.elementsEqual("none".utf8) { isFromBrowser = true }
         case .connection: takeConnection(value)
         case .expect:
@@ -86,7 +86,7 @@ struct HeaderFields {
         }
     }
 
-    /// `/path`, also out of `http://tokenagent/path` (RFC 9112 §3.2).
+    /// `/path`, also taken from `http://tokenagent/path` (RFC 9112 §3.2).
     private func originForm(_ target: ArraySlice<UInt8>) throws(RequestRefusal) -> String {
         if target.first == UInt8(ascii: "/") { return String(decoding: target, as: UTF8.self) }
         let scheme: StaticString = "http://"
@@ -117,7 +117,7 @@ extension HeaderFields {
         case unimportant
 
         init(_ name: ArraySlice<UInt8>) {
-            // Lengths first: most fields are none of ours.
+            // Lengths first: most fields do not matter here.
             self =
                 switch name.count {
                 case 4 where name.says("host"): .host
@@ -136,7 +136,7 @@ extension HeaderFields {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether `text/plain` is the first of the media types we know (RFC 9110 §12.5.1, weights left aside).
+    /// Whether `text/plain` is the first of the media types we know (RFC 9110 §12.5.1; weights are ignored).
     fileprivate var prefersPlainText: Bool {
         for range in split(separator: .comma) {
             let type = range.prefix { $0 != UInt8(ascii: ";") }.trimmedOfBlanks

@@ -23,7 +23,7 @@ final class OutputBuffer {
     /// Takes back a buffer whose bytes have been written, and overwrites them.
     func giveBack(_ buffer: consuming ByteBuffer) {
         let used = buffer.writerIndex
-        // Bytes that a slow peer has not taken yet are still shared with its channel: this makes a new buffer then.
+        // If a slow peer has not taken all bytes, the channel still shares them and this makes a new buffer.
         buffer.clear()
         buffer.writeRepeatingByte(0, count: used)
         buffer.clear()

@@ -2,7 +2,7 @@
 
 import NIOCore
 
-/// What a peer has sent and nobody has read: bytes, out of which requests are taken.
+/// The bytes that a peer has sent and that are not parsed yet; requests are taken out of them.
 struct RequestInput {
     private var parser: RequestParser
     private var bytes = ByteBuffer()
@@ -11,10 +11,10 @@ struct RequestInput {
         parser = RequestParser(limits: limits)
     }
 
-    /// Bytes that are here.
+    /// How many bytes are here.
     var count: Int { bytes.readableBytes }
 
-    /// Part of a request has been read, and the rest is not here.
+    /// Whether part of a request has been read and the rest is not here.
     var hasPartOfRequest: Bool { count > 0 || parser.isInsideRequest }
 
     mutating func add(_ more: consuming ByteBuffer) {

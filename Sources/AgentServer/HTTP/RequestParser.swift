@@ -2,7 +2,7 @@
 
 import NIOCore
 
-/// Cuts a stream of bytes into requests, whatever the pieces in which they arrive.
+/// Cuts a stream of bytes into requests, in whatever pieces the bytes arrive.
 struct RequestParser {
     enum Step: Equatable {
         case request(HTTPRequest)
@@ -14,16 +14,16 @@ struct RequestParser {
     private let limits: RequestLimits
     /// A complete head whose body is still arriving.
     private var head: HTTPRequestHead?
-    /// Bytes of the present head already searched for its end.
+    /// How many bytes of the present head have been searched for its end.
     private var searched = 0
-    /// The one empty line that may stand before the present head has been there.
+    /// Whether the one empty line that may stand before the present head has been skipped.
     private var hasSkippedLine = false
 
     init(limits: RequestLimits) {
         self.limits = limits
     }
 
-    /// A head has been read whose body has not.
+    /// Whether a head has been read but not its body.
     var isInsideRequest: Bool { head != nil }
 
     /// Takes the next request out of `input`, if all of it is there.
@@ -45,7 +45,7 @@ struct RequestParser {
         return .request(HTTPRequest(head: head, body: body))
     }
 
-    /// Some old clients end a body with one line end too many (RFC 9112 §2.2).
+    /// Skips one empty line: some old clients end a body with one line end too many (RFC 9112 §2.2).
     private mutating func skipEmptyLine(in input: inout ByteBuffer) {
         guard !hasSkippedLine, searched < 2, input.readableBytes >= 2,
             input.readableBytesView.first == .carriageReturn,
@@ -56,7 +56,7 @@ struct RequestParser {
         hasSkippedLine = true
     }
 
-    /// The bytes of the head with its empty line, or `nil` while that has not arrived.
+    /// The number of bytes of the head with its empty line, or `nil` while that line has not arrived.
     private mutating func headCount(in input: ByteBuffer) throws(RequestRefusal) -> Int? {
         let bytes = input.readableBytesUInt8Span
         var index = searched

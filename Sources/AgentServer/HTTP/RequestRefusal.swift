@@ -11,7 +11,7 @@ enum RequestRefusal: Error, Equatable, CaseIterable {
     case bodyTooLong
     /// The whole request did not arrive in time.
     case tooSlow
-    /// `Host` is missing, repeated, or names something else than this agent.
+    /// `Host` is missing, repeated, or names something other than this agent.
     case wrongHost
     /// `Origin`, `Referer`, or a `Sec-Fetch-Site` other than `none`: the request comes from a web page.
     case fromBrowser

@@ -26,7 +26,7 @@ enum RequestTarget {
         return parameters.map { ($0.name.bytewise, $0.value) }
     }
 
-    /// Whether a byte of it is zero, which ends a text for some readers.
+    /// Whether `text` holds a zero byte, which ends a text for some readers.
     private static func endsEarly(_ text: String) -> Bool {
         text.utf8.contains(0)
     }

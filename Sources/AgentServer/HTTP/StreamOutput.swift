@@ -2,29 +2,29 @@
 
 import NIOCore
 
-/// What of an endless answer the peer has not taken.
+/// The part of an endless answer that the peer has not taken.
 ///
-/// One piece at a time is with the channel, the rest waits here in one buffer: so what is counted is what it costs,
-/// however short the lines are.
+/// One piece at a time is with the channel, the rest waits here in one buffer. So the bytes counted are the
+/// memory it costs, however short the lines are.
 struct StreamOutput {
     /// Most bytes handed to the channel together; the channel never has so much that it counts as not writable.
     private static let piece = 65_536
 
     private var waiting = ByteBuffer()
     private var underWay = 0
-    /// Is called once when the peer has taken everything.
+    /// Called once, when the peer has taken everything.
     private var onTaken: (() -> Void)?
 
     /// Bytes the peer has not taken.
     var unread: Int { waiting.readableBytes + underWay }
 
-    /// Adds what `write` appends; a call for when it is taken replaces the one before.
+    /// Adds what `write` appends; a given `onTaken` replaces the one before.
     mutating func append(_ onTaken: (() -> Void)? = nil, _ write: (inout ByteBuffer) -> Void) {
         write(&waiting)
         if let onTaken { self.onTaken = onTaken }
     }
 
-    /// The next piece for the channel; `nil` while it has one, or when there is none.
+    /// The next piece for the channel; `nil` while the channel has one, or if nothing waits.
     mutating func next() -> ByteBuffer? {
         guard underWay == 0, waiting.readableBytes > 0 else { return nil }
         let piece = waiting.readSlice(length: min(Self.piece, waiting.readableBytes))
@@ -33,34 +33,34 @@ struct StreamOutput {
         return piece
     }
 
-    /// The channel has written its piece.
-    /// - Returns: whom to call, now that there is nothing left.
+    /// Notes that the channel has written its piece.
+    /// - Returns: what to call, if nothing is left.
     mutating func pieceTaken() -> (() -> Void)? {
         underWay = 0
         return waiting.readableBytes == 0 ? onTaken.take() : nil
     }
 
-    /// Everything that still waits, to be written whatever the channel has.
+    /// Takes everything that still waits, to be written even while the channel has a piece.
     mutating func takeAll() -> ByteBuffer {
         defer { waiting = ByteBuffer() }
         return waiting
     }
 }
 
-/// What all endless answers together have unread, so that many connections are no way around the bound of one.
+/// What all endless answers together have unread: many connections must not evade the bound of one.
 ///
 /// Confined to the event loop.
 final class StreamBacklog {
     /// Bytes that one endless answer may leave unread.
     static let mostUnread = 1 << 20
-    /// Bytes that all may leave unread together: of the machine's memory, not of one connection's.
+    /// Bytes that all endless answers together may leave unread.
     private static let mostInAll = 16 << 20
 
     private var streams: [ObjectIdentifier: (connection: Connection, unread: Int)] = [:]
     private var total = 0
 
-    /// Takes down what `connection` has unread now.
-    /// - Returns: the connections that have to go for it: itself, or those with the most unread.
+    /// Notes what `connection` has unread now.
+    /// - Returns: the connections to drop: this one, or those with the most unread.
     func update(_ connection: Connection, unread: Int) -> [Connection] {
         set(connection, unread)
         var dropped: [Connection] = []

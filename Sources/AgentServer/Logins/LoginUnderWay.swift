@@ -3,7 +3,7 @@
 import AgentProtocol
 import TokenCore
 
-/// One login under way: the connection that follows it, and the question it waits for.
+/// One login under way: the connection that follows it, and the question that waits for an answer.
 struct LoginUnderWay {
     var session: SessionName
     var connection: Connection
@@ -42,7 +42,7 @@ struct SocketConversation: LoginConversing {
 }
 
 extension LoginStep {
-    /// The line of progress that says it.
+    /// The line of progress for this step.
     func line(in login: LoginNumber) -> LoginProgress {
         switch self {
         case .openURL(let url, let redirectURI):

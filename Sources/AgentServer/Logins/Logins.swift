@@ -5,7 +5,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Logins that a person is at.
+/// Logins that a person takes part in.
 ///
 /// Confined to the agent's event loop.
 final class Logins {
@@ -40,9 +40,9 @@ final class Logins {
         begin(login, name, on: connection, in: agent)
     }
 
-    /// Whoever knows the number of a login can answer its questions: no other program may guess it.
+    /// A number that no other program can guess: knowing it is enough to answer the login's questions.
     private func unguessableNumber() -> LoginNumber {
-        // The highest numbers are those of logins without a person.
+        // The highest numbers are for logins without a person.
         var number: LoginNumber
         repeat { number = LoginNumber(rawValue: .random(in: 1...(.max / 2))) } while logins[number] != nil
         return number
@@ -75,7 +75,7 @@ final class Logins {
         }
     }
 
-    /// Erases what the person gave; an imported refresh token may have become the session's own.
+    /// Erases what the person gave, but not an imported refresh token that has become the session's own.
     private func eraseGiven(
         in number: LoginNumber,
         unlessKeptBy outcome: LoginOutcome,
@@ -99,7 +99,7 @@ final class Logins {
         guard let login = logins[number], login.session == name, let question = login.question else {
             throw RequestFailure(
                 code: .notFound,
-                message: "No login of that number asks anything.",
+                message: "No login with this number waits for an answer.",
                 session: name
             )
         }
@@ -126,7 +126,7 @@ final class Logins {
         }
     }
 
-    /// The person left: the server is no longer asked, and the session is as it was.
+    /// Cancels a login whose person left: the server is no longer asked, and the session is as it was.
     func cancel(_ number: LoginNumber, in agent: isolated SessionAgent) {
         guard let login = logins[number] else { return }
         agent.apply(login.session) { session, moment in

@@ -9,7 +9,8 @@ import TokenCore
 final class Logouts {
     private var connections: [SessionName: [Connection]] = [:]
 
-    /// Serves `POST …/logout`: gone here at once, answered when the server has been told or could not be.
+    /// Serves `POST …/logout`: the login is gone here at once; the answer waits until the server has been
+    /// told or cannot be.
     func serve(
         _ request: HTTPRequest,
         _ name: SessionName,
@@ -45,7 +46,7 @@ final class Logouts {
         connections[name]?.removeAll { $0 === connection }
     }
 
-    /// Answers everybody who waits, or all who wait for one session.
+    /// Answers everybody who waits, or only those who wait for one session.
     func refuseAll(_ failure: RequestFailure, of session: SessionName? = nil) {
         for (name, waiting) in connections where session == nil || name == session {
             for connection in waiting { connection.answer(Answer(failure)) }

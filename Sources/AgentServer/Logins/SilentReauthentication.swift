@@ -14,7 +14,7 @@ struct SilentReauthentication {
     private let command: [String]
     private let ports: AgentPorts
 
-    /// For the account that the session is known to have; `nil`: none is known.
+    /// Prepares a login with `account`, which the session is known to have; `nil` if none is known.
     init(of kept: KeptSession, account: String?, ports: AgentPorts) {
         name = kept.session.name
         self.account = account
@@ -22,7 +22,7 @@ struct SilentReauthentication {
         self.ports = ports
     }
 
-    /// Tries `ways` in their order: the first that works, else why none did.
+    /// Tries `ways` in their order: returns what the first that works brought, else why none did.
     func outcome(of ways: [SilentLogin], in agent: isolated SessionAgent) async -> LoginOutcome {
         var reasons: [String] = []
         var kind = FailureClass.interactionRequired
@@ -73,7 +73,7 @@ struct SilentReauthentication {
         return await ports.authorization.logIn(name, request, conversation: NobodyThere())
     }
 
-    /// What the session's `reauth_command` prints, without its line end, sealed; and whether it is a signed token.
+    /// Runs `reauth_command` and seals what it prints, without line ends; says whether it is a signed token.
     private func commandOutput(
         isolation: isolated (any Actor)? = #isolation
     ) async throws(RefreshFailure) -> (SecretID, Bool) {
@@ -127,7 +127,7 @@ enum SignedToken {
     }
 }
 
-/// A login nobody watches: there is no one to show anything to or to ask.
+/// The person's end of a login that nobody watches: there is no one to show anything to or to ask.
 private struct NobodyThere: LoginConversing {
     func tell(_ step: LoginStep) async {}
 

@@ -25,6 +25,6 @@ struct Caller {
         witness = PeerWitness(process: peer.processID)
     }
 
-    /// The agent's user, who reads the configuration, and nobody to whom the agent is only forwarded.
+    /// Whether it is the agent's own user, who can read the configuration, at the agent's own socket.
     var isOwnUserAtOwnSocket: Bool { restrictedPath == nil && peer.userID == geteuid() }
 }

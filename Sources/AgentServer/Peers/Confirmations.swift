@@ -4,14 +4,14 @@ import AgentProtocol
 import Logging
 import TokenCore
 
-/// What somebody wants that a person is asked about.
+/// What a peer wants and a person is asked about.
 enum ConfirmedAction: String, Hashable {
-    /// A token, be it a refreshed one.
+    /// A token, also one from a refresh.
     case token
     case login
     case logout
 
-    /// After the name of the program, before that of the session.
+    /// The words between the name of the program and that of the session.
     fileprivate var phrase: String {
         switch self {
         case .token: "asks for a token of"
@@ -21,13 +21,13 @@ enum ConfirmedAction: String, Hashable {
     }
 }
 
-/// What a person is asked once: all requests of one process for one thing while the question is open.
+/// What a person is asked once: all requests of one process for one thing share a question while it is open.
 struct ConfirmationKey: Hashable {
     var action: ConfirmedAction
     var process: Int32
     /// Tells the process from a later one of the same number.
     var startedAt: Instant?
-    /// Tells the program that the question names from one that the process became since.
+    /// Tells the program that the question names from one that the process has become since.
     var image: String?
     var session: SessionName
     var variant: TokenVariant
@@ -72,7 +72,7 @@ final class Confirmations {
     /// How many requests wait for a person.
     var waitingCount: Int { questions.waiting }
 
-    /// Asks a person first, where the session's rules want it; then `serve` goes on.
+    /// Asks a person first, if the session's rules want it; then `serve` goes on.
     ///
     /// The person may take as long as the request waits (`timeout`), and no longer than ``patience``.
     func confirmed(
@@ -122,7 +122,7 @@ final class Confirmations {
         }
     }
 
-    /// Runs the command that asks; `nil`: the person agrees, else why there is no token.
+    /// Runs the command that asks; returns `nil` if the person agrees, else the reason for the refusal.
     func ask(
         _ environment: [String: String],
         within limit: Duration,
@@ -146,7 +146,7 @@ final class Confirmations {
                 deny(request.call, key.action, objection, in: agent)
                 continue
             }
-            // The person has agreed to the program that was named, not to what the process may be by now.
+            // The person has agreed to the program that was named, not to one that the process may be by now.
             tokens.lookAgain(at: request.call, in: agent) { [tokens] call in
                 do throws(RequestFailure) {
                     try request.proceed(agent, call)
@@ -182,12 +182,12 @@ final class Confirmations {
         questions.withdraw(connection, from: key)
     }
 
-    /// Answers everybody for whom a person is being asked.
+    /// Answers all requests about which a person is being asked.
     func refuseAll(_ failure: RequestFailure, in agent: isolated SessionAgent) {
         for request in questions.closeAll() { tokens.answer(failure, to: request.call, in: agent) }
     }
 
-    /// What the command is told, all of it fit for a screen.
+    /// What the command is told, all of it safe to show on a screen.
     private static func environment(of call: TokenCall, _ action: ConfirmedAction) -> [String: String] {
         let caller = call.connection.caller
         let program = caller.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }

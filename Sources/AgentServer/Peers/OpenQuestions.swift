@@ -2,8 +2,8 @@
 
 /// The questions a person has not answered yet, each with the requests that wait for its answer.
 ///
-/// A process gets its first question asked whatever others do, and more only while few are open: so one that asks much
-/// keeps no other waiting.
+/// The first question of a process is asked even if others have many open; a further one only while few are
+/// open. So a process that asks much keeps no other waiting.
 struct OpenQuestions {
     enum Admission {
         /// Nobody has asked it yet.
@@ -13,9 +13,9 @@ struct OpenQuestions {
         case refused
     }
 
-    /// Questions open at the same time where a process has more than one of them: more would only bury the person.
+    /// Questions open at most for a process to add a second one of its own: more would only bury the person.
     private static let few = 4
-    /// Questions open at the same time in all, for a herd of processes is a flood too.
+    /// Questions open at most in all: many processes with one question each are a flood too.
     private static let most = 32
 
     private var requests: [ConfirmationKey: [UnconfirmedRequest]] = [:]
@@ -35,12 +35,12 @@ struct OpenQuestions {
         return .asked
     }
 
-    /// Ends a question and gives back who waited for it.
+    /// Ends a question and returns the requests that waited for it.
     mutating func close(_ key: ConfirmationKey) -> [UnconfirmedRequest] {
         requests.removeValue(forKey: key) ?? []
     }
 
-    /// Ends all questions and gives back who waited.
+    /// Ends all questions and returns the requests that waited.
     mutating func closeAll() -> [UnconfirmedRequest] {
         defer { requests = [:] }
         return requests.values.flatMap(\.self)

@@ -4,7 +4,7 @@ import Glibc
 
 /// Which users may connect to a socket.
 struct PeerAccess: Equatable, Sendable {
-    /// The administrator may, though the agent is another user's.
+    /// Whether root may, although the agent belongs to another user.
     var allowsRoot = false
     /// Users beside our own.
     var users: Set<uid_t> = []

@@ -6,7 +6,7 @@ import TokenCore
 struct PeerExaminer: Sendable {
     let processes: (any ProcessExamining)?
 
-    /// Begins to find out what a peer is that has just come; nobody waits for it.
+    /// Begins the first look at a peer that has just connected; nobody waits for it.
     func lookFirst(at connection: Connection) {
         connection.caller.witness.begin { firstLook(at: connection) }
     }
@@ -16,7 +16,7 @@ struct PeerExaminer: Sendable {
         return Task { try? await processes?.examine(process, digesting: []) }
     }
 
-    /// Settles what is known of the peer now, for the rules in force at the end of the look.
+    /// Looks at the peer now and settles what is known of it, for the rules in force at the end of the look.
     func look(at connection: Connection, in agent: isolated SessionAgent) async {
         let first = await connection.caller.witness.begin { firstLook(at: connection) }.value
         let process = PeerProcess(of: connection)

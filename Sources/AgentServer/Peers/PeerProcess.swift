@@ -12,7 +12,7 @@ struct PeerProcess: Sendable {
         case descriptor(CInt)
         /// An older kernel: the process must have begun before this.
         case began(before: Instant)
-        /// It is gone.
+        /// The process is gone.
         case lost
     }
 
@@ -31,7 +31,7 @@ struct PeerProcess: Sendable {
         }
     }
 
-    /// Whether what was just found out is about the peer: it still runs, so its number has been nobody else's.
+    /// Whether `facts`, found just now, are about the peer: it still runs, so nobody else had its number.
     func isStill(_ facts: PeerFacts) -> Bool {
         switch hold {
         case .descriptor(let descriptor):

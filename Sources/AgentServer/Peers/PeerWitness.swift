@@ -4,20 +4,20 @@ import TokenCore
 
 /// What is known of the process at the other end of one connection, where rules ask for it.
 ///
-/// A process can hand its connection on, and become another program by exec. So the program is looked at when the
-/// connection comes and again when something is answered, and both looks must find the same process running the same
-/// file in the same unit; and every byte must have been written by the process that connected. Of any other
-/// connection nothing is known, and no rule about programs or units fits it.
+/// A process can hand its connection on, and become another program by exec. So the program is looked at when
+/// the connection comes and again when something is answered. Both looks must find the same process running
+/// the same file in the same unit, and every byte must have been written by the process that connected. Of
+/// any other connection nothing is known, and no rule about programs or units fits it.
 ///
-/// The number of a process is enough to tell the writer: it is nobody else's as long as the process that connected
-/// lives, and that it does is seen at each look.
+/// The number of a process is enough to tell the writer: no other process has it while the one that connected
+/// lives, and each look checks that it lives.
 final class PeerWitness: @unchecked Sendable {
     // Unchecked: confined to the event loop of the connection.
     private let process: Int32
-    /// Finds what the peer was when it came.
+    /// Finds what the peer was when it connected.
     private var firstLook: Task<PeerFacts?, Never>?
     private var hasStrangeSender = false
-    /// Bytes may be read whose writer was not seen.
+    /// Whether there was nothing to read at the last look, so that bytes read now have an unknown writer.
     private var expectsNothing = false
     private var isIdentified = false
     /// What is known of the peer for the request that is being answered.
@@ -27,8 +27,8 @@ final class PeerWitness: @unchecked Sendable {
         self.process = process
     }
 
-    /// Has `look` find out what the peer is, unless that has begun.
-    /// - Returns: what it was at the first look.
+    /// Begins the first look, unless it has begun already.
+    /// - Returns: what the peer was at the first look.
     @discardableResult
     func begin(_ look: () -> Task<PeerFacts?, Never>) -> Task<PeerFacts?, Never> {
         if let firstLook { return firstLook }
@@ -37,7 +37,7 @@ final class PeerWitness: @unchecked Sendable {
         return begun
     }
 
-    /// Notes who wrote the bytes that are read next; `nil`: there are none yet.
+    /// Notes who wrote the bytes that are read next; `nil` if there are none yet.
     func noteSender(_ sender: Int32?) {
         expectsNothing = sender == nil
         if let sender, sender != process { hasStrangeSender = true }
@@ -48,14 +48,14 @@ final class PeerWitness: @unchecked Sendable {
         if expectsNothing { hasStrangeSender = true }
     }
 
-    /// Judges what is known now from the first look and one just taken.
+    /// Decides from the first look and the latest one what is known now.
     func identify(_ first: PeerFacts?, _ latest: PeerFacts?) {
         facts = nil
         guard !hasStrangeSender, let first, let latest else { return }
         facts = first.confirmed(by: latest)
     }
 
-    /// What was found just now is for the request that begins.
+    /// Notes that ``facts`` were found just now, for the request that begins.
     func beginRequest() {
         isIdentified = true
     }

@@ -4,14 +4,14 @@ import Glibc
 import Text
 import TokenCore
 
-/// A further socket that gives out tokens of some sessions and does nothing else: to be forwarded, to be put into a
-/// container, or to be shared with another user on purpose.
+/// A further socket, for the tokens of some sessions alone: to be forwarded, to be put into a container, or
+/// to be shared with another user on purpose.
 package struct RestrictedSocket: Equatable, Sendable {
     package var path: String
     package var sessions: Set<SessionName>
-    /// Scopes that tokens may be asked for with; empty: only what the login was granted as a whole.
+    /// Scopes that a request for a token may name; empty: only what the login was granted as a whole.
     package var scopes: Set<ByteText>
-    /// Audiences that tokens may be asked for with.
+    /// Audiences that a request for a token may name.
     package var audiences: Set<ByteText>
     /// Permission bits of the socket's file.
     package var mode: mode_t
@@ -38,7 +38,7 @@ package struct RestrictedSocket: Equatable, Sendable {
         self.users = users
     }
 
-    /// What decides about its file: a change of it means another socket.
+    /// What decides about the socket's file; if it changes, the socket is opened anew.
     struct File: Equatable {
         var path: String
         var mode: mode_t

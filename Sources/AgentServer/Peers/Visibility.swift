@@ -5,12 +5,12 @@ import TokenCore
 
 /// Who may see what: restricted sockets, and the rules of sessions.
 extension LiveConfiguration {
-    /// The socket as it is configured now; `nil`: the agent's own, or one that is no longer there.
+    /// The `[[socket]]` as it is configured now; `nil` for the agent's own, or if it is no longer configured.
     func restriction(of connection: Connection) -> RestrictedSocket? {
         connection.caller.restrictedPath.flatMap { path in current.sockets.first { $0.path == path } }
     }
 
-    /// Whether a socket is for `name`; said also while the agent is locked.
+    /// Whether the peer's socket is for `name`; known also while the agent is locked.
     func isListed(_ name: SessionName, at connection: Connection) -> Bool {
         restriction(of: connection)?.sessions.contains(name) ?? true
     }
@@ -22,7 +22,7 @@ extension LiveConfiguration {
         return admission(of: connection, to: name) != .hidden
     }
 
-    /// Whether there is such a session for the peer; known also while none is loaded.
+    /// Whether the peer may know of a configured session `name`; known also while no session is loaded.
     func isConfigured(_ name: SessionName, for connection: Connection) -> Bool {
         self[name] != nil && isShown(name, to: connection)
     }
@@ -46,11 +46,11 @@ extension LiveConfiguration {
     func mustIdentify(for route: Route) -> Bool {
         guard rules.exist else { return false }
         guard let name = route.session else { return route.traits.showsSessions }
-        // For a name that nothing has the same is done as for one that is hidden.
+        // An unknown name is treated like a hidden one.
         return self[name]?.rules.isEmpty != true
     }
 
-    /// What may be asked for beside the plain token at a `[[socket]]` is what the socket's table names.
+    /// Checks what is asked for at a `[[socket]]` beside the plain token: only what the socket's table names.
     func checkVariant(_ variant: TokenVariant, _ call: TokenCall) throws(RequestFailure) {
         guard variant != .primary, call.connection.caller.restrictedPath != nil else { return }
         let socket = restriction(of: call.connection)
@@ -62,7 +62,7 @@ extension LiveConfiguration {
         }
     }
 
-    /// Whether what was allowed when `call` was made is allowed still, as the peer is known by now.
+    /// Whether what was allowed when `call` was made is still allowed, by what is known of the peer now.
     func isStillAdmitted(_ call: TokenCall) -> Bool {
         guard isShown(call.session, to: call.connection) else { return false }
         guard admission(of: call.connection, to: call.session) == .askingFirst else { return true }
@@ -74,11 +74,11 @@ extension LiveConfiguration {
     }
 }
 
-/// What of the rules in force matters to every request.
+/// What every request needs to know of the rules in force.
 struct RulesInForce {
-    /// Some session has rules.
+    /// Whether any session has rules.
     let exist: Bool
-    /// Programs whose digests rules name.
+    /// Paths of the programs whose digests rules name.
     let digested: Set<String>
 
     init(_ configuration: AgentConfiguration) {

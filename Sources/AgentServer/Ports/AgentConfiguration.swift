@@ -2,15 +2,15 @@
 
 import TokenCore
 
-/// What of the configuration the agent itself needs.
+/// The part of the configuration that the agent itself needs.
 package struct AgentConfiguration: Equatable, Sendable {
     package var sessions: [SessionName: SessionSettings]
     package var sockets: [RestrictedSocket]
-    /// The administrator may connect to the socket of another user's agent.
+    /// Whether root may connect to the socket of another user's agent.
     package var allowsRoot: Bool
-    /// Each token given out is written down.
+    /// Whether the audit log is written.
     package var keepsAudit: Bool
-    /// Asks a person whether a peer may have a token; empty: nobody can be asked.
+    /// The command that asks a person whether a peer may do something; empty: nobody can be asked.
     package var confirmCommand: [String]
 
     package init(
@@ -33,25 +33,25 @@ package struct SessionSettings: Equatable, Sendable {
     package var policy: SessionPolicy
     /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`.
     package var kind: String
-    /// Whom the session belongs to, for people: the issuer or the host of its endpoints.
+    /// Where the session's tokens come from, for people: the issuer or the host of its endpoints.
     package var issuer: String
     /// Changes exactly when a setting changes that decides where secrets are sent or who the client is.
     package var fingerprint: String
-    /// For whom its tokens are, as helpers of other programs want to know it.
+    /// The servers that its tokens are for, as helpers of other programs need to know.
     package var hosts: [String]
     /// Error codes of resource servers that mean: refresh, then try again.
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
     package var endCodes: Set<String>
-    /// With `true` in it, this member of a resource server's answer means that the session is over; `nil`: none does.
+    /// The member of a resource server's answer that is `true` when the session is over; `nil` if none is.
     package var loginDemandMember: String?
-    /// Whether a resource server that refuses a refreshed token too has ended the session.
+    /// Whether the session is over when a resource server refuses the refreshed token too.
     package var endsWithSecondRefusal: Bool
-    /// Prints the password for ``SilentLogin/command``; empty when there is none.
+    /// The command that prints the password or assertion for ``SilentLogin/command``; empty if there is none.
     package var reauthCommand: [String]
     /// Peers that may see the session; empty: all that may connect.
     package var rules: [AllowRule]
-    /// Asked for at a login, in this order.
+    /// The scopes asked for at a login, in this order.
     package var scopes: [String]
 
     package init(

@@ -11,15 +11,15 @@ package struct AgentPorts: Sendable {
     package var store: any StoreControlling
     package var memory: SealedMemory
     package var commands: any CommandRunning
-    /// `nil`: nothing can be found out about peers, so rules that ask for something hold for none.
+    /// `nil` if nothing can be found out about peers; rules that name a program or a unit then fit nobody.
     package var processes: (any ProcessExamining)?
     package var configuration: any ConfigurationProviding
     package var diagnostics: any DiagnosticsProviding
     package var observer: any EventObserving
     package var logger: Logger
-    /// Draws from `0..<1`, evenly.
+    /// Draws a random number from `0..<1`, evenly.
     package var chance: @Sendable () -> Double
-    /// Is called on the event loop, which it must not hold up, when the agent has come to rest.
+    /// Called on the event loop, which it must not hold up, when the agent has come to rest.
     package var onQuiet: @Sendable () -> Void
 
     package init(
@@ -54,7 +54,7 @@ package struct AgentPorts: Sendable {
 /// What `GET /v1` says about the program.
 package struct AgentIdentity: Equatable, Sendable {
     package var version: String
-    /// Keys are in locked memory.
+    /// Whether keys are in locked memory.
     package var isMemoryLocked: Bool
     /// Where the sealed store is.
     package var store: String

@@ -18,7 +18,7 @@ package final class AgentRuntime: Sendable {
     /// Time for answers under way to reach their peers.
     private static let farewell = TimeAmount.milliseconds(200)
 
-    /// Prepares an agent on the first loop of `group`, which is its to shut down.
+    /// Prepares an agent on the first loop of `group`; ``shutdown()`` ends the group too.
     package init(
         configuration: AgentConfiguration,
         ports: AgentPorts,
@@ -46,10 +46,10 @@ package final class AgentRuntime: Sendable {
         listeners = SocketListeners(eventLoop: loop, agent: agent, logger: ports.logger)
     }
 
-    /// Begins to serve; the sessions of a store that has to be opened first follow.
+    /// Begins to serve; if the store has to be opened first, its sessions follow.
     package func start(on socket: ListeningSocket) async throws {
         await agent.begin()
-        // Whoever is answered at the agent's own socket finds the others there.
+        // The other sockets come first: they are there when the agent's own answers.
         await agent.followConfiguration { [listeners] in listeners.adopt($0) }
         try await listeners.start(on: socket).get()
         await watchRoutes()
@@ -58,7 +58,7 @@ package final class AgentRuntime: Sendable {
         }
     }
 
-    /// Waits until the store has been opened or cannot be, and answers whether it is open.
+    /// Waits until the store has been opened or cannot be, and returns whether it is open.
     package func untilOpened() async -> Bool {
         await agent.untilOpened()
     }
@@ -68,7 +68,7 @@ package final class AgentRuntime: Sendable {
         try? await group.next().submit { self.housekeepOnLoop() }.get()
     }
 
-    /// A machine without routing messages retries by backoff alone.
+    /// Watches for the network's return; without routing messages, retries follow their backoff alone.
     private func watchRoutes() async {
         let watch = await RouteWatch.start(on: group.next()) { [agent] in
             agent.assumeIsolated { $0.networkReturned() }

@@ -13,14 +13,14 @@ package protocol ConfigurationProviding: Sendable {
     /// - Throws: as ``load()`` does.
     func changes() throws(RequestFailure) -> ConfigurationChanges
 
-    /// Whether the file or its directory has changed since this was asked last, since ``load()``, or since the start.
+    /// Whether the file or its directory has changed since the last call of this or ``load()``, or the start.
     func hasChanged() -> Bool
 }
 
 /// A configuration that has been put in force.
 package struct LoadedConfiguration: Equatable, Sendable {
     package var configuration: AgentConfiguration
-    /// What it says otherwise than the one before.
+    /// How it differs from the one before.
     package var changes: ConfigurationChanges
 
     package init(_ configuration: AgentConfiguration, _ changes: ConfigurationChanges) {

@@ -3,21 +3,21 @@
 import AgentProtocol
 import TokenCore
 
-/// Is told every event, to run hooks; must return at once.
+/// Receives every event, to run hooks; must return at once.
 package protocol EventObserving: Sendable {
     func observe(_ event: AgentEvent)
 }
 
 /// Something that happened, as subscribers and hooks see it: never with a secret.
 package struct AgentEvent: Equatable, Sendable {
-    /// A ``SessionEvent/Kind`` as spelled on the wire, or `locked`, `unlocked`.
+    /// A ``SessionEvent/Kind`` as spelled on the wire, or `locked`, `unlocked`, `vault_changed`.
     package var kind: String
     package var session: SessionName?
     package var time: WallTime
     package var reason: String?
     package var message: String?
     package var expiresAt: WallTime?
-    /// Why the refresh was made that the event is about.
+    /// The reason of the refresh that the event is about.
     package var refreshReason: RefreshReason?
     /// Which token was refreshed.
     package var variant: TokenVariant

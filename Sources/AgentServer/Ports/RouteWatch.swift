@@ -16,7 +16,7 @@ final class RouteWatch: ChannelInboundHandler, Sendable {
         self.onReturn = onReturn
     }
 
-    /// Starts on `eventLoop`; `nil` where the system has no such messages or refuses them.
+    /// Starts on `eventLoop`; `nil` if the system has no such messages or refuses them.
     static func start(
         on eventLoop: any EventLoop,
         onReturn: @escaping @Sendable () -> Void
@@ -43,7 +43,7 @@ final class RouteWatch: ChannelInboundHandler, Sendable {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The kernel dropped messages (ENOBUFS): there was news, whatever it was.
+        // The kernel dropped messages (ENOBUFS): something has changed, whatever it was.
         onReturn()
     }
 }

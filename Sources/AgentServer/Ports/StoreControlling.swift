@@ -7,7 +7,7 @@ import TokenCore
 ///
 /// Every call may block, on `fsync` or on a deliberately slow key derivation.
 package protocol StoreControlling: SessionStoring {
-    /// How the store stands now.
+    /// The state of the store now.
     func vaultStatus() -> VaultStatus
     /// Reads every stored session, sealing its secrets into the vault; recovers what a crash left behind.
     func loadSessions() -> StoreContents
@@ -15,12 +15,12 @@ package protocol StoreControlling: SessionStoring {
     func lock()
     /// Opens the store again.
     ///
-    /// - Parameter passphrase: `nil`: with whatever needs no person (key file, command, credential).
+    /// - Parameter passphrase: `nil` to use whatever needs no person (key file, command, credential).
     /// - Throws: ``StoreRefusal``.
     func unlock(passphrase: [UInt8]?) throws(StoreRefusal)
     /// Replaces the slot made at first start; only while no session is stored.
     ///
-    /// This and all below throw ``StoreRefusal/wrongKey`` where the proof opens nothing, before they do anything.
+    /// If the proof opens nothing, this and all below throw ``StoreRefusal/wrongKey`` and do nothing.
     func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal)
     /// Adds a way to unlock.
     func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal)
@@ -37,22 +37,24 @@ package protocol StoreControlling: SessionStoring {
 /// What is in the store.
 package struct StoreContents: Equatable, Sendable {
     private let contents: [SessionName: StoredSession.Content]
-    /// What became of records of which nobody can tell whose they were: a sentence for whoever misses a session; `nil`:
-    /// there are none.
+    /// What became of records whose session nobody can tell: a sentence for a person who misses a session;
+    /// `nil` if there are none.
     private let lossOfUnknownSessions: String?
 
-    /// Of two about one session the first counts.
+    /// If two entries are about one session, the first counts.
     package init(sessions: [StoredSession], lossOfUnknownSessions: String? = nil) {
         contents = Dictionary(sessions.map { ($0.name, $0.content) }) { first, _ in first }
         self.lossOfUnknownSessions = lossOfUnknownSessions
     }
 
-    /// What is there of a session, whose record may be one that nobody can read; `nil`: nothing.
+    /// What the store has of a session; `nil` if nothing.
+    ///
+    /// A missing session counts as lost if there are records whose session nobody can tell.
     func content(of name: SessionName) -> StoredSession.Content? {
         contents[name] ?? lossOfUnknownSessions.map { .lost(.recordUnreadable, message: $0) }
     }
 
-    /// The secrets of the sessions that are not `wanted`.
+    /// The secrets of the sessions that are not wanted.
     func secrets(unless isWanted: (SessionName) -> Bool) -> Set<SecretID> {
         var found: Set<SecretID> = []
         for case (let name, .record(let snapshot, _)) in contents where !isWanted(name) {
@@ -65,7 +67,7 @@ package struct StoreContents: Equatable, Sendable {
 /// A session found in the store.
 package struct StoredSession: Equatable, Sendable {
     package enum Content: Equatable, Sendable {
-        /// - interrupted: an intent to refresh without its end was found.
+        /// - interrupted: whether an intent to refresh without its end was found.
         case record(SessionSnapshot, interrupted: Bool)
         /// The record cannot be used; it has been kept aside.
         case lost(EndReason, message: String)
@@ -80,7 +82,7 @@ package struct StoredSession: Equatable, Sendable {
     }
 }
 
-/// How the store stands, for people and programs.
+/// The state of the store, for people and programs.
 package struct VaultStatus: Equatable, Sendable {
     package enum State: String, Sendable {
         case uninitialized
@@ -94,7 +96,7 @@ package struct VaultStatus: Equatable, Sendable {
         package var kind: SlotKind
         /// For a person: a path, a command's name; no secret.
         package var detail: String
-        /// `nil`: made by a version that did not note it.
+        /// `nil` if a version that did not note it made the slot.
         package var madeAt: WallTime?
 
         package init(index: Int, kind: SlotKind, detail: String, madeAt: WallTime? = nil) {
@@ -111,7 +113,7 @@ package struct VaultStatus: Equatable, Sendable {
     package var epoch: Int
     package var slots: [Slot]
 
-    /// Whether some way to unlock needs no person.
+    /// Whether one of the ways to unlock needs no person.
     var opensByItself: Bool { slots.contains(where: \.kind.opensByItself) }
 
     /// Whether something other than a key file may have to deliver the key.
@@ -125,7 +127,7 @@ package struct VaultStatus: Equatable, Sendable {
     }
 }
 
-/// What was changed about how the store opens, as events and the log name it.
+/// A change of how the store opens, as events and the log name it.
 enum VaultChangeKind: String {
     case made
     case slotAdded = "slot_added"
@@ -137,7 +139,7 @@ enum VaultChangeKind: String {
 /// A way to unlock that is to be set up.
 package enum SlotRequest: Equatable, Sendable {
     case passphrase([UInt8])
-    /// `nil`: the default key file.
+    /// `nil` for the default key file.
     case keyFile(path: String?)
     case command([String])
     case systemdCredential(name: String?)

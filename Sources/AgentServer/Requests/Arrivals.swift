@@ -19,7 +19,7 @@ final class Arrivals {
         waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
-    /// Requests that wait.
+    /// How many requests wait.
     var count: Int { requests.count }
 
     func add(_ request: HTTPRequest, on connection: Connection) {
@@ -41,13 +41,13 @@ final class Arrivals {
         await waiters.wait(atMost: limit)
     }
 
-    /// It is known now; gives back the requests that waited.
+    /// Ends the wait, now that it is known; returns the requests that waited.
     func finish() -> [Arrival] {
         waiters.resumeAll()
         return takeRequests()
     }
 
-    /// Tells those who wait that the agent stops instead.
+    /// Refuses the requests that wait: the agent stops instead.
     func refuse(_ failure: RequestFailure) {
         for arrival in takeRequests() { arrival.connection.answer(Answer(failure)) }
     }

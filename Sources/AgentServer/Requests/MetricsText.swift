@@ -11,7 +11,7 @@ struct MetricsText {
         sample("tokenagent_uptime_seconds", [], uptime.wholeSeconds)
         family("tokenagent_waiting_requests", "gauge", "Token requests that wait for a refresh.")
         sample("tokenagent_waiting_requests", [], Int64(waiters))
-        family("tokenagent_logins_in_progress", "gauge", "Logins a person is at.")
+        family("tokenagent_logins_in_progress", "gauge", "Logins by a person that are under way.")
         sample("tokenagent_logins_in_progress", [], Int64(logins))
     }
 

@@ -24,7 +24,7 @@ struct RequestBody<Members: WireMembers> {
         self.message = message
     }
 
-    /// What a member holds; `nil`: it is missing or `null`.
+    /// What a member holds; `nil` if it is missing or `null`.
     func value<Value>(_ member: KeyPath<Members, WireMember<Value>>) throws(RequestFailure) -> Value? {
         guard let json = message.json(of: member), json != .null else { return nil }
         guard let value = Value(json) else { throw mistyped(member) }

@@ -29,7 +29,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
         retryAfterSeconds = retryAfter.map { max(1, ($0 + .nanoseconds(999_999_999)).wholeSeconds) }
     }
 
-    /// No route leads to `path`.
+    /// The failure of a request whose `path` has no route.
     init(nothingAt path: Substring) {
         guard Route.namesNoSession(path) else {
             self.init(code: .notFound, message: "There is nothing at this address.")
@@ -38,7 +38,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
         self = .noSuchName
     }
 
-    /// What can be no name is one that nothing has.
+    /// A text that cannot be a name is unknown.
     static let noSuchName = RequestFailure(
         code: .notFound,
         message: "There is no session of that name.",

@@ -62,12 +62,12 @@ final class RequestHandler {
         if agent.configuration.rules.exist { examiner.lookFirst(at: connection) }
     }
 
-    /// The doors that every request passes, in this order.
+    /// Leads a request through the doors that every request passes, in this order, and serves it.
     ///
-    /// The socket comes first, which refuses most things whatever else is wrong with them. Then what the address is and
-    /// whether it knows the method, which tells nothing about sessions. A request waits for the store before anything
-    /// is said that depends on it, and for the peer's identity before anything that depends on the peer. Only then is it
-    /// looked at which sessions there are.
+    /// The socket comes first: a restricted one refuses most things, whatever else is wrong with them. Then
+    /// come the address and its method, which tell nothing about sessions. A request waits for the store
+    /// before anything is said that depends on it, and for the peer's identity before anything that depends
+    /// on the peer. Only then are the sessions looked at.
     func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
         let (path, query) = request.head.splitTarget
         let found = Route(path: path)
@@ -109,8 +109,9 @@ final class RequestHandler {
         handle(arrival.request, on: arrival.connection, in: agent)
     }
 
-    /// What a restricted socket refuses, before anything else about the request is looked at: its peers are trusted with
-    /// tokens and with nothing else.
+    /// Refuses what a restricted socket does not serve, before anything else about the request is looked at.
+    ///
+    /// The peers of such a socket are trusted with tokens and with nothing else.
     private func checkSocket(
         _ connection: Connection,
         _ route: Route?,
@@ -121,7 +122,7 @@ final class RequestHandler {
         else {
             throw RequestFailure(
                 code: .denied,
-                message: "This socket gives out tokens, says what they are for, and nothing else."
+                message: "This socket gives out tokens, says what they are for, and does nothing else."
             )
         }
     }
@@ -158,17 +159,17 @@ final class RequestHandler {
     ) {
         Task {
             if await agent.configuration.hasChanged() {
-                // What kept it from being taken over is in the log, and in the answers from now on.
+                // If a mistake prevents that, it is in the log, and in the answers from now on.
                 _ = try? await agent.configuration.reload(by: AuditRecord.Origin(connection), in: agent)
             }
             if connection.state == .answering { proceed(agent) }
         }
     }
 
-    /// Whether there is the session that `route` is about, as far as the peer may know.
+    /// Checks that the session of `route` exists, as far as the peer may know.
     ///
-    /// The one place that decides it, before anything else of the request is looked at: nothing about the answer, nor
-    /// the time it takes, tells a session that the rules hide from one that does not exist.
+    /// This is the only place that decides it, before anything else of the request is looked at. So neither
+    /// the answer nor the time it takes tells a session that the rules hide from one that does not exist.
     private func checkKnown(
         _ route: Route,
         _ connection: Connection,
@@ -180,7 +181,7 @@ final class RequestHandler {
         throw .unknown(name)
     }
 
-    /// Writes down that a token was asked for which the peer may not know of.
+    /// Writes down that the peer asked for a token of a session that it may not know of.
     private func auditHidden(
         _ failure: RequestFailure,
         _ route: Route?,
@@ -286,7 +287,7 @@ extension RequestHandler {
         }
     }
 
-    /// Serves `POST /v1/reload`; `check`: only says what a reload would change.
+    /// Serves `POST /v1/reload`; with `check` it only says what a reload would change.
     private func serveReload(
         _ request: HTTPRequest,
         on connection: Connection,
@@ -305,7 +306,7 @@ extension RequestHandler {
                     guard configuration[name] == nil else {
                         return configuration.isShown(name, to: connection)
                     }
-                    // One that has gone was shown by the rules it had; those of one to come are not known yet.
+                    // A removed session has the rules it had; those of an added one are not known yet.
                     return isCheck ? !configuration.rules.exist : known.contains(name)
                 }
                 var message = shown.wire
@@ -327,7 +328,7 @@ extension RequestHandler {
 // MARK: Those who wait
 
 extension RequestHandler {
-    /// Time has passed.
+    /// Does what has become due as time has passed.
     func timeReached(in agent: isolated SessionAgent) {
         vault.timeReached()
         tokens.endOverdueTurns(in: agent)
@@ -371,20 +372,20 @@ extension RequestHandler {
     /// Requests that wait for their turn at a `[[socket]]`.
     var waitingForTurn: Int { turns.waitingCount }
 
-    /// Answers those for whom nothing has begun that could still bring them a token.
+    /// Answers those who wait for a person or their turn: nothing that could bring them a token has begun.
     private func refuseThoseInQueues(_ failure: RequestFailure, in agent: isolated SessionAgent) {
         confirmations.refuseAll(failure, in: agent)
         for waiting in turns.takeAll() { tokens.answer(failure, to: waiting.call, in: agent) }
     }
 
-    /// The agent stops: only what is in flight is waited for.
+    /// Begins to stop: from here on only what is in flight is waited for.
     func beginStopping(in agent: isolated SessionAgent) {
         vault.close()
         arrivals.refuse(agent.stopping)
         refuseThoseInQueues(agent.stopping, in: agent)
     }
 
-    /// Nothing is in flight any more.
+    /// Ends what is left, once nothing is in flight any more.
     func finishStopping(in agent: isolated SessionAgent) async {
         tokens.refuseWaiting(agent.stopping, in: agent)
         events.end()
@@ -414,7 +415,7 @@ extension SessionAgent: RequestAnswering {
 }
 
 extension SessionName {
-    /// The name that a parameter gives; what can be no name is one that nothing has.
+    /// Reads the name that a parameter gives; a text that cannot be a name is unknown.
     init(asked text: String) throws(RequestFailure) {
         guard let name = SessionName(text) else { throw .noSuchName }
         self = name

@@ -30,7 +30,7 @@ enum Route: Equatable {
     case vaultPassphrase
     case vaultRekey
 
-    /// What holds for its endpoint.
+    /// The traits of its endpoint.
     var traits: EndpointTraits { parts.endpoint.traits }
 
     /// The one session it is about.
@@ -64,7 +64,7 @@ enum Route: Equatable {
         }
     }
 
-    /// Whether its endpoint answers the method; an endless answer has no head to show.
+    /// Whether its endpoint answers the method; an endless answer has no head to send alone.
     func accepts(_ given: HTTPRequest.Method) -> Bool {
         if given == .head { return traits.method == .get && !traits.isEndless }
         return given.rawValue == traits.method.rawValue
@@ -72,7 +72,7 @@ enum Route: Equatable {
 }
 
 extension Route {
-    /// Finds the route of `path`, whatever the method; `nil` when there is none.
+    /// Finds the route of `path`, whatever the method; `nil` if there is none.
     init?(path: Substring) {
         if let name = Self.tokenSession(path) {
             self = .token(name)
@@ -97,7 +97,7 @@ extension Route {
         }
     }
 
-    /// Whether `path` is one of a session, but its name can be none.
+    /// Whether `path` is about a session, but the name in it cannot be a session's.
     static func namesNoSession(_ path: Substring) -> Bool {
         guard let segments = RequestTarget.segments(of: path), segments.starts(with: ["v1", "sessions"]),
             segments.count > 2
@@ -105,7 +105,8 @@ extension Route {
         return SessionName(segments[2].text) == nil
     }
 
-    /// The session of `/v1/sessions/NAME/token` written plainly: nearly all requests, so without taking it apart.
+    /// The session of a plainly written `/v1/sessions/NAME/token`, found without taking the path apart:
+    /// nearly all requests have it.
     private static func tokenSession(_ path: Substring) -> SessionName? {
         let (start, end) = ("/v1/sessions/".utf8, "/token".utf8)
         let bytes = path.utf8
@@ -164,7 +165,7 @@ private struct Pattern {
         Pattern(endpoint: endpoint, segments: endpoint.traits.path.bytewise.split(on: "/").map(\.bytewise))
     }
 
-    /// What stands in the places of `NAME`, `ID` and `N`; `nil` where the path is another one.
+    /// What stands in the places of `NAME`, `ID` and `N`; `nil` if the path is another one.
     func arguments(in path: ArraySlice<ByteText>) -> Arguments? {
         guard path.count == segments.count else { return nil }
         var arguments = Arguments()

@@ -101,7 +101,7 @@ extension RequestFailure {
         }
     }
 
-    /// `text` with a capital and a full stop; a first word that is no word but an address or a name stays as it is.
+    /// `text` with a capital and a full stop; a first word that is an address or identifier stays as it is.
     static func sentence(_ text: String) -> String {
         guard let first = text.utf8.first, let last = text.utf8.last else { return "No reason was given." }
         let end = ".!?".utf8.contains(last) ? "" : "."

@@ -39,7 +39,7 @@ extension SessionStatus {
         return message
     }
 
-    /// What to know about the tokens, the scopes first that the configuration asks for and the server did not grant.
+    /// What to know about the tokens; scopes that were asked for and not granted come first.
     func notes(on settings: SessionSettings) -> [GrantRemark] {
         let missing = GrantRemark.scopes(
             asked: settings.scopes,
@@ -88,7 +88,7 @@ extension SessionStatus {
 }
 
 extension [GrantRemark] {
-    /// `nil`: there is nothing to say.
+    /// `nil` if there is nothing to say.
     var wire: [NoteMessage]? {
         guard !isEmpty else { return nil }
         return map { remark in

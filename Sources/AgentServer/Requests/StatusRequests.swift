@@ -20,7 +20,7 @@ struct StatusRequests {
 
     /// Serves `GET /v1`.
     func agent(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
-        // Where the agent is and whose is not for those it is only forwarded to.
+        // Peers that the agent is only forwarded to need not know its process, nor where its store is.
         let isOwn = connection.caller.restrictedPath == nil
         var message = AgentMessage()
         message.version = identity.version

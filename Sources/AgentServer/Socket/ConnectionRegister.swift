@@ -4,9 +4,10 @@ import Glibc
 
 /// All open connections; makes room when one process, or all together, hold too many.
 ///
-/// Only connections without a request are closed for that, the longest unused first, so a flood of idle ones costs its
-/// own sender and nobody else. A peer that has just connected gets a moment to send its first request, and one whose
-/// request is here already, read or not, is never closed: an empty answer means that there was no room at all.
+/// Only connections without a request are closed for that, the longest unused first, so a flood of idle ones
+/// costs its own sender and nobody else. A peer that has just connected gets a moment to send its first
+/// request. A connection whose request is here already, read or not, is never closed: an empty answer means
+/// that there was no room at all.
 ///
 /// Confined to the event loop.
 final class ConnectionRegister {
@@ -22,13 +23,13 @@ final class ConnectionRegister {
         /// A connection that has had no request is new for this long: as long as a request may take.
         var newness = Duration.seconds(5)
 
-        /// Leaves a quarter of the descriptors, at least 32, to everything that is no connection.
+        /// Leaves a quarter of the descriptors, at least 32, to everything that is not a connection.
         init(descriptors: Int) {
             overall = max(8, min(4_096, descriptors - max(32, descriptors / 4)))
             perProcess = max(4, overall / 4)
         }
 
-        /// As many descriptors as this process may open now.
+        /// The limits for the descriptors that this process may open now.
         static var ofThisProcess: Limits {
             var limit = rlimit()
             guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
@@ -96,7 +97,7 @@ final class ConnectionRegister {
         entries[ObjectIdentifier(connection)]?.use(uses)
     }
 
-    /// Closes connections nobody has used for long; called twice a minute.
+    /// Closes connections that nobody has used for long; called twice a minute.
     func closeUnused() {
         for (id, var entry) in entries where entry.connection.isIdle {
             entry.idleRounds += 1
@@ -104,7 +105,7 @@ final class ConnectionRegister {
             let rounds = entry.hasHadRequest ? limits.idleRounds : limits.silentRounds
             if entry.idleRounds >= rounds { entry.connection.closeUnlessAsked() }
         }
-        // What a burst left behind: its connections were new when they came.
+        // A burst may have left too many: its connections were new when they came.
         for (process, ids) in byProcess where ids.count > limits.perProcess { trim(process, ids) }
     }
 
@@ -119,7 +120,7 @@ final class ConnectionRegister {
         }
     }
 
-    /// Has every open connection tell who writes to it.
+    /// Has every open connection watch who writes to it.
     func watchSenders() {
         for entry in entries.values { entry.connection.watchSender() }
     }
@@ -128,26 +129,26 @@ final class ConnectionRegister {
         for entry in entries.values where isMeant(entry.connection) { entry.connection.close() }
     }
 
-    /// Closes those without a request, so that only answers under way keep a stopping agent.
+    /// Closes connections without a request, so that a stopping agent waits only for answers under way.
     func closeIdle() {
         for entry in entries.values where entry.connection.isIdle { entry.connection.closeUnlessAsked() }
     }
 
     /// Which idle connections may be closed for others.
     private enum Choice {
-        /// Not those that are new, nor those that are in the middle of a request.
+        /// Neither new nor in the middle of a request.
         case unused
         case new
         case unfinished
     }
 
-    /// Looks at no more connections than this that turn out to have a request.
+    /// How many connections are tried at most, as some turn out to have a request.
     private static let mostAttempts = 8
 
     /// Closes one connection so that there is room for another.
     ///
-    /// Where all idle ones are new, or in the middle of a request, the process that holds the most has to give: a
-    /// flood pays for itself.
+    /// If all idle ones are new or in the middle of a request, the process that holds the most has to give
+    /// first: a flood pays for itself.
     private func makeRoom() -> Bool {
         if closeOldest(among: entries.keys, .unused) { return true }
         let greediest = byProcess.max { $0.value.count < $1.value.count }?.value ?? []

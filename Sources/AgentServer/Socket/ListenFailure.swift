@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the agent cannot listen; every case is fixed by the person who started it.
+/// Why the agent cannot listen; the person who started it can fix each case.
 package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// Linux has room for 107 bytes (unix(7)).
     case pathTooLong(path: String)
-    /// The directory of the socket, or one above it, could be changed by somebody else.
+    /// Somebody else could change the directory of the socket, or one above it.
     case unsafeDirectory(path: String, reason: String)
     /// Another agent answers there.
     case alreadyRunning(path: String)
-    /// Something that is no socket is in the way.
+    /// Something that is not a socket is in the way.
     case occupied(path: String)
     /// A system call failed.
     case system(operation: String, path: String, reason: String)

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A listening Unix stream socket, made here or inherited from whoever started the agent.
+/// A listening Unix stream socket, made here or inherited from the program that started the agent.
 package struct ListeningSocket: Sendable {
     /// Which file a path named at some moment.
     struct Identity: Equatable, Sendable {
@@ -11,10 +11,10 @@ package struct ListeningSocket: Sendable {
     }
 
     let descriptor: CInt
-    /// Where it is in the file system; `nil`: inherited, so not ours to remove or to watch.
+    /// Where it is in the file system; `nil` if it is inherited, so not ours to remove or to watch.
     let path: String?
     let identity: Identity?
-    /// Whom its file lets connect.
+    /// The permission bits of its file, which decide who may connect.
     private(set) var mode: mode_t = ListeningSocket.ownMode
     private(set) var group: gid_t?
 
@@ -27,8 +27,7 @@ package struct ListeningSocket: Sendable {
     /// The directory of the socket `path`.
     package static func directory(of path: String) -> String { SocketDirectory.parent(of: path) }
 
-    /// Makes the directory of the socket `path`, or makes sure that it is ours, and unless others shall reach what is
-    /// in it, ours alone.
+    /// Makes or checks the directory of the socket `path`: ours, and ours alone unless `isOpenToOthers`.
     package static func prepareDirectory(
         of path: String,
         isOpenToOthers: Bool = false
@@ -36,8 +35,8 @@ package struct ListeningSocket: Sendable {
         _ = try SocketDirectory(preparing: directory(of: path), isOpenToOthers: isOpenToOthers)
     }
 
-    /// Makes what a process that may no longer make files needs for a socket at `path`, but for the socket.
-    /// - Throws: ``ListenFailure``, also where something already is at `path`.
+    /// Makes all that a socket at `path` needs except the socket, for a process that may make no files later.
+    /// - Throws: ``ListenFailure``, also if a live socket or something else is at `path`.
     package static func prepareRestricted(
         _ path: String,
         isOpenToOthers: Bool = true
@@ -51,20 +50,21 @@ package struct ListeningSocket: Sendable {
     /// The file under whose lock the socket `path` is claimed.
     package static func lockPath(of path: String) -> String { path + ".lock" }
 
-    /// Listens at `path`, in a directory of ours; there is no moment at which more than `mode` is allowed.
+    /// Listens at `path`, in a directory of ours; at no moment does the file allow more than `mode`.
     ///
-    /// The directory of a socket for our own user alone must be closed to others; that of one with another mode need
-    /// only be ours to write to.
+    /// Without `mode` the socket is for our own user, and its directory must be closed to others. With a
+    /// `mode` it is enough that nobody else can write to the directory.
     ///
-    /// Whoever answers there already is left alone. What remains of an agent that was killed is removed; a lock
-    /// file beside the socket makes sure that two agents starting at once do not remove each other's.
+    /// A server that answers there already is left alone. What remains of an agent that was killed is
+    /// removed; a lock file beside the socket makes sure that two agents starting at once do not remove each
+    /// other's.
     ///
     /// - Parameters:
     ///   - path: at most 107 bytes.
     ///   - mode: permission bits of the socket's file, which the umask does not change.
-    ///   - group: whose file it shall be; `nil`: the process's group.
+    ///   - group: the group of the socket's file; `nil` for the process's group.
     /// - Returns: the socket, listening.
-    /// - Throws: ``ListenFailure``, after which nothing of ours is at the path.
+    /// - Throws: ``ListenFailure``; a file that it leaves at the path is stale, and the next bind removes it.
     package static func bind(
         to path: String,
         mode: mode_t? = nil,
@@ -103,7 +103,7 @@ package struct ListeningSocket: Sendable {
         return ListeningSocket(descriptor: descriptor, path: nil, identity: nil)
     }
 
-    /// The path it was bound to, by whomever; `nil`: none, or an abstract name.
+    /// The path it was bound to, also by another process; `nil` if it has none, or an abstract name.
     package var boundPath: String? {
         guard let address = Self.address(of: descriptor) else { return nil }
         let bytes = unsafe withUnsafeBytes(of: address.sun_path) { unsafe Array($0.prefix { $0 != 0 }) }
@@ -119,7 +119,7 @@ package struct ListeningSocket: Sendable {
 
     /// Tells the kernel once more how many peers may wait.
     ///
-    /// NIO listens at a socket it is given with a backlog of its own, 128, before it looks at any option.
+    /// NIO calls listen(2) on a given socket with its own backlog, 128, before it looks at any option.
     func restoreBacklog() {
         _ = listen(descriptor, ListeningSocket.backlog)
     }
@@ -145,7 +145,7 @@ package struct ListeningSocket: Sendable {
         guard fchmod(descriptor, 0o600) == 0 else { throw SocketDirectory.failure("protect", path) }
         let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
         guard bound == 0 else { throw SocketDirectory.failure("bind", path) }
-        // The group first: the bits are for the right one.
+        // The group first, so that the bits are for the right one.
         if let group, unsafe lchown(path, .max, group) != 0 {
             throw SocketDirectory.failure("give its group to", path)
         }
@@ -159,7 +159,7 @@ package struct ListeningSocket: Sendable {
         return Identity(device: status.st_dev, inode: status.st_ino)
     }
 
-    /// Asks whoever is at `path`: whether there is a socket nobody listens on.
+    /// Whether a socket that nobody listens on is at `path`; tries to connect to it.
     private static func isStale(_ path: String) throws(ListenFailure) -> Bool {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return false }

@@ -3,7 +3,7 @@
 import CHardening
 import NIOCore
 
-/// Looks, before each read from a connection, at who wrote what comes next.
+/// Looks, before each read from a connection, who wrote what comes next.
 ///
 /// NIO asks for the size of its buffer just before it reads, which is the one moment to do it: the bytes are there, and
 /// the read that follows returns bytes of the writer that was seen and of nobody else.
@@ -42,14 +42,14 @@ struct SenderWatch: RecvByteBufferAllocator {
 }
 
 extension Connection {
-    /// From now on only what the process writes that connected counts as its word.
+    /// Watches from now on that only the process that connected writes to this connection.
     func watchSender() {
         guard let channel = context?.channel, let options = channel.syncOptions else { return }
         let watch = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self
         ) { SenderWatch(descriptor: $0, witness: caller.witness) }
         guard let watch = watch ?? nil else { return }
-        // One read for each time there is something: a read on speculation could find what came after the look.
+        // One read for each time there is something: another one could find bytes that came after the look.
         try? options.setOption(.maxMessagesPerRead, value: 1)
         try? options.setOption(.recvAllocator, value: watch)
     }

@@ -6,8 +6,8 @@ import Glibc
 struct SocketDirectory {
     let path: String
 
-    /// Makes sure that `path` is a directory of ours with mode 0700, or if others shall reach what is in it, one that
-    /// nobody else can write to.
+    /// Makes sure that `path` is a directory of ours with mode 0700; with `isOpenToOthers`, one that nobody
+    /// else can write to.
     ///
     /// Missing directories are made with mode 0700 whatever the umask. The directory itself may not be a symbolic
     /// link; those above it are resolved, and each must belong to us or to root and be writable for nobody else
@@ -57,7 +57,7 @@ struct SocketDirectory {
         }
     }
 
-    /// Everything above must be as trustworthy as the directory itself: who can rename it can replace it.
+    /// Everything above must be as trustworthy as the directory: anyone who can rename it can replace it.
     private static func checkParents(of path: String) throws(ListenFailure) {
         var current = try existingParent(of: path)
         while true {
@@ -73,7 +73,7 @@ struct SocketDirectory {
         }
     }
 
-    /// The nearest directory above that is there, without symbolic links.
+    /// The nearest directory above `path` that exists, without symbolic links.
     private static func existingParent(of path: String) throws(ListenFailure) -> String {
         let above = parent(of: path)
         if let resolved = unsafe realpath(above, nil) {

@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import TokenCore
 
-/// Accepts the peers it may and gives each a ``Connection``; keeps its socket in place.
+/// Accepts the peers that may connect and gives each a ``Connection``; keeps its socket in place.
 final class SocketListener: @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
     private let eventLoop: any EventLoop
@@ -15,9 +15,9 @@ final class SocketListener: @unchecked Sendable {
     private let logger: Logger
     /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
     private let restrictedPath: String?
-    /// Whom to let in; open connections are not looked at again, for a request of theirs is.
+    /// Which users may connect; open connections are not checked again.
     var access = PeerAccess()
-    /// Each connection shall tell who writes to it; those accepted already are not changed.
+    /// Whether each connection shall tell who writes to it; those accepted already are not changed.
     var watchesSenders = false {
         didSet { tellSenders() }
     }
@@ -48,7 +48,7 @@ final class SocketListener: @unchecked Sendable {
                 }
             }
             .childChannelOption(.maxMessagesPerRead, value: 4)
-            // Who has sent all still reads the answer.
+            // A peer that has sent everything still reads the answer.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.writeBufferWaterMark, value: waterMark)
             .childChannelInitializer { channel in
@@ -63,7 +63,7 @@ final class SocketListener: @unchecked Sendable {
             }
     }
 
-    /// What is accepted inherits it, so that a peer that writes at once is known too.
+    /// Has the kernel tell who writes, also for accepted sockets: a peer that writes at once is known too.
     private func tellSenders() {
         guard watchesSenders, let socket else { return }
         _ = hardening_tell_senders(socket.descriptor)
@@ -94,14 +94,14 @@ final class SocketListener: @unchecked Sendable {
         services.agent.welcome(connection)
     }
 
-    /// What has to be looked after twice a minute.
+    /// Makes sure that the socket's file is in place; called twice a minute.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
         guard let socket, let path = socket.path, !socket.isInPlace else { return true }
         return rebind(socket, path)
     }
 
-    /// The socket's file is gone or another's: makes it anew, unless another agent is there now.
+    /// Makes the socket's file anew, as it is gone or another's, unless another agent is there now.
     private func rebind(_ lost: ListeningSocket, _ path: String) -> Bool {
         do {
             let mode = restrictedPath == nil ? nil : lost.mode

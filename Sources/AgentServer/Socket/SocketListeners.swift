@@ -31,7 +31,7 @@ final class SocketListeners: @unchecked Sendable {
         own.start(on: socket)
     }
 
-    /// Opens what is new, closes what is gone, and admits whom the configuration admits.
+    /// Opens the sockets that are new, closes those that are gone, and takes over which users may connect.
     /// - Returns: the sockets that cannot be opened.
     func adopt(_ configuration: AgentConfiguration) -> [UnopenedSocket] {
         access.allowsRoot = configuration.allowsRoot
@@ -46,12 +46,12 @@ final class SocketListeners: @unchecked Sendable {
         return failed.sorted { $0.key < $1.key }.map(UnopenedSocket.init)
     }
 
-    /// What has to be looked after twice a minute.
+    /// Closes unused connections and makes sure that the sockets are in place; called twice a minute.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
         services.register.closeUnused()
         for (path, open) in restricted where !open.listener.housekeep() { close(path) }
-        // What could not be opened may be possible by now.
+        // A socket that could not be opened may work by now.
         openWanted()
         return own.housekeep()
     }
@@ -112,7 +112,7 @@ final class SocketListeners: @unchecked Sendable {
     }
 }
 
-/// A `[[socket]]` of the configuration that is not there.
+/// A `[[socket]]` of the configuration that could not be opened.
 struct UnopenedSocket: Equatable, Sendable {
     var path: String
     var reason: String

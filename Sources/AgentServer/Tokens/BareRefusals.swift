@@ -3,7 +3,7 @@
 import AgentProtocol
 import TokenCore
 
-/// Refusals without a reason of tokens that cannot be replaced, by the session's own servers.
+/// Refusals without a reason, by the session's own servers, of tokens that cannot be replaced.
 struct BareRefusals {
     private struct Entry {
         var secret: SecretID
@@ -11,14 +11,14 @@ struct BareRefusals {
         var at: Instant
     }
 
-    /// The second one within this time counts.
+    /// The second refusal within this time counts.
     private static let window = Duration.seconds(60)
-    /// The newest are remembered.
+    /// How many are remembered, the newest.
     private static let limit = 16
 
     private var entries: [Entry] = []
 
-    /// Remembers one; true if the same server has refused the same token within the last minute.
+    /// Remembers a refusal; returns whether the same server refused the same token within the last minute.
     mutating func add(_ secret: SecretID, of place: HostName, at now: Instant) -> Bool {
         entries.removeAll { now - $0.at > BareRefusals.window }
         let isSecond = entries.contains { $0.secret == secret && $0.place == place }

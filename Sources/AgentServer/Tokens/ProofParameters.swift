@@ -9,7 +9,7 @@ struct ProofParameters {
     var method: String?
     var nonce: String?
 
-    /// What they ask for together; `nil`: no proof.
+    /// What they ask for together; `nil` if they ask for no proof.
     func demand(forIDToken: Bool) throws(RequestFailure) -> ProofDemand? {
         guard let target else {
             guard method == nil, nonce == nil else {

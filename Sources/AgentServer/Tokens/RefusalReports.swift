@@ -5,7 +5,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// What clients tell about tokens that resource servers refused, and what is done about it.
+/// What clients report about tokens that resource servers refused, and what is done about it.
 ///
 /// Confined to the agent's event loop.
 final class RefusalReports {
@@ -13,7 +13,7 @@ final class RefusalReports {
     private let tokens: TokenRequests
     private let turns: SocketTurns
     private let confirmations: Confirmations
-    /// Refusals that alone mean nothing.
+    /// Refusals that mean nothing on their own.
     private var bare: [SessionName: BareRefusals] = [:]
 
     init(memory: SealedMemory, tokens: TokenRequests, turns: SocketTurns, confirmations: Confirmations) {
@@ -36,7 +36,7 @@ final class RefusalReports {
             return tokens.forceRefresh(variant ?? .primary, rejecting: nil, call, in: agent)
         }
         let rejected = RejectedToken(text, variant, of: kept.session, in: memory)
-        // Without a word of why it was refused nobody is to lose a login that cannot be refreshed.
+        // Nobody should lose a login that cannot be refreshed to a refusal without a reason.
         guard rejected.isHeld, kept.session.canRefresh else {
             return tokens.forceRefresh(rejected.variant, rejecting: rejected.secret, call, in: agent)
         }
@@ -83,7 +83,7 @@ final class RefusalReports {
         let token = RejectedToken(text, variant, of: kept.session, in: memory)
         var call = call
         call.format = .retry
-        // Whoever is late with a token gets the one that has replaced it.
+        // A caller that reports an old token gets the one that has replaced it.
         guard token.isHeld else {
             return tokens.forceRefresh(token.variant, rejecting: token.secret, call, in: agent)
         }
@@ -127,8 +127,8 @@ final class RefusalReports {
 
     /// Follows a report at a `[[socket]]`: a refresh now and then, and never more than that.
     ///
-    /// Whoever reaches the socket may say anything about a token. So nothing is believed that would end the session
-    /// or take a token from others: the body is not looked at, and no token counts as refused.
+    /// Anyone who reaches the socket may say anything about a token. So nothing is believed that would end
+    /// the session or take a token from others: the body is not looked at, and no token counts as refused.
     private func follow(
         _ refusal: ResourceRefusal,
         of token: RejectedToken,
@@ -144,7 +144,7 @@ final class RefusalReports {
             kept.session.heldTokens[token.variant] != nil,
             !token.isHeld || turns.mayRefresh(call.session, forReportAt: path, at: agent.now)
         else { return tokens.answerNone(to: call) }
-        // What helps is a token, which a person may want to be asked about.
+        // The answer brings a token, and a person may want to be asked before that.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
             var call = call
             call.format = .retry

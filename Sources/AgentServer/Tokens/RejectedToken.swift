@@ -8,13 +8,13 @@ struct RejectedToken: Equatable {
     private static let nothing = SecretID(rawValue: 0)
 
     let variant: TokenVariant
-    /// A name no secret has when it is not, or no longer, one of the session's.
+    /// A name that no secret has, if the token is not, or no longer, one of the session's.
     let secret: SecretID
     let isHeld: Bool
 
     /// Finds `text` among the tokens of `session`.
     ///
-    /// One that is not found has been replaced already; then `variant` says which token takes its place.
+    /// A token that is not found has been replaced already; then `variant` says which token takes its place.
     init(_ text: String, _ variant: TokenVariant?, of session: Session, in memory: SealedMemory) {
         let candidates = session.heldTokens.filter { variant == nil || $0.key == variant }
         let found = candidates.first { memory.holds(text, in: $0.value.secret) }
@@ -34,7 +34,7 @@ extension SealedMemory {
 }
 
 extension TokenVariant {
-    /// The variant that `scope` (words separated by spaces) and `audience` name; `nil` when neither is there.
+    /// The variant that `scope` (words separated by spaces) and `audience` name; `nil` if neither is there.
     init?(scope: String?, audience: String?) throws(RequestFailure) {
         guard scope != nil || audience != nil else { return nil }
         self.init(

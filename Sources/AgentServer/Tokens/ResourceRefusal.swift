@@ -8,7 +8,7 @@ struct ResourceRefusal: Equatable {
     enum Verdict: Equatable {
         /// A new token would not change the answer.
         case unrelated
-        /// The token is no longer accepted; `isStated`: for a reason that is about the token.
+        /// The token is no longer accepted; `isStated` if the server gave a reason that is about the token.
         case tokenRefused(isStated: Bool)
         /// Only a new login helps.
         case sessionOver
@@ -24,7 +24,7 @@ struct ResourceRefusal: Equatable {
     /// `WWW-Authenticate`.
     var challenge: String
     var body: String
-    /// The server that was asked, where the report tells.
+    /// The server that was asked, if the report names it.
     var host: String?
 
     func verdict(for settings: SessionSettings) -> Verdict {
@@ -51,7 +51,7 @@ struct ResourceRefusal: Equatable {
         objects.flatMap { object in ErrorCodeMembers.names.compactMap { object[$0]?.string } }
     }
 
-    /// The body, and before it what it wraps.
+    /// The body, and before it the object that it wraps.
     private var objects: [JSONObject] {
         let body = (try? JSONValue(parsing: body.utf8))?.object
         return [body?[ErrorCodeMembers.wrapper]?.object, body].compactMap(\.self)

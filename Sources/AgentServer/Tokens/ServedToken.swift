@@ -11,7 +11,7 @@ struct ServedToken {
     var wantsIDToken: Bool
     var format: TokenCall.Format
     var moment: Moment
-    /// That whoever shows the token holds its key (RFC 9449).
+    /// Proof that the sender of the token holds its key (RFC 9449).
     var proof: String?
 
     /// Writes head and body to `output`, going through `scratch` because the head tells the body's length.

@@ -3,15 +3,15 @@
 import NIOCore
 import TokenCore
 
-/// What the peers of each `[[socket]]` are having done, so that none of them costs the owner much: one token at a time is
-/// made for each socket.
+/// The tokens that are being made for the peers of each `[[socket]]`, one at a time for each socket, so that
+/// none of these peers costs the owner much.
 ///
 /// Confined to the agent's event loop.
 final class SocketTurns {
     enum Admission {
         /// Nothing else is being made for the socket.
         case begins
-        /// It comes later, in ``end(for:)`` or ``takeOverdue(at:)``.
+        /// The request comes later, in ``end(for:)`` or ``takeOverdue(at:)``.
         case waits
         /// Something else is being made, and the request does not wait.
         case isTooLate
@@ -23,7 +23,7 @@ final class SocketTurns {
         var variant: TokenVariant
     }
 
-    /// A request for such a token that comes later.
+    /// A request for such a token that waits for its turn.
     struct Waiting {
         var query: TokenQuery
         var call: TokenCall
@@ -43,7 +43,7 @@ final class SocketTurns {
         var session: SessionName
     }
 
-    /// How often reports of one socket may have a session refreshed.
+    /// Shortest time between two refreshes of one session that reports at one socket cause.
     private static let reportPause = Duration.seconds(60)
 
     private let eventLoop: any EventLoop
@@ -54,7 +54,7 @@ final class SocketTurns {
         self.eventLoop = eventLoop
     }
 
-    /// Has a request take its turn.
+    /// Gives a request its turn, or has it wait.
     func admit(_ waiting: Waiting, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
         guard let path = connection.caller.restrictedPath,
@@ -81,7 +81,7 @@ final class SocketTurns {
         return true
     }
 
-    /// `connection` has its answer, or is gone.
+    /// Takes `connection`, which has its answer or is gone, out of its turn.
     /// - Returns: requests whose turn it is now.
     func end(for connection: Connection) -> [Waiting] {
         guard let path = connection.caller.restrictedPath, var use = uses[path] else { return [] }
@@ -96,12 +96,12 @@ final class SocketTurns {
         return begun
     }
 
-    /// Requests that have waited as long as they may.
+    /// Takes out the requests that have waited as long as they may.
     func takeOverdue(at now: Instant) -> [Waiting] {
         takeWaiting { $0.deadline <= now }
     }
 
-    /// Requests whose turn has not come.
+    /// How many requests wait for their turn.
     var waitingCount: Int { uses.values.map(\.waiting.count).reduce(0, +) }
 
     func takeAll() -> [Waiting] { takeWaiting { _ in true } }
@@ -115,7 +115,7 @@ final class SocketTurns {
         return taken
     }
 
-    /// Whether a report at the socket may have the session refreshed; then the next may a minute later.
+    /// Whether a report at the socket may have the session refreshed; after a yes, the next may in a minute.
     func mayRefresh(_ session: SessionName, forReportAt path: String, at now: Instant) -> Bool {
         let report = Report(path: path, session: session)
         reports = reports.filter { now - $0.value < Self.reportPause }

@@ -8,7 +8,7 @@ struct TokenCall {
         case json
         /// The bare token and a line feed.
         case text
-        /// The answer to a reported refusal: what to do, with the token to do it with.
+        /// The answer to a reported refusal: what to do, and the token for it.
         case retry
     }
 
@@ -16,15 +16,15 @@ struct TokenCall {
     var session: SessionName
     var wantsIDToken = false
     var format = Format.json
-    /// The request that the token is to be shown with, when it needs a proof.
+    /// The request that the token will be sent with, if that needs a proof.
     var proof: ProofDemand?
     var consent = Consent.notAsked
-    /// It was not answered at once, so the peer may be another program by now.
+    /// Whether it was not answered at once, so that the peer may be another program by now.
     var hasWaited = false
 
     enum Consent: Equatable {
         case notAsked
-        /// A person agreed that the program with these facts is given it.
+        /// A person agreed to give it to the program with these facts.
         case given(PeerFacts?)
     }
 }

@@ -9,12 +9,12 @@ struct TokenQuery: Equatable {
     var minimumValidity: Duration?
     var timeout: Duration?
     var wantsIDToken = false
-    /// The caller tells at once when the token is refused.
+    /// Whether the caller tells at once when the token is refused.
     var reportsRefusals = false
-    /// The request that the token will be shown with.
+    /// The request that the token will be sent with, if that needs a proof.
     var proof: ProofDemand?
 
-    /// Seconds a caller may ask for; keeps arithmetic far from its limits.
+    /// Most seconds a caller may ask for; keeps arithmetic far from its limits.
     private static let mostSeconds: Int64 = 1_000_000_000
     /// Bytes of all scopes together, in a query or a body: what fits into a request line.
     private static let longestScope = 4_096

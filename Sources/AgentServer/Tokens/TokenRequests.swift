@@ -51,7 +51,7 @@ final class TokenRequests {
         agent.follow(effects, of: name, at: moment)
     }
 
-    /// Whether a token that is only for a peer of a `[[socket]]` may be made now; else its request waits, or is answered.
+    /// Whether a token only for a peer of a `[[socket]]` may be made now; if not, the request waits or fails.
     private func mayBegin(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
         let asked = agent.ask(call.session) { session, moment in
             let need = TokenNeed(query, call, policy: session.policy, at: moment)
@@ -100,7 +100,7 @@ final class TokenRequests {
         }
     }
 
-    /// Lets an event begin what `call` then waits for.
+    /// Applies an event that begins what `call` then waits for.
     private func wait(
         for call: TokenCall,
         in agent: isolated SessionAgent,
@@ -133,7 +133,7 @@ final class TokenRequests {
         agent.apply(name) { session, _ in session.requestWithdrawn(by: waiter) }
     }
 
-    /// Answers everybody who waits, or all who wait for one session.
+    /// Answers everybody who waits, or only those who wait for one session.
     func refuseWaiting(
         _ failure: RequestFailure,
         for session: SessionName? = nil,
@@ -160,7 +160,7 @@ final class TokenRequests {
         answer(failure, to: waiting.call, in: agent)
     }
 
-    /// The connection has its answer, or is gone: the next of its socket may have a token made.
+    /// Ends the turn of a connection that has its answer or is gone, so that the next at its socket begins.
     func endTurn(of connection: Connection, in agent: isolated SessionAgent) {
         for next in turns.end(for: connection) {
             agent.work.later { [self] in
@@ -204,7 +204,7 @@ extension TokenRequests {
         answer(RequestFailure(failure, of: call.session, settings), to: call, in: agent)
     }
 
-    /// Nothing helps whoever reported a refusal now.
+    /// Answers a reported refusal with `none`: nothing helps now.
     func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: TokenCall) {
         let answer = ReportMessage {
             $0.action = ReportAction.none
@@ -275,7 +275,7 @@ extension TokenRequests {
         scratch.giveBack(body)
     }
 
-    /// A proof that whoever shows `token` holds the session's key (RFC 9449 §4.2).
+    /// Proof that the sender of `token` holds the session's key (RFC 9449 §4.2).
     private func proof(
         for demand: ProofDemand,
         showing token: SecretID,
@@ -295,7 +295,7 @@ extension TokenRequests {
         return proof
     }
 
-    /// Answers a peer that rules are about once it is clear that it is who it was.
+    /// Answers a peer that rules apply to, once it is clear that it is still the same program.
     private func answerKnownPeer(_ token: AccessToken, to call: TokenCall, in agent: isolated SessionAgent) {
         let secrets = Set([token.secret, token.idToken].compactMap(\.self))
         agent.erasure.lend(secrets)
@@ -343,7 +343,7 @@ extension TokenRequests {
 }
 
 extension TokenQuery {
-    /// It asks for a token that only a peer of a `[[socket]]` would want made.
+    /// Whether it asks for a token that is made only for a peer of a `[[socket]]`.
     fileprivate func isForeign(to call: TokenCall) -> Bool {
         call.connection.caller.restrictedPath != nil && variant != .primary
     }
@@ -356,7 +356,7 @@ extension TokenNeed {
             variant: query.variant,
             minimumValidity: query.minimumValidity,
             wantsIDToken: query.wantsIDToken,
-            // Nothing is learned from what anybody at a socket of others leaves unsaid.
+            // A missing report proves nothing at a `[[socket]]`, where anybody may promise to report.
             reportsRefusals: query.reportsRefusals && call.connection.caller.restrictedPath == nil,
             deadline: moment.now + (query.timeout ?? policy.getTimeout),
             isForeign: query.isForeign(to: call)
@@ -365,7 +365,7 @@ extension TokenNeed {
 }
 
 extension Effect {
-    /// Begins a refresh, or answers: the request did not merely join one.
+    /// Whether it begins a refresh or answers, so that the request did not merely join one.
     fileprivate var startsSomething: Bool {
         switch self {
         case .reserve, .refresh, .reply: true

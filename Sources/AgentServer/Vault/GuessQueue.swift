@@ -5,16 +5,16 @@ import NIOPosix
 import Synchronization
 import TokenCore
 
-/// Tries secrets against the store: one at a time, on a thread of its own, and later after each wrong one.
+/// Tries secrets against the store: one at a time, on its own thread, and more slowly after each wrong one.
 ///
-/// A passphrase becomes a key in half a second and a quarter of a gigabyte. Nothing but another guess waits for
-/// that: not a refresh, not a token, not what the store has to write.
+/// To make a key of a passphrase takes half a second and a quarter of a gigabyte. Only another guess waits
+/// for that: not a refresh, not a token, not what the store has to write.
 final class GuessQueue: Sendable {
     /// Guesses that wait for their turn; more are turned away, so that a flood does not outlast itself.
     static let mostWaiting = 8
 
     private struct Guess {
-        /// Finds out whether it is right (`nil`: that was not to be found out), and how that is answered.
+        /// Tries it; returns whether it is right (`nil` if that could not be found out), and how to answer.
         var attempt: @Sendable () -> (isRight: Bool?, answer: @Sendable () -> Void)
         var turnAway: @Sendable (StoreRefusal) -> Void
     }
@@ -63,7 +63,7 @@ final class GuessQueue: Sendable {
         return try result.get()
     }
 
-    /// Runs `work` on the same thread as soon as it is free: it takes as long as a guess and is none.
+    /// Runs `work` on the same thread as soon as that is free: it takes as long as a guess but is not one.
     func runUnguessed<Value: Sendable>(
         _ work: @escaping @Sendable () throws(StoreRefusal) -> Value
     ) async throws(StoreRefusal) -> Value {
@@ -72,12 +72,12 @@ final class GuessQueue: Sendable {
         return try result.get()
     }
 
-    /// Time has passed: looks whether the next guess may begin.
+    /// Begins the next guess if enough time has passed.
     func timeReached() {
         beginNext()
     }
 
-    /// Turns away who waits, and everybody later.
+    /// Turns away everybody who waits, and everybody who comes later.
     func close() {
         let waiting = state.withLock { state in
             state.isClosed = true
@@ -88,7 +88,7 @@ final class GuessQueue: Sendable {
         for guess in waiting { guess.turnAway(.failed(Self.stopping)) }
     }
 
-    /// Returns when no guess is under way any more; after ``close()``.
+    /// Returns when no guess is under way any more; call it after ``close()``.
     func finish() async {
         try? await pool.shutdownGracefully()
     }
@@ -130,7 +130,7 @@ final class GuessQueue: Sendable {
                 state.isBusy = false
                 if let isRight { state.pace.guessed(isRight: isRight, at: timekeeper.now) }
             }
-            // Counted before it is answered: whoever hears the answer finds the pause in force.
+            // Counted before it is answered, so that the pause is in force when the answer is there.
             answer()
             beginNext()
         }

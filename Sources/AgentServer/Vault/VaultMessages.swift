@@ -24,7 +24,7 @@ extension SlotRequest {
 }
 
 extension VaultStatus {
-    /// How the store stands, and what a change of it asks for.
+    /// The state of the store, and the proof that a change of it asks for.
     func wire(_ proof: VaultProofDemand) -> VaultMessage {
         VaultMessage {
             $0.state = state.rawValue

@@ -4,7 +4,7 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// What shows that whoever changes how the store opens may open it already.
+/// The proof that a peer needs to change how the store opens: that it may open it already.
 package enum VaultProof: Equatable, Sendable {
     /// A person has agreed.
     case confirmed
@@ -14,7 +14,7 @@ package enum VaultProof: Equatable, Sendable {
 }
 
 extension VaultProof {
-    /// The proof that `body` carries; `nil`: none.
+    /// The proof that `body` carries; `nil` if it carries none.
     init?(_ body: RequestBody<some ProvingMembers>) throws(RequestFailure) {
         if let passphrase = try body.value(\.unlockPassphrase) {
             self = .passphrase(Array(passphrase.utf8))
@@ -60,7 +60,7 @@ extension VaultProofDemand {
             }
         return RequestFailure(
             code: .denied,
-            message: "How the store opens is only changed by who can open it: this needs \(what).",
+            message: "Only somebody who can open the store may change how it opens: this needs \(what).",
             remedy: remedy
         )
     }

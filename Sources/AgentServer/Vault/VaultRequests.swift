@@ -13,7 +13,7 @@ final class VaultRequests {
     private let store: any StoreControlling
     private let confirmations: Confirmations
     private let guesses: GuessQueue
-    /// A person is being asked whether the way the store opens may be changed.
+    /// Whether a person is being asked to allow a change of how the store opens.
     private var asksPerson = false
 
     init(
@@ -27,22 +27,22 @@ final class VaultRequests {
         guesses = GuessQueue(eventLoop: eventLoop, timekeeper: timekeeper)
     }
 
-    /// Time has passed: looks whether the next guess may begin.
+    /// Begins the next guess if enough time has passed.
     func timeReached() {
         guesses.timeReached()
     }
 
-    /// Turns away who waits for a guess, and everybody later.
+    /// Turns away everybody who waits for a guess, and everybody who comes later.
     func close() {
         guesses.close()
     }
 
-    /// Returns when no guess is under way any more; after ``close()``.
+    /// Returns when no guess is under way any more; call it after ``close()``.
     func finish(isolation: isolated (any Actor)? = #isolation) async {
         await guesses.finish()
     }
 
-    /// Opens the store, elsewhere; answers why it stays closed.
+    /// Opens the store on the thread of guesses; returns why it stays closed, if it does.
     func openStore(
         _ passphrase: [UInt8]?,
         isolation: isolated (any Actor)? = #isolation
@@ -61,7 +61,7 @@ final class VaultRequests {
         }
     }
 
-    /// Serves `POST /v1/lock`, when the keys are gone.
+    /// Serves `POST /v1/lock`; the answer comes when the keys are gone.
     func serveLock(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
             await agent.lock(by: AuditRecord.Origin(connection))
@@ -154,7 +154,7 @@ final class VaultRequests {
         }
     }
 
-    /// Serves `POST /v1/vault/rekey`; the passphrase is needed when one of the slots is one.
+    /// Serves `POST /v1/vault/rekey`; if a slot has a passphrase, that is needed.
     func serveRekey(
         _ request: HTTPRequest,
         on connection: Connection,
@@ -166,7 +166,7 @@ final class VaultRequests {
         }
     }
 
-    /// Changes how the store opens, for somebody who shows that they can open it; answers with how it stands then.
+    /// Changes how the store opens, for somebody who shows that they can open it; answers with its new state.
     ///
     /// A wrong proof is a guess like any other.
     private func change(
@@ -205,7 +205,7 @@ final class VaultRequests {
         }
     }
 
-    /// Has a person say yes, where every way to open the store needs none.
+    /// Asks a person to agree, if every way to open the store works without one.
     private func proveByPerson(
         _ kind: VaultChangeKind,
         for connection: Connection,
@@ -264,7 +264,7 @@ extension VaultChangeKind {
         }
     }
 
-    /// For a person.
+    /// The change, for the question to a person.
     fileprivate var words: String {
         switch self {
         case .made: "to make it anew"

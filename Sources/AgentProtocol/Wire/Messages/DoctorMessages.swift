@@ -32,7 +32,7 @@ package enum CheckVerdict: String, WireValue {
     package static var wireType: String { Bool.wireType }
     package static var expectation: String { "true, false or \"warning\"" }
 
-    /// What is neither true nor a warning is a problem.
+    /// Anything but `true` and a string counts as a problem.
     package init?(_ json: JSONValue) {
         switch json {
         case .bool(true): self = .ok

@@ -15,7 +15,7 @@ package struct FailureMembers: WireMembers {
     package static let table = Self()
 }
 
-/// An answer whose status is no success.
+/// An answer whose status is not a success.
 package typealias RefusalMessage = WireMessage<RefusalMembers>
 
 package struct RefusalMembers: WireMembers {

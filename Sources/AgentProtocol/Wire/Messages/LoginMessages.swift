@@ -36,10 +36,10 @@ package enum LoginProgress: Sendable {
     case notice(NoticeMessage)
     /// The last line of a login that worked.
     case done(DoneMessage)
-    /// The last line of one that did not.
+    /// The last line of a login that did not work.
     case failed(FailedMessage)
 
-    /// How the line is told from the others.
+    /// Which line it is, as the socket spells it.
     package enum Event: String, CaseIterable, WireValue {
         case openURL = "open_url"
         case userCode = "user_code"
@@ -49,7 +49,7 @@ package enum LoginProgress: Sendable {
         case failed
     }
 
-    /// Reads a line; `nil`: it is none that this release knows.
+    /// Reads a line; `nil` if this release does not know its event.
     package init?(_ line: JSONObject) {
         switch WireMessage<EventNameMembers>(line).event {
         case .openURL: self = .openURL(OpenURLMessage(line))
@@ -62,7 +62,7 @@ package enum LoginProgress: Sendable {
         }
     }
 
-    /// The line, which says first which it is.
+    /// The line, with its event first.
     package var json: JSONValue {
         switch self {
         case .openURL(let message): Self.line(.openURL, message)
@@ -124,7 +124,7 @@ package struct NeedMembers: WireMembers {
     package static let table = Self()
 }
 
-/// Something that does not end the login.
+/// Something to tell the person; the login goes on.
 package typealias NoticeMessage = WireMessage<NoticeMembers>
 
 package struct NoticeMembers: WireMembers {

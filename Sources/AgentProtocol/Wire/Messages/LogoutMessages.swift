@@ -12,13 +12,13 @@ package enum LogoutTold: String, CaseIterable, WireValue {
     case revoked
     /// There was no token to revoke.
     case nothing
-    /// It was not to be told.
+    /// The caller wanted the server left out.
     case local
-    /// It has no way to revoke.
+    /// The server has no way to revoke.
     case unsupported
-    /// Its answer was final; it is not asked again.
+    /// The server's answer was final; it is not asked again.
     case refused
-    /// It is asked again.
+    /// The server has not answered yet and is asked again.
     case retrying
 }
 

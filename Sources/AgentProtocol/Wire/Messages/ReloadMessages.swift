@@ -21,7 +21,7 @@ package struct ReloadAnswerMembers: WireMembers {
     package static let table = Self()
 }
 
-/// Something in the configuration that only a new agent takes over.
+/// Something in the configuration that takes effect only after a restart of the agent.
 package typealias RestartMessage = WireMessage<RestartMembers>
 
 package struct RestartMembers: WireMembers {
@@ -39,7 +39,7 @@ package struct ConfigurationMembers: WireMembers {
     package let isGood = WireMember<Bool>("ok")
     package let sessions = WireMember<Int64>("sessions", isOptional: true)
     package let problems = WireMember<[ProblemMessage]>("problems")
-    /// What the running agent has otherwise; `tokenctl config check` adds it.
+    /// What differs in the running agent; `tokenctl config check` adds it.
     package let agent = WireMember<[String]>("agent", isOptional: true)
 
     package static let table = Self()

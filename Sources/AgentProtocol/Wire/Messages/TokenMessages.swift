@@ -6,7 +6,7 @@ package typealias TokenMessage = WireMessage<TokenMembers>
 package struct TokenMembers: WireMembers {
     package let session = WireMember<String>("session")
     package let accessToken = WireMember<String>("access_token")
-    /// In place of `access_token`, where that was asked for.
+    /// In place of `access_token`, if the ID token was asked for.
     package let idToken = WireMember<String>("id_token", isOptional: true)
     package let tokenType = WireMember<String>("token_type")
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
@@ -17,7 +17,7 @@ package struct TokenMembers: WireMembers {
     package static let table = Self()
 }
 
-/// What `tokenctl get --format json` tells beside the token.
+/// What `tokenctl get --format json` adds to the token.
 package typealias PrintedTokenMessage = WireMessage<PrintedTokenMembers>
 
 package struct PrintedTokenMembers: WireMembers {
@@ -50,9 +50,9 @@ package struct ReportMembers: WireMembers {
     package static let table = Self()
 }
 
-/// What whoever reported a refusal should do.
+/// What the caller should do after it has reported a refusal.
 package enum ReportAction: String, CaseIterable, WireValue {
-    /// Use the token that is beside it.
+    /// Try again with the token in this answer.
     case retry
     /// Nothing helps now.
     case none

@@ -3,7 +3,7 @@
 extension SlotKind: WireValue {}
 extension VaultProofDemand: WireValue {}
 
-/// The answer of `GET /v1/vault`, and of each change of how the store opens.
+/// The answer of `GET /v1/vault`, and of each request that changes how the store opens.
 package typealias VaultMessage = WireMessage<VaultMembers>
 
 package struct VaultMembers: WireMembers {
@@ -28,7 +28,7 @@ package struct SlotMembers: WireMembers {
     package static let table = Self()
 }
 
-/// A change of how the store opens: it carries the secret of a slot.
+/// The body of a request that changes how the store opens; it carries the secret of a slot as proof.
 package protocol ProvingMembers: WireMembers {
     /// The passphrase of a slot.
     var unlockPassphrase: WireMember<String> { get }
