@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// A number modulo the 3072-bit prime of RFC 3526 §4, as Secure Remote Password needs them.
+/// A number modulo the 3072-bit prime of RFC 3526 §4, for Secure Remote Password.
 ///
-/// The library for big integers that could be had takes longer for some exponents than for others, brings Foundation
-/// into the agent, and needs seconds per power where it is not optimised; BoringSSL's numbers are in no public product.
+/// The available library for big integers takes longer for some exponents than for others, brings Foundation
+/// into the agent, and needs seconds per power in unoptimised builds; BoringSSL's numbers are in no public
+/// product.
 package struct Residue: Equatable, Sendable {
     /// Least significant first.
     private var limbs: [UInt64]
@@ -33,10 +34,10 @@ package struct Residue: Equatable, Sendable {
     /// The prime itself, most significant byte first.
     package static let prime: [UInt8] = bytes(of: modulus)
 
-    /// 2^3072 mod p: one, as Montgomery multiplication sees it.
+    /// 2^3072 mod p: one in Montgomery form.
     private static let one = subtract(modulus, from: [UInt64](repeating: 0, count: count)).difference
 
-    /// 2^6144 mod p, which carries a number over to that view.
+    /// 2^6144 mod p: multiplying by it brings a number into Montgomery form.
     private static let square: [UInt64] = (0..<64 * count).reduce(one) { number, _ in sum(number, number) }
 
     private init(limbs: [UInt64]) {
@@ -64,9 +65,9 @@ package struct Residue: Equatable, Sendable {
 
     package var isZero: Bool { limbs.allSatisfy { $0 == 0 } }
 
-    /// `self` to the power of a number of which the most significant byte comes first.
+    /// `self` to the power of `exponent`, most significant byte first.
     ///
-    /// The exponent may be made of a password: every bit of it takes the same steps.
+    /// The exponent may be derived from a password, so every bit of it takes the same steps.
     package func power(_ exponent: [UInt8]) -> Residue {
         let base = Residue.multiply(limbs, Residue.square)
         var result = Residue.one

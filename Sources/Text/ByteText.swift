@@ -2,10 +2,10 @@
 
 /// Text that somebody else wrote, compared, hashed, split and folded as the UTF-8 bytes it came in.
 ///
-/// `String` calls texts equal that Unicode calls equivalent. To learn that it normalises them, which takes time that
-/// grows with the square of their length for some input, in `==`, in `hash`, and in all that builds on `Character`.
-/// And two readers of one text would not see the same names in it. So whatever a server, a peer or a file says is
-/// asked through this type:
+/// `String` calls texts equal that Unicode calls equivalent. To find out, `==`, `hash` and everything that
+/// builds on `Character` normalise them, which for some input takes time that grows with the square of the
+/// length. Two readers of one text could also see different names in it. So everything that a server, a peer
+/// or a file says is examined through this type:
 ///
 /// ```swift
 /// switch code.bytewise { case "invalid_grant": … }
@@ -27,7 +27,7 @@ package struct ByteText: Sendable {
     /// The bytes.
     package var utf8: String.UTF8View { text.utf8 }
 
-    /// The same with `A` to `Z` in lower case; everything else stays, KELVIN SIGN too.
+    /// The text with `A` to `Z` in lower case; everything else stays, even the KELVIN SIGN.
     package var lowercased: ByteText {
         guard utf8.contains(where: { $0 != $0.lowercasedASCII }) else { return self }
         return ByteText(String(decoding: utf8.map(\.lowercasedASCII), as: UTF8.self))
@@ -41,7 +41,7 @@ package struct ByteText: Sendable {
         utf8.reversed().starts(with: end.utf8.reversed())
     }
 
-    /// Whether `part`, which is ours and short, stands in the text.
+    /// Whether the text contains `part`, a short text of our own.
     package func contains(_ part: ByteText) -> Bool {
         guard let first = part.utf8.first else { return true }
         var rest = utf8[...]
@@ -53,7 +53,7 @@ package struct ByteText: Sendable {
         return false
     }
 
-    /// The pieces between the bytes `separator`, which is ASCII, so that every piece is UTF-8 again.
+    /// The pieces between the bytes `separator`; as that is ASCII, every piece is valid UTF-8.
     package func split(
         on separator: Unicode.Scalar,
         maxSplits: Int = .max,
@@ -76,7 +76,7 @@ extension ByteText: Hashable {
     package func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-        // So that no text is the beginning of another one.
+        // UTF-8 never holds 0xFF, so no hashed text is the beginning of another one.
         hasher.combine(0xFF as UInt8)
     }
 }
@@ -88,12 +88,12 @@ extension ByteText: ExpressibleByStringLiteral, CustomStringConvertible {
 }
 
 extension String {
-    /// The text as its bytes: how to ask for anything about text that is not our own.
+    /// The text as its bytes, to examine text that is not our own.
     package var bytewise: ByteText { ByteText(self) }
 }
 
 extension StringProtocol {
-    /// The same of a part of a text.
+    /// The text, which may be part of another one, as its bytes.
     package var bytewise: ByteText { ByteText(self) }
 }
 

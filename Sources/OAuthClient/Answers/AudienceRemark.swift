@@ -4,15 +4,15 @@ import Text
 import TokenCore
 
 extension ServerProfile {
-    /// Says so when the access token names other audiences than the one that was asked for (RFC 8707 §2).
+    /// A remark if the access token does not name an audience that was asked for (RFC 8707 §2).
     ///
-    /// Servers may ignore `audience` and `resource`, and then give a token that the resource refuses. Only a JWT tells
-    /// (RFC 9068 §3); one that names no audience says nothing.
+    /// Servers may ignore `audience` and `resource`, and then give a token that the resource refuses. Only a
+    /// JWT shows its audiences (RFC 9068 §3); one that names none says nothing.
     ///
     /// - Parameters:
-    ///   - answer: whose access token is looked at, unverified.
-    ///   - asked: for this token; `nil`: what the configuration asks for.
-    /// - Returns: what to say; `nil`: nothing.
+    ///   - answer: its access token is looked at, unverified.
+    ///   - asked: the audience asked for with this token; `nil`: what the configuration asks for.
+    /// - Returns: the remark; `nil`: there is nothing to say.
     func audienceRemark(on answer: TokenResponse, asked: String?) -> GrantRemark? {
         let wanted = asked.map { [$0] } ?? [audience].compactMap(\.self) + resources
         guard !wanted.isEmpty, let given = JWTParts(answer.accessToken)?.claims.audiences, !given.isEmpty
@@ -27,7 +27,7 @@ extension ServerProfile {
         )
     }
 
-    /// A slash at the end of an address is written or not, as people like.
+    /// Compares two addresses, but for a slash at the end, which people write or leave out.
     private static func isSame(_ left: String, _ right: String) -> Bool {
         func bare(_ text: String) -> Substring.UTF8View {
             let bytes = text.utf8[...]

@@ -5,15 +5,15 @@ import Synchronization
 import Text
 import TokenCore
 
-/// What was said to and by a server in one refresh, login or revocation that nobody else may learn.
+/// The secrets sent to and by a server in one refresh, login or revocation.
 ///
-/// Requests and answers are noted on their way through ``ServerTools``, whichever kind of server speaks; the bytes
-/// live as long as the exchange and are wiped with it.
+/// ``ServerTools`` notes those of requests and answers, for every kind of server; the bytes live as long as
+/// the exchange and are wiped at its end.
 final class ExchangeSecrets: Sendable {
-    /// The exchange that the present task belongs to.
+    /// The secrets of the exchange that the current task belongs to.
     @TaskLocal static var current: ExchangeSecrets?
 
-    /// Names of what is no secret in requests, and of what is one in answers.
+    /// The names of harmless parameters in requests, and of secret members in answers.
     struct Names: Sendable {
         /// Every other parameter of a request counts as a secret.
         private(set) var harmless = standardHarmless
@@ -42,9 +42,9 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
-    /// Bytes of one secret that are kept: its beginning gives it away as well.
+    /// Bytes of one secret that are kept: an echo of it is found by its beginning.
     private static let longest = 8 << 10
-    /// Secrets of one exchange: a login polls, asks and tries again, and a server may name as many as it likes.
+    /// Secrets kept of one exchange: a login polls, asks and tries again, and a server may send any number.
     private static let most = 64
 
     private let names: Names
@@ -76,7 +76,7 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
-    /// Notes what a name of sealed memory stands for; nothing while it is locked.
+    /// Notes a secret of sealed memory; nothing while that is locked.
     func remember(_ secret: SecretID?, in memory: SealedMemory) {
         guard let secret else { return }
         try? unsafe memory.open(secret) { unsafe remember($0) }
@@ -107,7 +107,7 @@ final class ExchangeSecrets: Sendable {
         remember(.object(object)) { [names] in names.secret.contains($0) }
     }
 
-    /// The token or the two halves of Basic credentials (RFC 7617 §2, RFC 6749 §2.3.1).
+    /// Notes a token, or Basic credentials and the secret in them (RFC 7617 §2, RFC 6749 §2.3.1).
     private func rememberCredentials(_ word: Substring) {
         remember(word.utf8)
         guard let pair = Base64.decoded(String(word)) else { return }
@@ -119,7 +119,7 @@ final class ExchangeSecrets: Sendable {
         remember(text.utf8)
     }
 
-    /// Notes the strings that members with fitting names hold, at any depth.
+    /// Notes the strings of members whose names `isSecret` accepts, at any depth.
     private func remember(_ value: JSONValue, where isSecret: (ByteText) -> Bool) {
         switch value {
         case .object(let object):

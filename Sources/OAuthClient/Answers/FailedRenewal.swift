@@ -4,18 +4,18 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A renewal, at a server of any kind, that brought nothing to serve.
+/// A renewal, at a server of any kind, that brought no usable token.
 struct FailedRenewal: Error {
     var failure: RefreshFailure
-    /// What a successful answer brought all the same.
+    /// The refresh token that a successful answer brought in spite of the failure.
     var leftover: Leftover?
 }
 
 /// What is left of a successful answer whose access token cannot be used: the server may have spent the old refresh
 /// token for it.
 ///
-/// A new name of sealed memory comes only with ``ServerTools/outcome(of:renewing:)``: whoever has no session to renew has
-/// nothing to erase.
+/// The refresh token is sealed only by ``ServerTools/outcome(of:renewing:)``: callers without a session to
+/// renew have nothing to erase.
 struct Leftover: Equatable, Sendable {
     var refreshToken: String
     /// `nil`: the answer does not say.
@@ -32,10 +32,10 @@ struct Leftover: Equatable, Sendable {
     }
 }
 
-/// What a kind of server calls the members of an answer by which a session is renewed.
+/// The names of the members for renewal in the answers of one kind of server.
 struct RenewalMembers: Equatable, Sendable {
     var token: String
-    /// How long the refresh token lives; the first that is there counts.
+    /// Names for the lifetime of the refresh token; the first one present counts.
     var lifetimes: [String]
 
     /// RFC 6749 §5.1, and the lifetime as vendors write it.
@@ -45,7 +45,7 @@ struct RenewalMembers: Equatable, Sendable {
     )
     static let cognito = RenewalMembers(token: "RefreshToken", lifetimes: [])
 
-    /// - Throws: why what is there is no refresh token.
+    /// - Throws: why the member is not a refresh token.
     func refreshToken(in object: JSONObject) throws(TokenResponse.Problem) -> String? {
         try TokenResponse.token(token, in: object)
     }
@@ -60,8 +60,8 @@ struct RenewalMembers: Equatable, Sendable {
 extension ServerTools {
     /// What `failed` means for the session that was to be renewed by `renewal`.
     ///
-    /// The refresh token of an answer that cannot be used is kept if it is another than the one sent. What the server
-    /// says to refuse or to end a session counts as it is said, whatever comes with it.
+    /// The refresh token of an answer that cannot be used is kept if it differs from the one sent. A refusal,
+    /// or an answer that ends the session, counts as such, even if a refresh token comes with it.
     func outcome(of failed: FailedRenewal, renewing renewal: Renewal) -> RefreshOutcome {
         let failure = failed.failure
         guard let leftover = failed.leftover, case .refreshToken(let sent) = renewal,

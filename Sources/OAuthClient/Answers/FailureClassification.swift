@@ -14,12 +14,12 @@ struct RefusedAnswer: Equatable, Sendable {
     var retryAfter: Duration?
     /// The request proved possession of a key (RFC 9449).
     var hadProof = false
-    /// The request showed a person's password: refused without a word, that is what was wrong.
+    /// The request showed a person's password; a refusal without a reason then blames that.
     var hadPassword = false
 }
 
 extension RefusedAnswer {
-    /// The token endpoint itself refuses a request that showed a password, and says no more.
+    /// Whether a refusal without a reason blames the password: the token endpoint itself has answered.
     fileprivate var blamesPassword: Bool { hadPassword && !isHTML && !wantsBasic }
 }
 
@@ -30,7 +30,7 @@ enum FailureClassification {
     /// Least wait after an answer that says the endpoint is not there.
     static let missingEndpointPause: Duration = .seconds(300)
 
-    /// Sorts an answer; only what the token endpoint itself says in JSON can end a session.
+    /// Sorts an answer; a single one can end a session only by what the token endpoint itself says in JSON.
     ///
     /// - Parameters:
     ///   - answer: of any status; a 2xx without `error` means that no token could be read from it.
@@ -50,7 +50,7 @@ enum FailureClassification {
         )
     }
 
-    /// Characters of what a server in trouble says that are shown: enough to know the trouble by.
+    /// Characters shown of what a server in trouble says: enough to recognise the trouble.
     static let troubleLimit = 100
 
     /// What is shown of `text`, which came with `status`.
@@ -61,14 +61,14 @@ enum FailureClassification {
         ServerText.cleaned(text, limit: (500..<600).contains(status) ? troubleLimit : ServerText.limit)
     }
 
-    /// `nil`: the status decides, whatever the JSON says.
+    /// What `error` means; `nil`: the status decides, whatever the JSON says.
     private static func meaning(of error: OAuthError, in answer: RefusedAnswer) -> FailureClass? {
         let status = answer.status
         // RFC 6749 §4.1.2.1 and RFC 8628 §3.5 codes that ask for patience hold at any status.
         if ["temporarily_unavailable", "server_error", "slow_down", "internal_failure"].contains(error.code) {
             return .busy
         }
-        // Nowhere else does a token endpoint answer with an error of its own (RFC 6749 §5.2).
+        // With any other status the error is not the token endpoint's own (RFC 6749 §5.2).
         guard (200..<300).contains(status) || [400, 401, 403].contains(status) else { return nil }
         switch error.code {
         case "invalid_grant", "invalid_token":
@@ -79,7 +79,7 @@ enum FailureClassification {
             return .interactionRequired
         case "invalid_client", "unauthorized_client", "unsupported_grant_type": return .misconfigured
         case "invalid_dpop_proof", "use_dpop_nonce":
-            // Where none is sent, trying again satisfies no server that demands one.
+            // Without proofs, another try does not satisfy a server that demands one.
             return answer.hadProof ? .busy : .misconfigured
         case "invalid_scope", "invalid_target": return .variantRefused
         case "invalid_request": return .unexplained
@@ -87,7 +87,7 @@ enum FailureClassification {
         }
     }
 
-    /// Policies that a new login, not a new token, satisfies.
+    /// Whether the refusal comes from a policy that only a new login satisfies.
     private static func needsPerson(_ error: OAuthError) -> Bool {
         let hints = [
             "interaction_required", "login_required", "consent_required", "mfa", "invalid_rapt",

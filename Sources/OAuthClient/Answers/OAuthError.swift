@@ -17,7 +17,7 @@ struct OAuthError: Equatable, Sendable {
         self.detail = detail.map { ServerText.cleaned($0, limit: 100) }
     }
 
-    /// The error in an answer, or `nil` when its `error` is missing or no string.
+    /// The error in an answer, or `nil` when its `error` is missing, empty or not a string.
     init?(_ object: JSONObject) {
         guard let code = object["error"]?.string, !code.isEmpty else { return nil }
         self.init(

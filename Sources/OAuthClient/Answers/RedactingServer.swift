@@ -4,10 +4,11 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A server of any kind, whose words are rid of our secrets before anybody keeps, shows or logs them.
+/// Takes our secrets out of what a server of any kind says, before anybody keeps, shows or logs it.
 ///
-/// A server knows what we send it. Nothing keeps it from writing that into an error description, a scope, a user code or
-/// the name of a challenge, which end up in answers, in `status`, in events and in the log. All of it passes here.
+/// A server knows what we send it. Nothing keeps it from writing that into an error description, a scope, a
+/// user code or the name of a challenge, which end up in answers, in `status`, in events and in the log. All
+/// of that passes through here.
 struct RedactingServer: AuthorizationServer {
     let server: any AuthorizationServer
     let names: ExchangeSecrets.Names
@@ -83,7 +84,7 @@ struct RedactingServer: AuthorizationServer {
     }
 }
 
-/// The person's end of a login, who is told nothing secret and whose answers are noted.
+/// The conversation with the person at a login: nothing secret is told, and secret answers are noted.
 private struct DiscreetConversation: LoginConversing {
     let conversation: any LoginConversing
     let secrets: ExchangeSecrets
@@ -125,7 +126,7 @@ extension RefreshFailure {
         return failure
     }
 
-    /// Codes that somebody looks at after this; a word of the protocol is nobody's secret, even if it is a password.
+    /// Codes that are compared later; a word of the protocol is shown even if somebody has it as a password.
     private static let words: Set<ByteText> = [
         "invalid_client", "invalid_grant", "invalid_token", "invalid_scope", "invalid_target",
         "invalid_request",

@@ -5,16 +5,16 @@ import TokenCore
 
 /// Takes secrets out of text that somebody else wrote, in each form in which a server may echo what it was sent.
 ///
-/// A text may have been cut off since: a beginning of a form counts too, if it is long or ``ServerText`` cut it.
+/// The text may have been cut: a long beginning of a form counts too, and so does one cut by ``ServerText``.
 struct Redaction {
     /// What stands where a secret stood.
     static let mark = "[redacted]"
-    /// Bytes of the shortest secret that is looked for: what is shorter could stand in any text.
+    /// Bytes of the shortest secret that is looked for: a shorter one could stand in any text.
     static let shortest = 4
-    /// Bytes of the beginning of a secret that are as good as the secret.
+    /// Bytes of a secret's beginning that count as the whole secret.
     static let leastPiece = 12
 
-    /// One secret as one encoding writes it, whole only when its first bytes have been found.
+    /// One secret in one encoding; it is encoded whole only when its first bytes have been found.
     private struct Form {
         var encoding: Encoding
         var secret: Int
@@ -63,7 +63,7 @@ struct Redaction {
         let common = zip(whole, rest).prefix { $0 == $1 }.count
         let after = rest.dropFirst(common)
         if common == whole.count { return common + form.encoding.trailer(after) }
-        // What follows a good part is the rest of it, written in another way.
+        // What follows so long a match is the rest of the secret, written in another way.
         if common >= Redaction.leastPiece { return rest.prefix { $0 != UInt8(ascii: " ") }.count }
         return after.starts(with: "...".utf8) ? common : 0
     }
@@ -74,7 +74,7 @@ struct Redaction {
     }
 }
 
-/// The ways a text writes a secret.
+/// The ways in which a text may write a secret.
 private enum Encoding: Hashable, CaseIterable {
     case plain
     /// As ``ServerText`` shows it.
@@ -87,7 +87,7 @@ private enum Encoding: Hashable, CaseIterable {
     /// Inside a JSON text that is quoted in another one; servers differ about `/`.
     case json(escapesSlash: Bool)
     case hex(isUpper: Bool)
-    /// Standing `offset` bytes after the beginning of a group, as the secret of Basic credentials does.
+    /// The secret begins `offset` bytes into a group, as it does in Basic credentials.
     case base64(offset: Int, isURLSafe: Bool)
     /// In Basic credentials as OAuth has them (RFC 6749 §2.3.1).
     case credentials(offset: Int)
@@ -101,7 +101,7 @@ private enum Encoding: Hashable, CaseIterable {
             ] + (0..<3).map { .base64(offset: $0, isURLSafe: choice) }
         }
 
-    /// The beginning of what it makes of a secret is what it makes of the secret's beginning.
+    /// Encodes `secret`; encoding its beginning gives the beginning of the result.
     func encode(_ secret: some Collection<UInt8>) -> [UInt8] {
         switch self {
         case .plain: Array(secret)
@@ -123,7 +123,7 @@ private enum Encoding: Hashable, CaseIterable {
         }
     }
 
-    /// Bytes behind a match that belong to it: the last digit of a group that was not full, and its padding.
+    /// Bytes behind a match that belong to it: the last digit of an incomplete group, and its padding.
     func trailer(_ rest: ArraySlice<UInt8>) -> Int {
         switch self {
         case .base64, .credentials: break
@@ -149,7 +149,7 @@ private enum Encoding: Hashable, CaseIterable {
         return Array(bytes.dropFirst().dropLast())
     }
 
-    /// The digits that no neighbour has a part in.
+    /// The digits that depend on the secret alone, not on the bytes next to it.
     private func base64(_ secret: some Collection<UInt8>, after offset: Int, isURLSafe: Bool) -> [UInt8] {
         let bytes = [UInt8](repeating: 0, count: offset) + secret
         let text = isURLSafe ? Base64.urlEncoded(bytes) : Base64.encoded(bytes)

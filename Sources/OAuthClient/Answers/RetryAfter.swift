@@ -10,7 +10,7 @@ enum RetryAfter {
 
     /// Seconds or an HTTP date, clamped to 1 s … 1 h; `nil` for anything else.
     static func read(_ value: String, at now: WallTime) -> Duration? {
-        // Longer ones say nothing that would be read.
+        // No date or sensible number is longer.
         guard value.utf8.count <= HTTPDate.longest else { return nil }
         let digits = value.utf8.filter { $0 != 0x20 && $0 != 0x09 }
         if !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) {

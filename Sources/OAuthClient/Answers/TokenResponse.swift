@@ -10,23 +10,23 @@ struct TokenResponse: Equatable, Sendable {
     var tokenType: String
     var refreshToken: String?
     var idToken: String?
-    /// Why the answer's ID token is none; `nil`: it is one, or there is none.
+    /// Why the answer's ID token cannot be read; `nil`: it can, or there is none.
     var idTokenProblem: String?
     var scope: [String]?
     /// `nil`: the answer does not say.
     var expiresIn: Duration?
     var refreshExpiresIn: Duration?
-    /// The `Date` of the answer, where somebody took it over.
+    /// The `Date` of the answer, if the caller has set it.
     var serverTime: WallTime?
 
-    /// Why a body is no token answer; never quotes the body.
+    /// Why a body is not a token answer; of the body it quotes at most the token type.
     struct Problem: Error, Equatable {
         var message: String
         /// `misbehaved`, or `misconfigured` where the server gives another kind of token than the session wants.
         var kind = FailureClass.misbehaved
         var remedy: String?
 
-        /// The same as a failure of `server`.
+        /// The problem as a failure of `server`.
         func failure(of server: String) -> RefreshFailure {
             RefreshFailure(kind: kind, message: ServerText.cleaned("\(server): \(message)"), remedy: remedy)
         }
@@ -36,9 +36,9 @@ struct TokenResponse: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - object: the body.
-    ///   - isBound: the request proved possession of a key: a token that anybody could use is not what was asked
-    ///     for (RFC 9449 §5).
-    /// - Throws: what makes it no token answer.
+    ///   - isBound: the request proved possession of a key: a token that anybody could use is refused (RFC
+    ///     9449 §5).
+    /// - Throws: why it is not a token answer.
     init(_ object: JSONObject, isBound: Bool = false) throws(Problem) {
         guard let accessToken = try TokenResponse.token("access_token", in: object) else {
             throw Problem(message: "the answer has no access_token")
@@ -53,7 +53,8 @@ struct TokenResponse: Equatable, Sendable {
         refreshExpiresIn = RenewalMembers.standard.lifetime(in: object)
     }
 
-    /// The ID token, or why it cannot be read: it can be done without, the refresh token beside it cannot.
+    /// The ID token, or why it cannot be read: a session can do without it, not without the refresh token
+    /// beside it.
     static func idToken(_ member: String, in object: JSONObject) -> (token: String?, problem: String?) {
         do throws(Problem) {
             return (try token(member, in: object), nil)
@@ -117,7 +118,8 @@ enum LifetimeMember {
     /// Ten years: nothing we compute with them overflows, and no clock runs that long.
     static let longest: Duration = .seconds(10 * 365 * 86_400)
 
-    /// A number, or a number in a string, in whole seconds; negative becomes 0, absurd ``longest``.
+    /// A number, or a number in a string, in whole seconds; a negative one becomes 0, an absurd one
+    /// ``longest``.
     ///
     /// Anything else counts as missing: a token, perhaps with a rotated refresh token beside it, is not thrown
     /// away for a lifetime nobody can read.

@@ -12,7 +12,7 @@ extension ServerTools {
     ///   - sent: the refresh token of the request.
     ///   - kept: members of the answer that are no secrets.
     ///   - remarks: what the person should know about the answer.
-    /// - Returns: the same, by name.
+    /// - Returns: the tokens, by their names in sealed memory.
     /// - Throws: `busy` while sealed memory is locked.
     func seal(
         _ answer: TokenResponse,

@@ -23,10 +23,10 @@ extension TokenResponse {
     }
 }
 
-/// What a pool's tokens say about whose they are.
+/// What a pool's tokens say about their owner.
 struct CognitoIdentity: Equatable {
     var subject: String?
-    /// The user name as the pool knows it, which differs from an address typed at login.
+    /// The user name as the pool knows it; it differs if an address was typed at login.
     var username: String?
     /// Set where the pool tracks devices; refreshes then name it.
     var deviceKey: String?

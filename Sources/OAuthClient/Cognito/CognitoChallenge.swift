@@ -19,7 +19,7 @@ struct CognitoChallenge: Equatable {
         parameters = answer["ChallengeParameters"]?.object ?? JSONObject()
     }
 
-    /// The codes a person types in, by challenge.
+    /// The parameter for a code that a person types, and the prompt for it; `nil`: no code is asked for.
     var codeQuestion: (parameter: String, prompt: String)? {
         let place = parameters["CODE_DELIVERY_DESTINATION"]?.string.map { " sent to \($0)" } ?? ""
         let sent = ServerText.cleaned("Code\(place)", limit: 120)
@@ -47,7 +47,7 @@ struct CognitoChallenge: Equatable {
                 .flatMap({ Residue(bigEndian: $0) }),
             let block = secretBlock
         else { return nil }
-        // Amazon's block is Base64; doubles of it send any text, and check no proof.
+        // Amazon's block is Base64; servers that imitate Cognito send any text and check no proof.
         let secretBlock = Base64.decoded(block) ?? Array(block.utf8)
         return SRPClient.Challenge(userID: userID, salt: salt, serverKey: serverKey, secretBlock: secretBlock)
     }

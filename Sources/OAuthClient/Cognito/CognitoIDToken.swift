@@ -11,7 +11,8 @@ struct CognitoIDToken {
 
     /// Checks `token`, and at a refresh that it is about the same person as `original`.
     ///
-    /// - Throws: `misbehaved` for a token that is none of ours, `identityChanged` for somebody else's.
+    /// - Throws: `misbehaved` for a token that is not for this client or not of this pool, `identityChanged`
+    ///   for one of another person or issuer.
     func check(_ token: String, against original: String?) throws(RefreshFailure) {
         guard let parts = JWTParts(token) else { throw problem("is malformed") }
         if let original = original.flatMap({ JWTParts($0) }) {

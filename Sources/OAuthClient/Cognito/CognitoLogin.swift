@@ -8,9 +8,9 @@ struct CognitoLogin {
     var server: CognitoServer
     var dialogue: LoginDialogue
 
-    /// Wrong codes and refused new passwords before a login is given up.
+    /// Wrong codes or refused new passwords, for each challenge, before a login is given up.
     private static let tries = 3
-    /// Challenges one after the other: password, new password, choice and code of a second factor, and room.
+    /// Most challenges in a row: password, new password, choice and code of a second factor, and some spare.
     private static let longestChain = 8
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
@@ -33,7 +33,7 @@ struct CognitoLogin {
                 if let grant = try grant(answer, account: username) { return grant }
                 answer = try await meet(try challenge(in: answer), calls, proof, password)
             }
-            throw .failed(RefreshFailure(kind: .misbehaved, message: "the pool asks without end"))
+            throw .failed(RefreshFailure(kind: .misbehaved, message: "the pool keeps asking for more steps"))
         }
     }
 
@@ -50,7 +50,7 @@ struct CognitoLogin {
         }
     }
 
-    /// A client with a secret has to prove it for a user name.
+    /// Asks for the user name if the client has a secret, whose proof is made for one user name.
     private func identity() async throws(LoginStop) -> CognitoIdentity {
         var identity = CognitoIdentity(accessToken: nil, idToken: nil)
         identity.username = dialogue.request.username
@@ -73,7 +73,9 @@ struct CognitoLogin {
         }
     }
 
-    /// A client that does not allow SRP gets the password itself, unless the configuration forbids it.
+    /// Begins with SRP, unless the configuration wants the password itself to be sent.
+    ///
+    /// A client that does not allow SRP gets the password too, unless the configuration insists on SRP.
     private func begin(
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?,
@@ -154,7 +156,7 @@ struct CognitoLogin {
         return try await respond(to: challenge, parameters, calls)
     }
 
-    /// Asks the person, again when the answer was wrong.
+    /// Asks the person, and asks again if the answer was wrong.
     private func askAnswer(
         to challenge: CognitoChallenge,
         _ kind: LoginQuestion.Kind,

@@ -14,7 +14,7 @@ struct CognitoLoginCalls {
 
     typealias Parameter = (name: String, value: Value)
 
-    /// A value in the clear or by name.
+    /// A value in the clear, or the name of a sealed one.
     enum Value {
         case text(String)
         case sealed(SecretID)

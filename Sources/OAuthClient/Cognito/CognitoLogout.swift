@@ -3,7 +3,7 @@
 import SealedStore
 import TokenCore
 
-/// Ends a session at a user pool: its refresh token, or where that cannot be revoked the person everywhere.
+/// Ends a session at a user pool: revokes its refresh token, or signs the person out everywhere if it cannot.
 struct CognitoLogout {
     var server: CognitoServer
     var tokens: RevocationRequest

@@ -16,11 +16,11 @@ package struct CognitoPool: Equatable, Sendable {
     package var region: String
     /// Such as `eu-west-1_abc`.
     package var userPoolID: String
-    /// In place of Amazon's address.
+    /// An address to use in place of Amazon's.
     package var endpoint: String?
-    /// `nil`: `srp`, and `password` where the client does not allow it.
+    /// `nil`: `srp`, or `password` if the client does not allow SRP.
     package var authFlow: AuthFlow?
-    /// Whether refresh tokens rotate; `nil`: found out.
+    /// Whether refresh tokens rotate; `nil`: a refresh finds out.
     package var rotates: Bool?
     /// How long the app client's refresh tokens live, which no answer tells; Amazon's default is 30 days.
     package var refreshTokenValidity: Duration

@@ -41,14 +41,14 @@ struct CognitoRefresh {
         }
     }
 
-    /// The refused way was the wrong one, or the first refusal stands.
+    /// Tries the operation for rotating tokens; if that is refused too, the first refusal stands.
     private func getTokensInstead(of refusal: CognitoRefusal) async throws(CognitoRefusal) -> Answer {
         do throws(CognitoRefusal) {
             let answer = try await getTokens()
             habits.rotates.store(true, ordering: .relaxed)
             return answer
         } catch {
-            // Where this answer was lost the token may have been replaced; else nothing new was learned.
+            // If this answer was lost, the token may have been replaced; any other failure tells nothing new.
             throw error.failure.kind == .ambiguous && error.exception == nil && error.status == 0
                 ? error : refusal
         }

@@ -16,7 +16,7 @@ struct CognitoRefusal: Error, Equatable {
         self.failure = failure
     }
 
-    /// Sorts an answer that is no 200.
+    /// Classifies an answer that is not a 200.
     init(_ reply: HTTPReply, from server: String, at now: WallTime) {
         let object = reply.jsonObject
         status = reply.status
@@ -62,7 +62,7 @@ struct CognitoRefusal: Error, Equatable {
         }
     }
 
-    /// One name for dead tokens, wrong passwords, wrong client secrets and too many attempts.
+    /// Amazon has this one name for dead tokens, wrong passwords, wrong client secrets and too many attempts.
     private static func meaning(ofNotAuthorized explanation: String) -> FailureClass {
         if explanation.contains("secret") { return .misconfigured }
         if explanation.contains("attempts exceeded") { return .busy }
@@ -113,9 +113,9 @@ extension CognitoRefusal {
         return ["not enabled", "not supported", "not allowed"].contains { explanation.contains($0) }
     }
 
-    /// A refresh token that the other operation may accept: rotation excludes `REFRESH_TOKEN_AUTH`.
+    /// The other operation may accept the refresh token: rotation excludes `REFRESH_TOKEN_AUTH`.
     ///
-    /// Amazon does not document the words, so only those are left out that leave no doubt.
+    /// Amazon does not document the words, so only those that leave no doubt rule rotation out.
     var mayMeanRotation: Bool {
         switch exception {
         case "NotAuthorizedException":
@@ -133,7 +133,7 @@ extension CognitoRefusal {
         case "UnsupportedOperationException", "UnsupportedTokenTypeException", "UnknownOperationException",
             "InvalidAction":
             true
-        // Servers that are not Amazon's fail in their own ways at what they do not know.
+        // Servers other than Amazon's answer unknown operations in their own ways.
         case nil: [404, 405, 500, 501].contains(status)
         default: false
         }

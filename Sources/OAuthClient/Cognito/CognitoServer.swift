@@ -118,9 +118,9 @@ struct CognitoServer: AuthorizationServer {
         }
     }
 
-    /// The tokens of an answer whose ID token is believed.
+    /// The tokens of an answer, once its ID token is believed or left out.
     ///
-    /// Its signature is not checked: it comes straight from the pool (OIDC Core §3.1.3.7, 6).
+    /// The ID token's signature is not checked: it comes straight from the pool (OIDC Core §3.1.3.7 (6)).
     func grant(
         _ result: JSONObject,
         _ requestedAt: Instant,
@@ -141,7 +141,8 @@ struct CognitoServer: AuthorizationServer {
             }
             try check(answer.idToken, against: original)
         } catch {
-            // At a refresh it costs itself alone, unless it is somebody else's: the tokens beside it are good.
+            // At a refresh a bad ID token is only left out, unless it is somebody else's: the tokens beside
+            // it are good.
             guard sent != nil, error.kind != .identityChanged else { throw error }
             answer.idToken = nil
             remarks = [.idTokenDropped(error.message)]

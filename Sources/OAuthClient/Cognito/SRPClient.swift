@@ -4,8 +4,10 @@ import Crypto
 import ModularArithmetic
 import Text
 
-/// The client's half of Secure Remote Password as Cognito speaks it: SRP-6a (RFC 5054) over a 3072-bit
-/// group with SHA-256, numbers hashed in a form and a key derived in a way of Amazon's own.
+/// The client's half of Secure Remote Password as Cognito speaks it.
+///
+/// This is SRP-6a (RFC 5054) over a 3072-bit group with SHA-256. The form of the numbers that are hashed and
+/// the derivation of the key are Amazon's own.
 struct SRPClient {
     /// What the pool sent in its `PASSWORD_VERIFIER` challenge.
     struct Challenge: Equatable {
@@ -91,20 +93,20 @@ struct SRPClient {
 }
 
 extension [UInt8] {
-    /// The number without leading zeros but one where its first bit is set, as Amazon hashes numbers.
+    /// The number without leading zeros, except for one if its first bit is set, as Amazon hashes numbers.
     var padded: [UInt8] {
         let significant = drop { $0 == 0 }
         return (significant.first ?? 0x80) >= 0x80 ? [0] + significant : Array(significant)
     }
 }
 
-/// Numbers in hexadecimal digits, as many of them as it takes.
+/// Numbers in hexadecimal digits, written without leading zeros.
 enum HexNumber {
     static func encoded(_ bytes: [UInt8]) -> String {
         String(Hex.encoded(bytes).drop { $0 == "0" })
     }
 
-    /// The bytes, most significant first; `nil` for anything but digits, at most 800 of them.
+    /// The bytes, most significant first; `nil` for anything but 1 to 800 digits.
     static func decoded(_ text: String) -> [UInt8]? {
         guard (1...800).contains(text.utf8.count) else { return nil }
         return Hex.decoded(text.utf8.count % 2 == 0 ? Array(text.utf8) : [UInt8(ascii: "0")] + text.utf8)

@@ -30,8 +30,9 @@ actor Discovery {
         }
     }
 
-    /// ``metadata()`` for who holds tokens of the server already: a document that is broken today says nothing about
-    /// them, so it is a matter of trying again.
+    /// ``metadata()`` for a session that holds tokens of the server already.
+    ///
+    /// A document that is broken today says nothing about those tokens, so the failure is temporary.
     func metadataForKnownLogin() async throws(RefreshFailure) -> ServerMetadata {
         do throws(RefreshFailure) {
             return try await metadata()
@@ -53,7 +54,7 @@ actor Discovery {
         return metadata
     }
 
-    /// One look at the metadata, of which nothing is kept.
+    /// One look at the metadata; nothing of it is kept.
     static func fetch(
         _ profile: ServerProfile,
         _ tools: ServerTools

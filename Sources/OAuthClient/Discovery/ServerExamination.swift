@@ -16,7 +16,7 @@ struct ServerExamination {
         return await Discovery.fetch(profile, tools).map { _ in "trusted; its metadata names this issuer" }
     }
 
-    /// Asks for the endpoint as a browser would; whatever it answers, it is the server that is trusted.
+    /// Fetches the endpoint as a browser would; any answer shows that the server is there and trusted.
     private func reach(_ address: String) async -> Result<String, RefreshFailure> {
         let url: EndpointURL
         do throws(EndpointProblem) {

@@ -17,7 +17,7 @@ struct ServerMetadata: Equatable, Sendable {
     var responseTypes: [ByteText]?
     var challengeMethods: [ByteText]?
     var signingAlgorithms: [ByteText]?
-    /// Of proofs of possession (RFC 9449 §5.1).
+    /// Algorithms for proofs of possession (RFC 9449 §5.1).
     var proofAlgorithms: [ByteText]?
     /// The authorization response names its issuer (RFC 9207 §3).
     var namesIssuer = false
@@ -28,7 +28,7 @@ struct ServerMetadata: Equatable, Sendable {
     var isInternal = false
     /// There is no document: the configuration names all endpoints.
     var isFixed = false
-    /// Those the configuration names, with or without a document.
+    /// Endpoints that the configuration names beside the document.
     private var written: [EndpointURL] = []
 
     /// Endpoints written down by hand; validated with the profile.
@@ -55,9 +55,9 @@ struct ServerMetadata: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - document: as published.
-    ///   - issuer: whose it has to be.
+    ///   - issuer: the issuer that it has to name.
     ///   - isInternal: it came from an address inside a private network.
-    ///   - endpoints: what the configuration says instead; the document's word for it is not looked at.
+    ///   - endpoints: what the configuration says instead; the document's own value is then not looked at.
     /// - Throws: why nothing of it is used.
     init(
         _ document: JSONObject,
@@ -116,7 +116,7 @@ struct ServerMetadata: Equatable, Sendable {
 
     /// Whether a request to `url` must not end inside a private network.
     ///
-    /// The issuer's own host, or all of the address, was named by the configuration and may be anywhere.
+    /// The issuer's host, and any address that the configuration names, may be anywhere.
     func publicAddressOnly(_ url: EndpointURL) -> Bool {
         guard !isFixed, !isInternal, !written.contains(url), let issuer else { return false }
         return (try? EndpointURL(issuer))?.host != url.host

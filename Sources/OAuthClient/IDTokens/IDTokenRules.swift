@@ -4,12 +4,12 @@ import Crypto
 import Text
 import TokenCore
 
-/// What an ID token must say (OIDC Core §3.1.3.7, §12.2); pure, signature aside.
+/// What an ID token must say (OIDC Core §3.1.3.7, §12.2); its signature is checked elsewhere.
 struct IDTokenRules: Sendable {
     /// Clocks of servers and laptops differ by this much without anybody noticing.
     static let skew: Duration = .seconds(120)
 
-    /// `nil`: the configuration names none, so any is as good.
+    /// `nil`: the configuration names none, so any is accepted.
     var issuer: String?
     var clientID: String
     /// The nonce of our authorization request, which must come back.
@@ -32,7 +32,7 @@ struct IDTokenRules: Sendable {
         case subject
         case accessTokenHash
         case signature
-        /// The ID token of a refresh is of somebody or something else.
+        /// A claim of a refreshed ID token that must stay the same has changed.
         case changed(String)
 
         var message: String {
@@ -54,7 +54,7 @@ struct IDTokenRules: Sendable {
             }
         }
 
-        /// The clocks disagree, nobody is lying.
+        /// Whether clocks that disagree may be the reason.
         var isAboutTime: Bool {
             switch self {
             case .expired, .issuedInFuture, .notYetValid: true
@@ -75,7 +75,7 @@ struct IDTokenRules: Sendable {
         return algorithm
     }
 
-    /// Checks every claim but the clock ones.
+    /// Checks every claim but the times.
     func checkBinding(_ token: JWTParts, accessToken: String) throws(Problem) {
         let claims = token.claims
         guard let named = claims["iss"]?.string, issuer.map({ $0.bytewise == named.bytewise }) ?? true else {
@@ -108,7 +108,8 @@ struct IDTokenRules: Sendable {
 
     /// OIDC Core §12.2: the new token is about the same person at the same issuer.
     ///
-    /// Only a name that is there and another one says that it is not; a token that names nobody is merely useless.
+    /// Only a claim that both tokens have and that differs shows that it is not; a token without the claim is
+    /// merely useless.
     static func checkIdentity(_ token: JWTParts, as original: JWTParts) throws(Problem) {
         for (claim, word) in [("iss", "issuer"), ("sub", "subject")] {
             guard let now = token.claims[claim]?.string, let before = original.claims[claim]?.string else {
@@ -118,7 +119,7 @@ struct IDTokenRules: Sendable {
         }
     }
 
-    /// OIDC Core §12.2: the rest of what stays; `auth_time` and `nonce` need not be repeated.
+    /// OIDC Core §12.2: the other claims that must stay; `auth_time` and `nonce` need not be repeated.
     static func checkContinuity(_ token: JWTParts, with original: JWTParts) throws(Problem) {
         guard let audiences = token.claims.audiences, let before = original.claims.audiences,
             Set(audiences).isSuperset(of: before)

@@ -35,7 +35,7 @@ struct IDTokenVerifier: Sendable {
 
     /// What the metadata lists, RS256 when it lists nothing (OIDC Registration §2); MACs only with a secret.
     ///
-    /// Where there is no document that could list them, every one we know.
+    /// Without a metadata document it is every algorithm we know.
     private static func algorithms(_ metadata: ServerMetadata, hasSecret: Bool) -> Set<SignatureAlgorithm> {
         let listed = metadata.signingAlgorithms.map { Set($0.compactMap(SignatureAlgorithm.init(named:))) }
         let unlisted = metadata.isFixed ? Set(SignatureAlgorithm.allCases) : [.rs256]
@@ -66,10 +66,12 @@ struct IDTokenVerifier: Sendable {
         return given.bytewise != asked.bytewise
     }
 
-    /// Looks for a reason not to take over the ID token of a refresh, which says the same person as `original`.
+    /// Looks for a reason not to take over the ID token of a refresh.
     ///
-    /// None of them says anything about the session: keys change, clocks differ, and a server that repeats a lost
-    /// answer may bring the ID token of another access token.
+    /// The caller has ruled out that the token names another person than `original`.
+    ///
+    /// No such reason says anything about the session: keys change, clocks differ, and a server that repeats
+    /// a lost answer may bring the ID token of another access token.
     func objection(to token: String, accessToken: String, original: String?) async -> String? {
         do throws(Refusal) {
             let parts = try parse(token)
@@ -87,7 +89,7 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// A token that is not believed, or cannot be judged now.
+    /// Why a token is not believed, or cannot be judged now.
     private enum Refusal: Error {
         case broken(IDTokenRules.Problem)
         case undecided(RefreshFailure)

@@ -10,7 +10,7 @@ struct JWTParts: Equatable, Sendable {
     /// Header and claims as they were signed.
     let signedBytes: [UInt8]
 
-    /// Largest token that is taken apart.
+    /// Bytes of the largest token that is taken apart.
     static let limit = 64 << 10
 
     init?(_ token: String) {

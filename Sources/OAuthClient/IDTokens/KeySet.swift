@@ -79,7 +79,7 @@ struct KeySet: Equatable, Sendable {
     /// The 66 bytes of P-521.
     private static let longestCoordinate = 88
 
-    /// A number of a key; a longer one than any real key has would only cost time.
+    /// A number of a key; one longer than in any real key is refused, as it would only cost time.
     private static func number(_ name: String, of jwk: JSONObject, atMost limit: Int) -> String? {
         guard let text = jwk[name]?.string, (1...limit).contains(text.utf8.count) else { return nil }
         return text
@@ -87,7 +87,8 @@ struct KeySet: Equatable, Sendable {
 
     /// Keys that may have made a signature with this `kid` and `alg`.
     ///
-    /// Without `kid`, in the token or at a key, every fitting key is a candidate; duplicate identifiers are all tried.
+    /// If the token has no `kid`, every fitting key is a candidate; a key without `kid` always is. All keys
+    /// that share an identifier are tried.
     func candidates(identifier: String?, algorithm: SignatureAlgorithm) -> [Key] {
         let identifier = identifier?.bytewise
         return keys.filter { key in
@@ -114,7 +115,7 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case hs384 = "HS384"
     case hs512 = "HS512"
 
-    /// The algorithm a server calls `name`; as ``init(rawValue:)``, by bytes.
+    /// The algorithm that a server calls `name`; like ``init(rawValue:)``, but compared as bytes.
     init?(named name: ByteText) {
         guard let known = SignatureAlgorithm.allCases.first(where: { $0.rawValue.bytewise == name }) else {
             return nil
@@ -122,7 +123,7 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
         self = known
     }
 
-    /// Verified with the client secret instead of a published key.
+    /// Whether the client secret verifies it instead of a published key.
     var isSymmetric: Bool {
         switch self {
         case .hs256, .hs384, .hs512: true

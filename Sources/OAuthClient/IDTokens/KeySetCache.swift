@@ -2,7 +2,8 @@
 
 import TokenCore
 
-/// The key set of one issuer, fetched when needed; a signature by no known key asks for at most one fetch a minute.
+/// The key set of one issuer, fetched when needed; a signature that no known key made causes at most one
+/// fetch a minute.
 actor KeySetCache {
     /// Between fetches in vain: tokens with invented keys must not make us hammer the issuer.
     static let pause: Duration = .seconds(60)
@@ -12,7 +13,7 @@ actor KeySetCache {
     private let trust: ServerTrust
     private let tools: ServerTools
     private var known: (keys: KeySet, url: EndpointURL, at: Instant)?
-    /// When a fresh key set last held no key that had signed.
+    /// When a fresh key set last lacked the key that had signed.
     private var missedAt: Instant?
 
     init(trust: ServerTrust, tools: ServerTools) {
@@ -23,17 +24,18 @@ actor KeySetCache {
     /// What the issuer's keys say about a signature.
     enum Verdict: Equatable, Sendable {
         case verified
-        /// There are keys that may have made it, and none of them has.
+        /// Some keys could have made it, but none of them did.
         case refused
         case noKey
     }
 
-    /// Asks the keys that are known, and where none of them made the signature the keys of today: an issuer may have
-    /// put another one in place, under the same name or under none (OIDC Core §10.1.1).
+    /// Tries the keys that are known, and then, if none of them made the signature, the keys published now.
+    ///
+    /// An issuer may have replaced a key under the same name or under none (OIDC Core §10.1.1).
     ///
     /// - Parameters:
-    ///   - token: its signature alone is looked at.
-    ///   - algorithm: as its header says, accepted already.
+    ///   - token: only its signature is checked.
+    ///   - algorithm: the one in its header, already accepted.
     ///   - url: of the key set.
     ///   - publicAddressOnly: see ``OutgoingRequest/publicAddressOnly``.
     /// - Returns: what the keys say.
@@ -61,7 +63,7 @@ actor KeySetCache {
         return found.isEmpty ? .noKey : .refused
     }
 
-    /// A key that is new since the last fetch is found at once; what was in vain is not repeated soon.
+    /// Whether the keys may be fetched again: always, except in the minute after a fetch in vain.
     private var mayLookAgain: Bool {
         missedAt.map { tools.timekeeper.now - $0 >= KeySetCache.pause } ?? true
     }

@@ -5,7 +5,7 @@ package struct JSONBackEnd: Equatable, Sendable {
     /// `nil`: the first tokens are imported.
     package var loginURL: String?
     package var refreshURL: String
-    /// `nil`: a logout is a local matter.
+    /// `nil`: the server is not told of a logout.
     package var logoutURL: String?
     package var rules: JSONRules
 
@@ -27,7 +27,7 @@ package struct JSONRules: Equatable, Sendable {
         package var refreshToken = "refreshToken"
         package var expiresIn = "expiresIn"
         package var refreshExpiresIn = "refreshExpiresIn"
-        /// With `true` in any answer the session is over.
+        /// `true` in any answer ends the session.
         package var requiresReauth = "requiresReauth"
 
         package init() {}

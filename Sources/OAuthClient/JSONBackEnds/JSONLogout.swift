@@ -19,12 +19,12 @@ struct JSONLogout {
             try server.checkPin(tokens.tokenEndpoint)
             return try await logOut(at: address)
         } catch {
-            // A session the server knows nothing of any more is as good as logged out.
+            // A session that the server no longer knows is as good as logged out.
             return error.kind == .sessionOver ? .revoked : RevocationOutcome(error)
         }
     }
 
-    /// With no access token to show, or one that is too old to log out with, another is fetched first.
+    /// Logs out; without an access token, or with one that is too old for that, it fetches a new one first.
     private func logOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let accessToken = tokens.accessToken else { return try await renewAndLogOut(at: address) }
         let (reply, url) = try await post(accessToken, tokens.refreshToken, to: address)
@@ -35,7 +35,8 @@ struct JSONLogout {
         return try await renewAndLogOut(at: address)
     }
 
-    /// From here on the refresh token of before is spent: what fails now cannot be tried again with it.
+    /// Once the server has replaced the refresh token, a failed logout cannot be tried again with the old
+    /// one.
     private func renewAndLogOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return .nothing }
         let renewed: GrantedTokens

@@ -11,7 +11,7 @@ struct JSONRefusal: Equatable, Sendable {
     let requiresReauth: Bool
     let description: String?
 
-    /// Looks for codes where ``ErrorCodeMembers`` says.
+    /// Looks for codes in the members that ``ErrorCodeMembers`` names.
     init(_ object: JSONObject, reauthMember: String) {
         let objects = [object[ErrorCodeMembers.wrapper]?.object, object].compactMap(\.self)
         codes = objects.flatMap { object in ErrorCodeMembers.names.compactMap { object[$0]?.string } }
@@ -20,7 +20,7 @@ struct JSONRefusal: Equatable, Sendable {
         description = objects.lazy.compactMap { ($0["message"] ?? $0["error_description"])?.string }.first
     }
 
-    /// "token_revoked: Signed out elsewhere", as far as it was said.
+    /// "token_revoked: Signed out elsewhere", or the part of it that the server sent.
     func text(_ code: String?) -> String {
         [code, description].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ": ")
     }
@@ -35,8 +35,8 @@ extension JSONRules {
 
     /// What an answer without tokens means for the session.
     ///
-    /// Only a listed code or `requiresReauth` ends it; anything a proxy, a portal or an overloaded server may say
-    /// is temporary.
+    /// A single answer ends it only with a listed code, `requiresReauth` or OAuth's `invalid_grant`; anything
+    /// a proxy, a portal or an overloaded server may say is temporary.
     func classify(_ reply: HTTPReply, from server: String, at now: WallTime) -> RefreshFailure {
         var answer = reply.refused(object: nil, at: now)
         guard let object = reply.jsonObject else {
@@ -73,7 +73,7 @@ extension JSONRules {
         )
     }
 
-    /// Whether a code counts at `status`: not where the server asks for patience or a gateway speaks.
+    /// Whether a code counts at `status`: not if the server asks for patience or a gateway answers.
     private static func isFinal(_ status: Int) -> Bool {
         (200..<300).contains(status)
             || (400..<500).contains(status) && ![407, 408, 425, 429].contains(status)

@@ -27,7 +27,8 @@ final class JSONRequestBody: Sendable {
 
     /// Writes the members of one object, in order.
     ///
-    /// Copyable only because the optimizer of Swift 6.3 crashes when it inlines the lending of a value that is not.
+    /// Copyable only because the optimizer of Swift 6.3 crashes when it inlines code that lends a noncopyable
+    /// value.
     struct Members {
         private let buffer: WipingBuffer
         private let start: Int

@@ -122,7 +122,7 @@ struct JSONServer: AuthorizationServer {
 
     /// A refresh token goes nowhere but to the address it was given for.
     ///
-    /// - Throws: `misconfigured` when somebody has since written down another one.
+    /// - Throws: `misconfigured` if the configuration now names another address.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != backEnd.refreshURL else { return }
         let message = "refresh_url is not the one this session logged in at (\(tokenEndpoint)): log in again"

@@ -7,7 +7,7 @@ import TokenCore
 
 /// One authorization request and the response it waits for (RFC 6749 §4.1, RFC 7636, RFC 9207).
 ///
-/// Its `state` is accepted once; whoever does not know it can neither finish nor spoil the login.
+/// Its `state` is accepted once; without knowing it, nobody can finish or spoil the login.
 final class AuthorizationTransaction: Sendable {
     /// A response that carried our `state`.
     enum Response: Equatable, Sendable {
@@ -25,14 +25,14 @@ final class AuthorizationTransaction: Sendable {
     private let keyThumbprint: String?
     private let isAnswered = Mutex(false)
 
-    /// Longest code we carry: real ones are below 4 KiB.
+    /// Bytes of the longest code that is accepted; real ones are below 4 KiB.
     private static let codeLimit = 6_144
 
     /// - Parameters:
     ///   - redirectURI: where the response comes to.
     ///   - issuer: the authorization server's name, if it has one.
-    ///   - namesIssuer: the server announces `iss` in its responses, so one without it is not its own.
-    ///   - keyThumbprint: of the key that the code is to be bound to (RFC 9449 §10).
+    ///   - namesIssuer: the server announces `iss` in its responses, so a response without it is refused.
+    ///   - keyThumbprint: the thumbprint of the key that the code is to be bound to (RFC 9449 §10).
     init(redirectURI: String, issuer: String?, namesIssuer: Bool, keyThumbprint: String? = nil) {
         self.redirectURI = redirectURI
         self.issuer = issuer
@@ -75,7 +75,7 @@ final class AuthorizationTransaction: Sendable {
         Base64.urlEncoded(SHA256.hash(data: Array(verifier.utf8)))
     }
 
-    /// The response in `query` if it is ours, the first time; `nil` for everything else.
+    /// The response in `query` if it carries our `state`, the first time; `nil` for everything else.
     func accept(_ query: some StringProtocol) -> Response? {
         guard let parameters = FormEncoding.decoded(query) else { return nil }
         guard let given = AuthorizationTransaction.single("state", in: parameters), isOurs(given) else {
@@ -93,7 +93,7 @@ final class AuthorizationTransaction: Sendable {
         where parameters.count(where: { $0.name.bytewise == name.bytewise }) > 1 {
             return .malformed
         }
-        // Before anything else is believed, errors included (RFC 9207 §2.4); compared as strings.
+        // `iss` is compared as a string before anything else is believed, errors included (RFC 9207 §2.4).
         let named = AuthorizationTransaction.single("iss", in: parameters)
         if let issuer, named.map({ $0.bytewise != issuer.bytewise }) ?? namesIssuer { return .mixedUp }
         if let code = AuthorizationTransaction.single("error", in: parameters) {
@@ -122,7 +122,7 @@ final class AuthorizationTransaction: Sendable {
 }
 
 extension ServerProfile {
-    /// `offline_access` has to be consented to each time, or servers ignore or refuse it (OIDC Core §11).
+    /// The `prompt` to send: without consent, servers ignore or refuse `offline_access` (OIDC Core §11).
     fileprivate var promptSent: String? {
         guard let prompt else { return scopes.contains("offline_access") ? "consent" : nil }
         return prompt.isEmpty ? nil : prompt

@@ -21,7 +21,7 @@ extension StandardLogin {
         }
     }
 
-    /// Refuses servers with which the flow would be less than it has to be (RFC 9700 §2.1.1).
+    /// Refuses servers that do not offer the code flow with PKCE, which RFC 9700 §2.1.1 asks for.
     private func authorizationEndpoint() throws(LoginStop) -> EndpointURL {
         guard let url = metadata.authorization else {
             throw misconfigured("the server has no authorization_endpoint")

@@ -18,7 +18,7 @@ enum CallbackRequest: Equatable {
     ///
     /// - Parameters:
     ///   - bytes: from the start of the connection.
-    ///   - host: the only `Host` we answer to, which keeps rebound names out.
+    ///   - host: the only `Host` we answer to, against DNS rebinding.
     init(_ bytes: some Collection<UInt8>, host: String) {
         guard let head = CallbackRequest.head(of: Array(bytes.prefix(CallbackRequest.headLimit + 4))) else {
             self = bytes.count >= CallbackRequest.headLimit ? .refused(status: 431) : .incomplete

@@ -95,7 +95,7 @@ struct DeviceGrant: Sendable {
         self.deviceCode = deviceCode
         self.userCode = userCode
         verificationURI = uri
-        // An address a person is to open must be one; a bad shortcut is no reason to fail.
+        // A person will open this address, so it must be a valid one; a bad shortcut is left out.
         completeURI = object["verification_uri_complete"]?.string.flatMap {
             (try? EndpointURL($0)) == nil ? nil : $0
         }

@@ -29,7 +29,7 @@ extension StandardLogin {
         return try await exchange(form)
     }
 
-    /// RFC 6749 §4.4: the client itself is who logs in.
+    /// RFC 6749 §4.4: the client logs in as itself.
     func logInByClientCredentials() async throws(LoginStop) -> LoginGrant {
         guard authentication.secret != nil else {
             throw misconfigured("client_credentials needs a client secret")
@@ -38,7 +38,7 @@ extension StandardLogin {
         addScope(to: form)
         profile.addAudience(to: form)
         var grant = try await exchange(form, fallback: .clientCredentials)
-        // A refresh token here says nothing the credentials do not (RFC 6749 §4.4.3).
+        // A refresh token here adds nothing to the credentials (RFC 6749 §4.4.3).
         if let unneeded = grant.tokens.refreshToken { tools.memory.erase(unneeded) }
         grant.tokens.refreshToken = nil
         grant.renewal = .clientCredentials

@@ -3,7 +3,7 @@
 import SealedStore
 import TokenCore
 
-/// The questions of a login, and what was answered before they were asked.
+/// Asks the questions of a login that its request does not answer already.
 struct LoginDialogue {
     var request: LoginRequest
     var conversation: any LoginConversing
@@ -16,7 +16,7 @@ struct LoginDialogue {
         return try text(of: answer)
     }
 
-    /// Lends the password of `username`, which is forgotten afterwards if it was asked for here.
+    /// Lends the password of `username`; one that was asked for here is erased afterwards.
     func withPassword<Result>(
         of username: String,
         _ body: (SecretID) async throws(LoginStop) -> Result
@@ -30,8 +30,8 @@ struct LoginDialogue {
 
     /// Takes over a refresh token obtained elsewhere, which `use` uses once.
     ///
-    /// What is used is a copy of our own, sealed as what it is: the caller's stays the caller's, whatever it was sealed
-    /// as. It is forgotten unless the login is renewed with it.
+    /// `use` gets a copy, sealed as a refresh token; the secret in the request stays the caller's, whatever
+    /// it was sealed as. The copy is erased unless the login is renewed with it.
     func importing(
         _ use: (SecretID) async throws(LoginStop) -> LoginGrant
     ) async throws(LoginStop) -> LoginGrant {

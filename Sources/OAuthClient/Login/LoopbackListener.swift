@@ -5,9 +5,9 @@ import NIOPosix
 import Synchronization
 import TokenCore
 
-/// Listens on 127.0.0.1 for the one redirect of a login, and for nothing longer (RFC 8252 §7.3, §8.3).
+/// Listens on 127.0.0.1 for the one redirect of a login, and no longer than that (RFC 8252 §7.3, §8.3).
 final class LoopbackListener: Sendable {
-    /// Bounds of one connection, and of all.
+    /// Limits of each connection, and of their number.
     struct Limits: Sendable {
         var connections = 16
         var perConnection: TimeAmount = .seconds(5)
@@ -121,7 +121,8 @@ final class CallbackDesk: Sendable {
         promise.succeed(response)
     }
 
-    /// Takes a connection in; the oldest makes room, so that stalled ones never keep the browser out.
+    /// Adds a connection; if there are too many, the oldest is closed, so that stalled ones never keep the
+    /// browser out.
     func connected(_ channel: any Channel) {
         let oldest: (any Channel)? = contents.withLock { contents in
             contents.connections.append(channel)
@@ -183,7 +184,8 @@ final class CallbackHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// The login goes on when the page is on its way, so that closing the listener does not cut it off.
+    /// Writes the page before it delivers the response, as the login then closes the listener and its
+    /// connections.
     private func answer(
         _ status: Int,
         _ response: AuthorizationTransaction.Response?,

@@ -9,7 +9,7 @@ import TokenCore
 ///
 /// Lives for one signature; at rest its private half stays in sealed memory, as 32 bytes.
 struct ProofKey {
-    /// The one every server has that has any.
+    /// The algorithm that every server with DPoP supports.
     static let algorithm = "ES256"
 
     private let key: P256.Signing.PrivateKey
@@ -46,17 +46,17 @@ struct ProofKey {
         return (Base64.urlEncoded(point.prefix(32)), Base64.urlEncoded(point.suffix(32)))
     }
 
-    /// A public key (RFC 7518 §6.2), with exactly the members and the order that RFC 7638 §3 hashes.
+    /// A public key (RFC 7518 §6.2), with exactly the members, in the order, that RFC 7638 §3 hashes.
     private static func jwk(x: String, y: String) -> JSONValue {
         ["crv": "P-256", "kty": "EC", "x": .string(x), "y": .string(y)]
     }
 
-    /// What `dpop_jkt` names the key by (RFC 9449 §10).
+    /// The value of `dpop_jkt` for the key (RFC 9449 §10).
     var thumbprint: String {
         ProofKey.thumbprint(x: coordinates.x, y: coordinates.y)
     }
 
-    /// RFC 7638.
+    /// The thumbprint of a public key (RFC 7638).
     static func thumbprint(x: String, y: String) -> String {
         Base64.urlEncoded(SHA256.hash(data: jwk(x: x, y: y).serialized))
     }

@@ -10,7 +10,7 @@ struct ProofMaker: Sendable {
     var key: SecretID
     var memory: SealedMemory
 
-    /// A proof for one request; every call makes another, since servers take each once.
+    /// A proof for one request; every call makes a new one, since servers accept each only once.
     ///
     /// - Parameters:
     ///   - demand: the request.
@@ -46,7 +46,7 @@ struct ProofMaker: Sendable {
 }
 
 extension EndpointURL {
-    /// As a proof names it: without the query (RFC 9449 §4.2 `htu`); a fragment it never has.
+    /// The URL as a proof names it: without the query (RFC 9449 §4.2 `htu`); it never has a fragment.
     var proofTarget: String {
         query == nil ? description : String(description.prefix { $0 != "?" })
     }

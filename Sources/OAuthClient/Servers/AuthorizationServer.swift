@@ -2,13 +2,14 @@
 
 import TokenCore
 
-/// One authorization server and our registration there: how one kind of server is spoken to.
+/// One authorization server and our registration there, spoken to in the protocol of its kind.
 ///
-/// A new kind is one file that conforms to this, and one line in ``AuthorizationServers``.
+/// A new kind needs a type that conforms to this, a line in ``AuthorizationServers``, and its cases in
+/// ``ServerKind`` and ``ServerProfile/Kind``.
 protocol AuthorizationServer: Sendable {
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome
-    /// What it holds between exchanges: a server that was shown a client secret once may name it at any time.
+    /// The secrets held between exchanges: a server that has seen the client secret may repeat it later.
     var heldSecrets: [SecretID] { get async }
 }

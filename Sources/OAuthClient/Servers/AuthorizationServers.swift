@@ -23,7 +23,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - memory: where tokens are sealed and secrets opened.
     ///   - timekeeper: the clocks.
     ///   - commands: runs `client_secret_command`.
-    ///   - eventLoopGroup: its first loop carries all connections; never shut down from here.
+    ///   - eventLoopGroup: one of its loops carries all connections; never shut down from here.
     ///   - sleep: waits between device polls; boot-time clock by default.
     package convenience init(
         profiles: [SessionName: ServerProfile],

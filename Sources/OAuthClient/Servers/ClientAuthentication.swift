@@ -4,14 +4,14 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Who the client is, put into a request in exactly one way (RFC 6749 §2.3).
+/// The client's credentials, put into a request in exactly one way (RFC 6749 §2.3).
 struct ClientAuthentication: Sendable {
     var clientID: String
     /// `nil`: a public client, which only names itself.
     var secret: SecretID?
     var usesBasic: Bool
 
-    /// Chooses the way.
+    /// Chooses between Basic and the body.
     ///
     /// Servers must support Basic (RFC 6749 §2.3.1), so it is first unless metadata lists only the other.
     init(clientID: String, secret: SecretID?, method: ClientAuthenticationMethod, listed: [ByteText]?) {
@@ -27,7 +27,7 @@ struct ClientAuthentication: Sendable {
             }
     }
 
-    /// Adds the credentials to `request`, whose form is still being built.
+    /// Adds the credentials to `form`, which is still being built, or to `headers`.
     func authenticate(
         _ form: FormBody,
         _ headers: inout [(name: String, value: String)],
@@ -47,10 +47,10 @@ struct ClientAuthentication: Sendable {
         }
     }
 
-    /// What to look at when a server does not take the credentials; `nil`: nothing but what is written down.
+    /// What to check when a server refuses the credentials; `nil`: nothing beyond the credentials themselves.
     ///
-    /// RFC 6749 §2.3.1 has both halves of Basic credentials encoded, which some servers do not undo. A body is decoded
-    /// by all.
+    /// By RFC 6749 §2.3.1 both halves of Basic credentials are encoded, and some servers do not decode them.
+    /// All servers decode a body.
     func hint(_ memory: SealedMemory) -> String? {
         guard usesBasic, let secret else { return nil }
         let isChanged = try? unsafe memory.open(secret) { bytes in

@@ -11,7 +11,7 @@ actor ClientSecretReader {
     private let commands: any CommandRunning
     private var kept: SecretID?
 
-    /// A password manager may ask the person for a finger.
+    /// A password manager may ask the person for a fingerprint.
     private static let commandTimeLimit: Duration = .seconds(30)
 
     init(source: ClientSecretSource, memory: SealedMemory, commands: any CommandRunning) {
@@ -38,7 +38,7 @@ actor ClientSecretReader {
         if case .sealed(let secret) = source { secret } else { kept }
     }
 
-    /// Drops what was kept: the server refused it.
+    /// Drops the kept secret, which the server refused.
     func forget() {
         if let kept { memory.erase(kept) }
         kept = nil

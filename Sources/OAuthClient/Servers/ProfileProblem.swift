@@ -16,7 +16,7 @@ package struct ProfileProblem: Error, Equatable, Sendable {
 }
 
 extension ServerProfile.Kind {
-    /// What can be known to be wrong without asking the server; addresses have been read as such before.
+    /// What shows as wrong with the kind without asking the server; addresses were parsed before.
     package var problems: [ProfileProblem] {
         switch self {
         // An issuer identifier has no query (OIDC Discovery §3, RFC 8414 §2).
@@ -31,7 +31,7 @@ extension ServerProfile.Kind {
 }
 
 extension ServerProfile {
-    /// What can be known to be wrong with the rest, without asking the server or reading a file.
+    /// What shows as wrong with the rest without asking the server or reading a file.
     package var problemsBesideKind: [ProfileProblem] {
         [clientProblem, promptProblem, secretProblem].compactMap(\.self)
             + scopes.compactMap(Self.scopeProblem)
@@ -43,7 +43,7 @@ extension ServerProfile {
         return ProfileProblem("client_id", "must be printable ASCII")
     }
 
-    /// OIDC Core §3.1.2.1: words, of which `none` goes with no other.
+    /// OIDC Core §3.1.2.1: words; `none` must stand alone.
     private var promptProblem: ProfileProblem? {
         guard let prompt else { return nil }
         guard prompt.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
@@ -117,7 +117,7 @@ extension CognitoPool {
 }
 
 extension String {
-    /// RFC 3986 §4.3 without fragment, as RFC 8707 §2 wants a `resource`.
+    /// Whether it is an absolute URI without fragment (RFC 3986 §4.3), as RFC 8707 §2 wants a `resource`.
     var isAbsoluteURI: Bool {
         guard let colon = firstIndex(of: ":"), colon != startIndex, !contains("#"),
             utf8.allSatisfy(\.isVisibleASCII)

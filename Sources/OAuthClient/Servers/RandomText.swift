@@ -2,7 +2,7 @@
 
 import Text
 
-/// Values nobody can guess and none of which comes twice.
+/// Values that nobody can guess and that never repeat.
 enum RandomText {
     /// 256 bits from the system, as 43 characters of base64url.
     static func make() -> String {

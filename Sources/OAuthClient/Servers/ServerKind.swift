@@ -2,17 +2,17 @@
 
 import TokenCore
 
-/// The words of `kind`, and what each says of a server.
+/// The values of `kind` in the configuration, and what each says about a server.
 package enum ServerKind: String, CaseIterable, Sendable {
     case oidc
     case oauth2
     case json
     case cognito
 
-    /// Spoken to as RFC 6749 says.
+    /// Whether it speaks OAuth 2.0 as RFC 6749 has it.
     package var isStandard: Bool { self == .oidc || self == .oauth2 }
 
-    /// Such a server registers clients.
+    /// Whether such a server registers clients.
     package var hasClients: Bool { self != .json }
 
     /// The ways to log in.
@@ -27,9 +27,9 @@ extension ServerProfile.Kind {
         package var kind: ServerKind
         /// The address without which a session cannot be refreshed.
         package var address: String
-        /// Which of the servers at the address, where there may be several.
+        /// The pool at the address, where there may be several.
         package var pool: String?
-        /// Who makes its ID tokens; `nil`: the configuration does not say, so they may name anyone.
+        /// The issuer of its ID tokens; `nil`: the configuration names none, so they may name any.
         package var issuer: String?
     }
 

@@ -4,7 +4,7 @@ import TokenCore
 
 /// What the configuration says about one session's authorization server and our registration there.
 package struct ServerProfile: Equatable, Sendable {
-    /// How the server is spoken to.
+    /// Which protocol the server speaks.
     package enum Kind: Equatable, Sendable {
         /// OpenID Connect, or OAuth 2.0 with published metadata: everything follows from the issuer.
         case oidc(issuer: String)
@@ -33,7 +33,7 @@ package struct ServerProfile: Equatable, Sendable {
     package var trust: ServerTrust
     /// Tokens are bound to a key whose possession each request proves (RFC 9449).
     package var bindsTokens: Bool
-    /// What holds in place of the metadata of an `oidc` server.
+    /// Endpoints that replace those in the metadata of an `oidc` server.
     package var endpoints: WrittenEndpoints
     /// `prompt` of the authorization request (OIDC Core §3.1.2.1); empty: none is sent; `nil`: as the scopes want it.
     package var prompt: String?
@@ -100,7 +100,7 @@ package struct WrittenEndpoints: Equatable, Sendable {
         self.keySet = keySet
     }
 
-    /// The same by the names they have in metadata and configuration.
+    /// The endpoints by their names in metadata and configuration.
     var byName: [String: String] {
         let all = [
             "token_endpoint": token, "authorization_endpoint": authorization,
@@ -142,7 +142,7 @@ package struct FixedEndpoints: Equatable, Sendable {
     }
 }
 
-/// Where the client secret is when it is needed.
+/// Where the client secret comes from.
 package enum ClientSecretSource: Equatable, Sendable {
     /// A public client.
     case none
@@ -161,11 +161,11 @@ package enum ClientAuthenticationMethod: String, CaseIterable, Sendable {
     case post
 }
 
-/// Which servers are believed to be who they say.
+/// Which certificates and keys make a server trusted.
 package struct ServerTrust: Hashable, Sendable {
     /// PEM file of certificates that are roots for this server, beside the system's.
     package var caFile: String?
-    /// `sha256/BASE64` of a SubjectPublicKeyInfo each, one of which the server's key must be; empty: any.
+    /// `sha256/BASE64` of a SubjectPublicKeyInfo each; the server's key must be one of them; empty: any key.
     package var pins: [String]
 
     package init(caFile: String? = nil, pins: [String] = []) {

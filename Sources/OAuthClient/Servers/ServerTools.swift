@@ -20,7 +20,7 @@ struct ServerTools: Sendable {
 }
 
 extension ServerTools {
-    /// Sends `request`; the answer's body has been read, and the secrets of both are noted.
+    /// Sends `request`, reads the answer's body, and notes the secrets of both.
     func exchanged(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
         ExchangeSecrets.current?.remember(request)
         var reply = try await exchange.send(request)
@@ -29,7 +29,7 @@ extension ServerTools {
         return reply
     }
 
-    /// ``exchanged(_:)`` with transport failures in the session's words.
+    /// ``exchanged(_:)``, with a transport failure turned into what it means for the session.
     func send(_ request: OutgoingRequest) async throws(RefreshFailure) -> HTTPReply {
         do throws(TransportFailure) {
             return try await exchanged(request)

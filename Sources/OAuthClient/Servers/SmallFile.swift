@@ -9,10 +9,10 @@ enum SmallFile {
         var message: String
     }
 
-    /// Larger files are no secret and no CA bundle anyone uses.
+    /// Bytes; no secret or CA bundle in use is larger.
     static let limit = 1 << 20
 
-    /// All bytes of the regular file at `path`.
+    /// All bytes of the file at `path`.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Failure(message: SystemError.openText(path)) }
@@ -39,9 +39,9 @@ enum SystemError {
         return unsafe String(cString: message)
     }
 
-    /// Why `path` could not be opened, after errno.
+    /// Why `path` could not be opened, by the value of errno.
     ///
-    /// `access` asks for the file's mode only: where it says yes, the agent's own confinement said no.
+    /// `access` checks the file's mode only: if that allows it, the agent's own confinement refused.
     static func openText(_ path: String) -> String {
         let reason = errno
         guard reason == EACCES, unsafe access(path, R_OK) == 0 else { return text(reason) }

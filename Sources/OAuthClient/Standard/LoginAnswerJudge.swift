@@ -3,15 +3,15 @@
 import SealedStore
 import TokenCore
 
-/// Decides what of the answer to a login's token request is believed.
+/// Decides which parts of the answer to a login's token request are believed.
 struct LoginAnswerJudge {
     let server: StandardServer
     let metadata: ServerMetadata
     let clientSecret: SecretID?
-    /// Of the authorization request; with one, an ID token must come back.
+    /// Of the authorization request; with one, OpenID Connect requires an ID token.
     let nonce: String?
 
-    /// Validates first, seals after: nothing of an answer is used until its ID token is believed.
+    /// Validates first, seals after: nothing of an answer is used until its ID token is believed or left out.
     ///
     /// - Parameters:
     ///   - answer: what the server said.
@@ -37,7 +37,7 @@ struct LoginAnswerJudge {
         )
     }
 
-    /// `answer` with an ID token only if it is believed, whose subject is the person.
+    /// `answer`, with its ID token only if that is believed, and the subject that the ID token names.
     private func judged(
         _ answer: TokenResponse
     ) async throws(RefreshFailure) -> (TokenResponse, subject: String?, [GrantRemark]) {

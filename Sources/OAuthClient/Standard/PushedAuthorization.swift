@@ -3,7 +3,7 @@
 import Text
 import TokenCore
 
-/// The authorization request, sent by the browser or, where the server wants that, past it (RFC 9126).
+/// The authorization request, sent by the browser or, where the server wants it, pushed directly (RFC 9126).
 extension StandardLogin {
     /// The address the person's browser opens.
     func browserAddress(
@@ -11,7 +11,7 @@ extension StandardLogin {
         at url: EndpointURL
     ) async throws(LoginStop) -> String {
         guard metadata.wantsPushedRequests else { return transaction.address(at: url, profile: profile) }
-        // Good for one request, and only for a short time, so every login pushes its own (RFC 9126 §4).
+        // A reference is good for one request and a short time, so every login pushes its own (RFC 9126 §4).
         let reference = try await push(transaction.parameters(profile))
         return AuthorizationTransaction.address(
             at: url,
@@ -22,7 +22,7 @@ extension StandardLogin {
     /// Sends the request to the server and returns what the browser names it by (RFC 9126 §2.2 `request_uri`).
     private func push(_ parameters: [(name: String, value: String)]) async throws(LoginStop) -> String {
         guard let url = metadata.pushedAuthorization else {
-            throw misconfigured("the server wants pushed authorization requests, and says not where")
+            throw misconfigured("the server wants pushed authorization requests but does not say where")
         }
         // The client names itself when it authenticates.
         let form = FormBody(parameters.filter { $0.name != "client_id" })

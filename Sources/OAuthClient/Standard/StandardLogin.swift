@@ -22,7 +22,7 @@ struct StandardLogin {
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
         var grant = try await grant(by: flow)
-        // What the answer does not say is what was asked for (RFC 6749 §5.1); an import asks for nothing.
+        // An answer without a scope grants what was asked for (RFC 6749 §5.1); an import asks for nothing.
         if flow != .import { grant.tokens.scope = grant.tokens.scope ?? profile.scopes }
         return grant
     }
@@ -52,11 +52,11 @@ struct StandardLogin {
 
     var asksForOpenID: Bool { profile.scopes.contains("openid") }
 
-    /// Sends one token request and believes its answer, or not.
+    /// Sends one token request and judges its answer.
     ///
     /// - Parameters:
     ///   - form: the grant; credentials are added.
-    ///   - nonce: of the authorization request; with one, an ID token must come back.
+    ///   - nonce: of the authorization request; with one, OpenID Connect requires an ID token.
     ///   - fallback: how to renew when the answer has no refresh token.
     ///   - showsPassword: the form holds a person's password.
     /// - Returns: the finished login.
@@ -88,7 +88,7 @@ struct StandardLogin {
         )
     }
 
-    /// Sends `form`, to which the client's credentials are added, to an endpoint that gives no tokens.
+    /// Adds the client's credentials to `form` and sends it to an endpoint that gives no tokens.
     func send(_ form: FormBody, to url: EndpointURL) async throws(LoginStop) -> JSONObject {
         var request = OutgoingRequest(url: url, form: form, trust: profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)

@@ -28,7 +28,8 @@ struct StandardRefresh {
         }
     }
 
-    /// The metadata, or `nil` where the refresh can do without: public client, endpoint on the issuer's host.
+    /// The metadata, or `nil` where the refresh does not need it: a public client, the endpoint on the
+    /// issuer's host.
     private func metadata() async throws(RefreshFailure) -> ServerMetadata? {
         if case .none = server.profile.clientSecret, let url = try pinnedURL(), let issuer = server.issuer,
             (try? EndpointURL(issuer))?.host == url.host
@@ -47,7 +48,7 @@ struct StandardRefresh {
 
     /// Where the refresh token came from.
     ///
-    /// - Throws: `misconfigured` when somebody has since written down another server.
+    /// - Throws: `misconfigured` if the configuration now names another endpoint.
     private func pinnedURL() throws(RefreshFailure) -> EndpointURL? {
         guard let pinned = request.tokenEndpoint, let url = try? EndpointURL(pinned) else { return nil }
         if let written = server.profile.writtenTokenEndpoint, written != pinned {
@@ -116,7 +117,7 @@ struct StandardRefresh {
         }
     }
 
-    /// Nothing for the login's own token at a refresh: the server then gives what was granted.
+    /// The scope to ask for; none to refresh the login's own token: the server then gives what was granted.
     ///
     /// A narrower scope keeps `offline_access` where it was granted: without it some servers spend the refresh token
     /// and give none in its place (OIDC Core §11).
@@ -163,9 +164,9 @@ struct StandardRefresh {
         return form
     }
 
-    /// `answer` with an ID token only if it is believed, and what to say if it is not.
+    /// `answer`, with its ID token only if that is believed, and what to say if it is not.
     ///
-    /// - Throws: `identityChanged` when it is somebody else's; nothing else about it ends a session.
+    /// - Throws: `identityChanged` if the ID token is somebody else's; nothing else about it ends a session.
     private func validated(
         _ answer: TokenResponse
     ) async throws(RefreshFailure) -> (TokenResponse, [GrantRemark]) {

@@ -3,16 +3,16 @@
 import SealedStore
 import TokenCore
 
-/// Tells a server to forget a session's tokens (RFC 7009), and the person's session there.
+/// Asks a server to revoke a session's tokens (RFC 7009) and to end the person's session there.
 struct StandardRevocation {
     var server: StandardServer
     var tokens: RevocationRequest
 
     private var tools: ServerTools { server.tools }
 
-    /// For the request that decides; a person waits for it.
+    /// For the request that decides the outcome; a person waits for it.
     private static let patience: Duration = .seconds(6)
-    /// For those that change nothing about the outcome.
+    /// For requests that do not change the outcome.
     private static let shortPatience: Duration = .seconds(2)
 
     func run() async -> RevocationOutcome {
@@ -143,7 +143,7 @@ struct StandardRevocation {
         }
     }
 
-    /// OIDC RP-Initiated Logout §2, by POST so that the ID token is in no address; best effort.
+    /// OIDC RP-Initiated Logout §2, by POST so that the ID token stays out of addresses; best effort.
     ///
     /// - Returns: whether the server says that it has done so.
     private func endSession(_ metadata: ServerMetadata) async -> Bool {
@@ -163,7 +163,7 @@ struct StandardRevocation {
 }
 
 extension RevocationOutcome {
-    /// Whether another try later may work.
+    /// Sorts `failure` by whether another try later may work.
     init(_ failure: RefreshFailure) {
         self = failure.kind.consequences.prospect == .soon ? .failed(failure) : .refused(failure)
     }

@@ -28,12 +28,12 @@ struct StandardServer: AuthorizationServer {
         get async { await secrets.held.map { [$0] } ?? [] }
     }
 
-    /// Who makes its ID tokens; `nil`: the configuration does not say, so they may name anyone.
+    /// The issuer of its ID tokens; `nil`: the configuration names none, so they may name any.
     var issuer: String? { profile.kind.identity.issuer }
 
-    /// OpenID Connect: an ID token that is asked for has to come and to be right.
+    /// Whether an ID token that is asked for has to come and to be right, as in OpenID Connect.
     ///
-    /// By OAuth 2.0 alone none is promised, so one that is not believed is left out.
+    /// OAuth 2.0 alone promises none, so an ID token that is not believed is left out.
     var promisesIDTokens: Bool {
         if case .oidc = profile.kind { true } else { false }
     }

@@ -4,7 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Sends requests that end in tokens, and turns the answers into sealed tokens or one classified failure.
+/// Sends token requests, and turns each answer into a token response or one classified failure.
 struct TokenEndpoint: Sendable {
     var url: EndpointURL
     var authentication: ClientAuthentication
@@ -13,10 +13,10 @@ struct TokenEndpoint: Sendable {
     var tools: ServerTools
     /// Proves possession of the key that the tokens are bound to; `nil`: they are bound to none.
     var prover: ProofMaker?
-    /// Its requests show a person's password.
+    /// Whether its requests show a person's password.
     var showsPassword = false
 
-    /// Sends `form`, to which the client's credentials are added.
+    /// Adds the client's credentials to `form` and sends it.
     ///
     /// - Returns: the answer, and the time read before anything was sent.
     func send(_ form: FormBody) async throws(RefreshFailure) -> (answer: TokenResponse, requestedAt: Instant)
@@ -32,9 +32,9 @@ struct TokenEndpoint: Sendable {
     struct Refusal: Error {
         var failure: RefreshFailure
         var endpointIsMissing = false
-        /// What the server's clock says, where another proof may be taken (RFC 9449 §8).
+        /// When to date another proof (RFC 9449 §8), by the server's clock if known; `nil`: none would help.
         var proofTime: WallTime?
-        /// What the answer brought all the same.
+        /// The refresh token that the answer brought in spite of the failure.
         var leftover: Leftover?
     }
 
@@ -60,7 +60,7 @@ struct TokenEndpoint: Sendable {
         do throws(Refusal) {
             return try await send(request, prover, at: tools.timekeeper.wallTime)
         } catch {
-            // Once: a server that is never satisfied must not keep us busy.
+            // Only once more: a server that is never satisfied must not keep us busy.
             guard let time = error.proofTime else { throw error }
             return try await send(request, prover, at: time)
         }

@@ -2,10 +2,11 @@
 
 import NIOSSL
 
-/// What makes a certificate too weak to believe, although its signature is right.
+/// What makes a certificate too weak to trust, although its signature is right.
 ///
-/// The TLS library takes any chain it can compute. Browsers refuse these since 2014 and 2017 (CA/Browser Forum,
-/// Baseline Requirements §6.1.5 and §7.1.3.2). Only the server's own certificate is looked at.
+/// The TLS library accepts any chain that it can verify. Browsers have refused short RSA keys since 2014 and
+/// SHA-1 since 2017 (CA/Browser Forum, Baseline Requirements §6.1.5 and §7.1.3.2). Only the server's own
+/// certificate is looked at.
 enum CertificateStrength {
     /// Bits of an RSA key.
     static let leastModulus = 2048
@@ -46,7 +47,7 @@ enum CertificateStrength {
             let identifier = algorithm.next(), Array(identifier.content) == rsaEncryption,
             let bits = fields.next(), bits.tag == DERReader.bitString
         else { return nil }
-        // A bit string tells first how many bits its last byte lacks.
+        // The first byte of a bit string says how many bits its last byte lacks.
         var numbers = DERReader(bits.content.dropFirst())
         guard var pair = numbers.sequence(), let modulus = pair.next(), modulus.tag == DERReader.integer
         else {

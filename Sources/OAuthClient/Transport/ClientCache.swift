@@ -5,7 +5,7 @@ import Synchronization
 /// The HTTP clients in use, one for each set of connection settings.
 ///
 /// A client whose connection hangs would let the next request wait for that connection too, so clients can be
-/// retired: they end with their last request, and whoever comes next gets a new one.
+/// retired: they end with their last request, and the next request gets a new one.
 final class ClientCache<Client: AnyObject & Sendable>: Sendable {
     /// Requests with the same settings share a client, hence one TLS context.
     struct Key: Hashable {
@@ -55,11 +55,11 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
             entries[id] = nil
             return true
         }
-        // One whose connection hangs ends only with it; nobody waits for that.
+        // A client whose connection hangs ends only with that connection; nobody waits for it.
         if isDone { Task { await end(client) } }
     }
 
-    /// No further request gets a client of now; requests under way keep theirs.
+    /// Makes later requests get new clients; requests under way keep theirs.
     func retireAll() {
         let unused = entries.withLock { entries in
             for id in entries.keys { entries[id]?.isRetired = true }

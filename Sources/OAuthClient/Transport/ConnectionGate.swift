@@ -4,21 +4,22 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// Looks at each new connection after TLS and before the request; a refused one never carries a byte of it.
+/// Looks at each new connection after TLS and before the request; a refused connection never carries a byte
+/// of the request.
 final class ConnectionGate: Sendable {
     private let pins: [CertificatePin]
     private let publicAddressOnly: Bool
     private let internalAddressSeen = Atomic(false)
     private let stage: ConnectionStage?
 
-    /// With `stage` it is for the one connection of one try, and a try that was given up does not pass.
+    /// With `stage`, the gate is for the one connection of one try, and refuses a try that was given up.
     init(pins: [String], publicAddressOnly: Bool, stage: ConnectionStage? = nil) {
         self.stage = stage
         self.pins = pins.compactMap { CertificatePin($0) }
         self.publicAddressOnly = publicAddressOnly
     }
 
-    /// A connection that came by led into a private network.
+    /// Whether a connection led into a private network.
     var sawInternalAddress: Bool { internalAddressSeen.load(ordering: .relaxed) }
 
     /// Fails, and closes the connection, when it leads to the wrong place.

@@ -2,15 +2,15 @@
 
 import Synchronization
 
-/// How far one try at an exchange has come; decides once, for whoever asks, whether the request may be out.
+/// How far one try at an exchange has come; decides once whether the request may be out.
 final class ConnectionStage: Sendable {
-    /// There is no connection yet, so nothing was sent.
+    /// Nothing was sent, or of a POST only its head.
     ///
     /// Next: `connected` or `givenUp`.
     private static let connecting: UInt8 = 0
     /// The request may be out: only its answer or its loss ends it.
     private static let connected: UInt8 = 1
-    /// The try has ended without a byte sent; another one begins.
+    /// The try has ended there; another one begins.
     private static let givenUp: UInt8 = 2
 
     private let startedAt = ContinuousClock.now
@@ -25,7 +25,7 @@ final class ConnectionStage: Sendable {
     var isConnected: Bool { stage.load(ordering: .acquiring) == ConnectionStage.connected }
     var isGivenUp: Bool { stage.load(ordering: .acquiring) == ConnectionStage.givenUp }
 
-    /// Still without a connection, for at least `age`.
+    /// Whether it has been `connecting` for at least `age`.
     func hangs(since age: Duration) -> Bool {
         stage.load(ordering: .acquiring) == ConnectionStage.connecting
             && ContinuousClock.now - startedAt >= age

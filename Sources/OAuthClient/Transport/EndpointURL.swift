@@ -18,7 +18,7 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     /// Without the `?`.
     package let query: String?
 
-    /// Bytes: what HTTP servers take as a request line (RFC 9110 §4.1).
+    /// Bytes: the length of URI that every HTTP server should support (RFC 9110 §4.1).
     static let longest = 8_000
 
     package init(_ text: String) throws(EndpointProblem) {

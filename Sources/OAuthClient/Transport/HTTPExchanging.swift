@@ -35,7 +35,7 @@ struct HTTPReply: Equatable, Sendable {
     var body: [UInt8] = []
     /// The server was reached at an address of a private network.
     var isInternal = false
-    /// What ``ServerTools/send(_:)`` has read of the body.
+    /// The body as ``ServerTools/exchanged(_:)`` has read it.
     var reading = Reading.notYet
 
     /// The body as JSON.
@@ -71,8 +71,9 @@ enum HTTPLimits {
     static let headerCount = 128
     /// Name resolution, TCP and TLS together.
     static let connect: Duration = .seconds(5)
-    /// A connection that is not there after this is begun anew when the network returns: by then a second TCP
-    /// handshake packet has gone out (RFC 6298 §2.1), the next one would take twice as long and more.
+    /// A try without a connection after this is started again when the network returns: the second TCP
+    /// handshake packet has then gone out (RFC 6298 §2.1), and the next one would take at least twice as
+    /// long.
     static let hanging: Duration = .seconds(1)
     /// From the call to the last byte of the answer.
     static let total: Duration = .seconds(30)

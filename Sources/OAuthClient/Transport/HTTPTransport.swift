@@ -7,7 +7,7 @@ import NIOPosix
 import NIOSSL
 import Text
 
-/// The network: HTTP/1.1 over a fresh connection per request, nothing followed, nothing unpacked.
+/// The network: HTTP/1.1 over a fresh connection per request, no redirect followed, nothing decompressed.
 ///
 /// A pooled connection that died during suspend would make every refresh after it ambiguous, so none is kept.
 /// Proxy variables of the environment are not read.
@@ -37,7 +37,7 @@ final class HTTPTransport: HTTPExchanging {
 
     /// The network may be back: requests that hang without a connection get a new one at once.
     ///
-    /// What may have been sent is left alone, as its answer may still come; so a new connection is no new request.
+    /// A request that may have been sent is left alone, as its answer may still come; so none is sent twice.
     func networkReturned() {
         exchanges.giveUp(hangingSince: hangingAfter) { clients.retireAll() }
     }
@@ -90,7 +90,7 @@ final class HTTPTransport: HTTPExchanging {
         )
         let client = makeClient(credentials, gate: gate)
         let result = await exchange(request, stage, over: client, until: end)
-        // One whose connection hangs ends only with it; nobody waits for that.
+        // A client whose connection hangs ends only with that connection; nobody waits for it.
         let ending = Task { try? await client.shutdown() }
         if !stage.isGivenUp { await ending.value }
         return result.map { reply in
@@ -151,7 +151,7 @@ final class HTTPTransport: HTTPExchanging {
             HTTPReply.Header(name: $0.name.bytewise.lowercased.text, value: $0.value)
         }
         let announced = incoming.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
-        // Nothing is read of an answer that says itself that it is too large.
+        // An answer that announces too large a body is not read.
         guard announced <= HTTPLimits.body else { throw TransportFailure.tooLarge }
         reply.body.reserveCapacity(max(announced, 0))
         for try await chunk in incoming.body {

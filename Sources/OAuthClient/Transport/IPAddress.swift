@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// An IPv4 or IPv6 address in its canonical text form, and the networks it may belong to.
+/// An IPv4 or IPv6 address, and the networks it may belong to.
 struct IPAddress: Equatable, Sendable {
     /// 4 or 16 bytes, network order; an IPv4-mapped IPv6 address is kept as the 4 bytes it means.
     let bytes: [UInt8]
@@ -36,9 +36,9 @@ struct IPAddress: Equatable, Sendable {
 
     /// Only 2000::/3 is given out for the public Internet, and parts of it lead elsewhere (RFC 6890, RFC 4291 §2.5).
     ///
-    /// So site-local fec0::/10, IPv4-compatible ::/96 and what a translator makes of an address (64:ff9b::/96,
-    /// ::ffff:0:0:0/96) are inside without being named. An address that carries an IPv4 address of somebody's choice
-    /// is not looked into: it may come out anywhere.
+    /// So site-local fec0::/10, IPv4-compatible ::/96 and translated addresses (64:ff9b::/96,
+    /// ::ffff:0:0:0/96) are internal without being listed. An address that embeds an IPv4 address of
+    /// somebody's choice may lead anywhere, so it is internal whatever it embeds.
     private var isInternalIPv6: Bool {
         guard bytes[0] & 0xE0 == 0x20 else { return true }
         switch (bytes[0], bytes[1]) {

@@ -11,7 +11,7 @@ final class OutgoingBody: AsyncSequence, Sendable {
     private let buffer: ByteBuffer
     private let stage: ConnectionStage
 
-    /// The body of `request`, if it has one; nobody gets it once `stage` is given up.
+    /// The body of `request`, if it has one; it is not handed over once `stage` is given up.
     init?(of request: OutgoingRequest, stage: ConnectionStage = ConnectionStage()) {
         self.stage = stage
         if let form = request.form {
@@ -27,7 +27,7 @@ final class OutgoingBody: AsyncSequence, Sendable {
 
     var count: Int { buffer.readableBytes }
 
-    /// Whether the library has taken the bytes; before that no secret can have left.
+    /// Whether the library has taken the bytes; before that none of them can have left.
     var wasSent: Bool { stage.isConnected }
 
     /// Zeroes the bytes in place, for all holders; on the event loop that sent them.

@@ -41,7 +41,7 @@ struct TLSCredentials: Hashable {
 }
 
 extension TransportFailure {
-    /// A handshake that ended: for a reason of trust, or just ended.
+    /// Sorts a failed handshake: for a reason of trust, or because the connection ended.
     init(handshake error: NIOSSLError) {
         switch error {
         case .handshakeFailed(.sslError(let stack)), .handshakeFailed(.unknownError(let stack)):
@@ -53,7 +53,7 @@ extension TransportFailure {
             } else if text.contains("VERSION") || text.contains("PROTOCOL") {
                 self = .insecure("the server does not speak TLS 1.2 or newer")
             } else if stack.isEmpty || text.contains("EOF") {
-                // Closed without a word: nothing is known about who it is.
+                // Closed without a word: nothing is known about the server.
                 self = .unreachable("the server closed the connection during the TLS handshake")
             } else {
                 self = .insecure("the TLS handshake was refused")
@@ -67,7 +67,7 @@ extension TransportFailure {
 }
 
 extension NIOConnectionError {
-    /// "connection refused", or what else the last address tried said.
+    /// The error of the last address tried, such as "Connection refused".
     package var reason: String {
         guard let last = connectionErrors.last?.error else { return "the host name cannot be resolved" }
         guard let error = last as? IOError else { return "no connection in time" }

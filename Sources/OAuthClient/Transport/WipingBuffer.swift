@@ -2,7 +2,7 @@
 
 import SealedStore
 
-/// A growing run of bytes that leaves nothing behind, shared by those who read it.
+/// A growing run of bytes, wiped when it is gone, and shared by its readers.
 ///
 /// Built by one owner, then only read.
 final class WipingBuffer: @unchecked Sendable {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// Classes of bytes that every protocol here builds its words of.
+/// Classes of bytes that the words of every protocol here are made of.
 extension UInt8 {
     package var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
     package var isASCIILetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
 
-    /// A printable character that is no blank: what tokens and names on a line are made of (VSCHAR but the blank,
-    /// RFC 6749 Appendix A).
+    /// A printable character other than the blank, as in tokens and names on a line (VSCHAR without the
+    /// blank, RFC 6749 Appendix A).
     package var isVisibleASCII: Bool { (0x21...0x7E).contains(self) }
 
-    /// The same without quotes and backslashes: what scopes are made of (NQCHAR, RFC 6749 Appendix A).
+    /// A visible character other than quote and backslash, as in scopes (NQCHAR, RFC 6749 Appendix A).
     package var isNQChar: Bool {
         isVisibleASCII && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }
@@ -23,7 +23,7 @@ extension UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
     }
 
-    /// What it stands for as a hexadecimal digit of either case; `nil`: it is none.
+    /// Its value as a hexadecimal digit of either case; `nil`: it is not one.
     package var hexDigitValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")

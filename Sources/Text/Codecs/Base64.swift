@@ -9,12 +9,12 @@ package enum Base64 {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8
     )
 
-    /// With padding.
+    /// In the standard alphabet, with padding.
     package static func encoded(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(bytes, alphabet: standard, padded: true), as: UTF8.self)
     }
 
-    /// Without padding (RFC 7515 §2).
+    /// In the URL-safe alphabet, without padding (RFC 7515 §2).
     package static func urlEncoded(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(bytes, alphabet: urlSafe, padded: false), as: UTF8.self)
     }

@@ -19,8 +19,9 @@ package enum PercentCoding {
         output(low)
     }
 
-    /// The text that `bytes` stand for, with `+` for a blank where forms and queries have it so; `nil` where an escape or
-    /// the UTF-8 is broken.
+    /// The text that `bytes` stand for; `nil` if an escape or the UTF-8 is broken.
+    ///
+    /// Forms and queries write a blank as `+`: for them `plusIsBlank` is true.
     package static func decoded(_ bytes: some Collection<UInt8>, plusIsBlank: Bool) -> String? {
         guard bytes.contains(where: { $0 == UInt8(ascii: "%") || plusIsBlank && $0 == UInt8(ascii: "+") })
         else {

@@ -14,7 +14,7 @@ package enum HTTPSyntax {
         package func isVersion(_ version: StaticString) -> Bool { self.version.elementsEqual(version.bytes) }
     }
 
-    /// Reads a line without its end, single blanks only; `nil`: it is none.
+    /// Reads a request line, given without its line end and with single blanks only; `nil`: it is not one.
     package static func requestLine(_ line: ArraySlice<UInt8>) -> RequestLine? {
         guard let first = line.firstIndex(of: UInt8(ascii: " ")),
             let last = line.lastIndex(of: UInt8(ascii: " ")), first < last
@@ -26,7 +26,8 @@ package enum HTTPSyntax {
         return RequestLine(method: method, target: target, version: version)
     }
 
-    /// Reads `name: value` without its end (RFC 9112 §5); folded lines and blanks before the colon are none.
+    /// Reads `name: value`, given without its line end (RFC 9112 §5); folded lines and blanks before the
+    /// colon are refused.
     package static func field(
         _ line: ArraySlice<UInt8>
     ) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)? {
@@ -37,7 +38,8 @@ package enum HTTPSyntax {
         return value.allSatisfy(\.isFieldByte) ? (line[..<colon], value) : nil
     }
 
-    /// The lines of `head`, which CR LF separates; a bare CR or LF stays where it is, and no line with one is read.
+    /// The lines of `head`, separated by CR LF; a bare CR or LF stays in its line, which the readers here
+    /// then refuse.
     package static func lines(_ head: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var lines: [ArraySlice<UInt8>] = []
         var start = head.startIndex
@@ -61,7 +63,7 @@ extension ArraySlice<UInt8> {
         return self[first...last]
     }
 
-    /// Whether these are the bytes of `word`, which is in lower case, but for the case of `A` to `Z`.
+    /// Whether these are the bytes of `word`, with `A` to `Z` in either case; `word` itself is in lower case.
     package func says(_ word: StaticString) -> Bool {
         count == word.utf8CodeUnitCount
             && word.withUTF8Buffer { word in

@@ -3,7 +3,7 @@
 /// The members of a JSON object in the order they were written, names unique.
 package struct JSONObject: Equatable, Sendable {
     package struct Member: Sendable {
-        /// At most ``longestName`` bytes where it was parsed.
+        /// At most ``JSONObject/longestName`` bytes if it was parsed.
         package var name: String
         package var value: JSONValue
 
@@ -13,7 +13,7 @@ package struct JSONObject: Equatable, Sendable {
         }
     }
 
-    /// Bytes of a member's name that are read: nobody who means well needs more, and names are compared often.
+    /// Bytes of the longest member name: no honest sender needs more, and names are compared often.
     package static let longestName = 256
 
     package private(set) var members: [Member]
@@ -49,7 +49,7 @@ extension JSONObject.Member: Equatable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Of a name that is repeated the last value counts.
+    /// If a name is repeated, its last value counts.
     package init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init()
         for (name, value) in elements { self[name] = value }

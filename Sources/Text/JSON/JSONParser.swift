@@ -3,9 +3,9 @@
 extension JSONValue {
     /// Parses one JSON text (RFC 8259), refusing what other parsers disagree about.
     ///
-    /// Duplicate member names, a byte-order mark, invalid UTF-8, lone surrogates and trailing bytes are errors: two
-    /// readers of a token answer must not see two different tokens. So are names of more than
-    /// ``JSONObject/longestName`` bytes, and more values than anybody who means well sends.
+    /// Duplicate member names, a byte-order mark, invalid UTF-8, lone surrogates and trailing bytes are
+    /// errors: two readers of a token answer must not see two different tokens. So are names longer than
+    /// ``JSONObject/longestName`` bytes, and more values than an honest sender needs.
     ///
     /// - Parameters:
     ///   - bytes: the whole text, UTF-8.

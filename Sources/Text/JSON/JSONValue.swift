@@ -34,7 +34,7 @@ package enum JSONValue: Sendable {
         return members
     }
 
-    /// The number, if this is one that a 64-bit integer holds exactly as written.
+    /// The number, if it is written as an integer that fits into 64 bits.
     package var integer: Int64? {
         guard case .number(let literal) = self else { return nil }
         return Int64(literal)

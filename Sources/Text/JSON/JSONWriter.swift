@@ -52,7 +52,7 @@ package enum JSONString {
         write(utf8) { output.append($0) }
     }
 
-    /// Hands the bytes of `utf8` as a quoted string to `output`, for those that keep them elsewhere.
+    /// Hands `utf8` as a quoted string to `output`, byte by byte, for callers that want no array.
     package static func write(_ utf8: some Sequence<UInt8>, _ output: (UInt8) -> Void) {
         output(UInt8(ascii: "\""))
         for byte in utf8 {
