@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The mounted file systems, as `/proc/self/mountinfo` tells them (`proc(5)`).
+/// The mounted file systems, as `/proc/self/mountinfo` lists them (`proc(5)`).
 enum MountTable {
-    /// File systems whose locks and flushes another machine answers for.
+    /// File systems whose locks and flushes depend on another machine.
     private static let networkTypes: Set<String> = [
         "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "coda", "ceph", "9p", "gfs2", "ocfs2", "fuse.sshfs",
         "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs", "davfs",

@@ -43,7 +43,8 @@ package final class OpenDirectory: Sendable {
         return file
     }
 
-    /// Creates `name`, which must not exist; what an interrupted writing of ours left there is removed first.
+    /// Creates `name`, which must not exist; a file left there by an interrupted write of ours is removed
+    /// first.
     ///
     /// A planted link, pipe or directory is refused and left alone.
     func create(_ name: String) throws(FileFault) -> OpenFile {

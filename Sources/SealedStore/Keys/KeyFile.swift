@@ -126,9 +126,9 @@ enum KeyFile {
     }
 
     private static let closedOff =
-        "it is outside what the agent may reach since its start; make it, name it as keyfile in [vault], restart"
+        "the agent, confined at its start, cannot reach it; make it, name it as keyfile in [vault], restart"
 
-    /// Whether not the mode of the file, or of the directory it would be made in, refused, but our confinement.
+    /// Whether our confinement refused, not the mode of the file or of the directory it would be made in.
     private static func isClosedOff(_ path: String, _ flags: Int32) -> Bool {
         guard flags & O_CREAT != 0 else { return unsafe access(path, R_OK) == 0 }
         let parent = path.split(separator: "/").dropLast().joined(separator: "/")

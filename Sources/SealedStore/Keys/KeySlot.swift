@@ -12,7 +12,8 @@ struct KeySlot: Equatable, Sendable {
     var madeAt: WallTime?
 
     static let wrappedCount = AEAD.keyCount + AEAD.overhead
-    /// Bytes of a path, a credential's name or a command: sixteen slots of them have room in the vault's file.
+    /// The most bytes of a path, a credential's name or a command: sixteen such slots have room in the
+    /// vault's file.
     static let longestText = 3_800
 }
 
@@ -34,7 +35,7 @@ package enum KeySource: Equatable, Sendable {
     case keyFile(path: String?)
     /// Something outside the agent; `name` is the credential's name or the command's arguments.
     case external(ExternalProvider, name: String)
-    /// The master key before this one, wrapped under this one while records under it remain.
+    /// An earlier master key, wrapped under the current one while records under it remain.
     case previousKey(epoch: UInt32)
 
     /// The slot type on disk.

@@ -8,7 +8,7 @@ import TokenCore
 /// |---|---|
 /// | 1 passphrase | `u8 2 (Argon2id13) | u32 operations | u32 memory in KiB | salt[16] | wrapped[72]` |
 /// | 2 key file | `salt[16] | wrapped[72] | path` (path only with flag 1) |
-/// | 3 external | `u8 provider | u16 length | name | salt[16] | wrapped[72]`; with flag 1 type 1's parameters for the salt |
+/// | 3 external | `u8 provider | u16 length | name | salt[16] | wrapped[72]`; with flag 1 type 1's parameters instead of the salt |
 /// | 4 previous key | `u32 epoch | wrapped[72]` |
 ///
 /// With flag 2, which version 1 of the file does not have, `i64 seconds since 1970` follows the wrapped key: when the
@@ -25,7 +25,8 @@ extension KeySlot {
         let trailer = trailer
         bytes.append(source.type)
         bytes.append(flags)
-        // Longer texts than ``longestText`` become no slots, and read ones were this short.
+        // No slot is made of a text longer than ``longestText``, and a slot that was read fitted into this
+        // length.
         bytes.append(integer: UInt16(clamping: parameters.count + wrapped.count + trailer.count))
         bytes += parameters
         bytes += wrapped

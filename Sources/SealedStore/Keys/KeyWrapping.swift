@@ -2,7 +2,7 @@
 
 import CSodium
 
-/// Turns a slot's secret into the key that wraps the master key, wraps and unwraps.
+/// Turns a slot's secret into a wrapping key, and wraps and unwraps the master key with it.
 enum KeyWrapping {
     /// The 32-byte wrapping key of `secret` in a slot of the vault `vault`.
     ///

@@ -2,7 +2,7 @@
 
 import CSodium
 
-/// The key everything on disk hangs from, with the keys derived from it, in guarded memory.
+/// The key that everything on disk depends on, with the keys derived from it, in guarded memory.
 ///
 /// Each purpose has a subkey of its own, and each record two keys below those, so that no ciphertext opens in
 /// another place than the one it was made for.
@@ -17,7 +17,7 @@ final class MasterKey: Sendable {
         case refreshTokens
         /// The manifest.
         case manifest
-        /// The master key before this one.
+        /// Earlier master keys.
         case previousKey
 
         fileprivate var context: String {

@@ -11,7 +11,7 @@ package enum UnlockSecret: Sendable {
     case external(slot: Int, GuardedBytes)
 }
 
-/// What somebody shows who wants to change how the vault opens: the secret of one of its slots, whichever.
+/// The secret of any of the vault's slots, given to be allowed to change how the vault opens.
 package enum ShownSecret: Sendable {
     case passphrase(GuardedBytes)
     /// The content of a key file, or what a command or a credential delivers.
@@ -21,7 +21,7 @@ package enum ShownSecret: Sendable {
     func candidates(for slot: KeySlot) throws(StoreError) -> [GuardedBytes] {
         switch (self, slot.source) {
         case (.passphrase(let bytes), .passphrase), (.key(let bytes), .keyFile): [bytes]
-        // One trailing line break is not part of what a program prints.
+        // A program may print a line break after the secret.
         case (.key(let bytes), .external): [bytes] + [try bytes.withoutLineBreak()].compactMap(\.self)
         case (.passphrase, _), (.key, _): []
         }

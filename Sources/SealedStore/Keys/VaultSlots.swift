@@ -2,7 +2,8 @@
 
 import TokenCore
 
-/// The slots a changed vault has, and the keys they lead to; making it may take as long as a passphrase does.
+/// The slots a changed vault has, and the keys they lead to; making it may take as long as trying a
+/// passphrase.
 struct VaultChange: Sendable {
     var slots: [KeySlot]
     var ring: KeyRing
@@ -65,7 +66,7 @@ extension VaultKeeper {
         return slot
     }
 
-    /// Puts a change in force that was made of this very file.
+    /// Puts a change in force; it must have been made of this very file.
     mutating func apply(_ change: VaultChange) throws(StoreError) {
         try write(slots: change.slots, under: change.ring.current)
     }

@@ -8,7 +8,7 @@ import CSodium
 /// under a key that lives here.
 @safe
 package final class GuardedBytes: @unchecked Sendable {
-    // Unchecked: the pointer is fixed at creation, and whoever fills the bytes does so before anybody else has them.
+    // Unchecked: the pointer is fixed at creation, and the bytes are filled before anybody else has them.
     private let base: UnsafeMutableRawPointer
     package let count: Int
 

@@ -4,7 +4,7 @@ import CSodium
 import Synchronization
 import TokenCore
 
-/// What a secret is; refresh tokens and client secrets are sealed under another key than access tokens.
+/// What a secret is; long-lived secrets are sealed under another key than access and ID tokens.
 package enum SecretKind: UInt8, CaseIterable, Sendable {
     case accessToken = 1
     case idToken = 2
@@ -14,7 +14,7 @@ package enum SecretKind: UInt8, CaseIterable, Sendable {
     /// A private key that tokens are bound to (RFC 9449), 32 bytes.
     case proofKey = 6
 
-    /// Secrets that never leave the agent except to their issuer.
+    /// Whether the secret never leaves the agent except to its issuer.
     var isLongLived: Bool {
         switch self {
         case .accessToken, .idToken: false
@@ -118,12 +118,12 @@ package final class SealedMemory: Sendable {
         }
     }
 
-    /// By which `id` is known again; `nil` while sealed memory is locked or without it.
+    /// The fingerprint of `id`; `nil` while sealed memory is locked or does not hold it.
     package func fingerprint(of id: SecretID) -> TokenFingerprint? {
         try? unsafe open(id) { unsafe SealedMemory.fingerprint(of: $0) }
     }
 
-    /// BLAKE2b of a token's bytes: random enough that nothing can be learned from it.
+    /// BLAKE2b of a token's bytes; tokens are random enough that nothing can be learned from it.
     package static func fingerprint(of token: UnsafeRawBufferPointer) -> TokenFingerprint? {
         var digest = [UInt8](repeating: 0, count: TokenFingerprint.byteCount)
         let status = unsafe crypto_generichash(
@@ -142,7 +142,7 @@ package final class SealedMemory: Sendable {
     /// An ``open(_:_:)`` under way on another thread has the keys until it ends, and then they are wiped.
     package func lock() {
         contents.withLock { contents in
-            // Released, they are wiped; never under somebody who reads them.
+            // They are wiped when released, but never while somebody reads them.
             contents.keys = nil
             contents.blobs.removeAll()
         }

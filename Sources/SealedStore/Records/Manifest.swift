@@ -8,7 +8,7 @@
 ///
 /// ```
 /// "TKAMAN\0" | u8 version 1 or 2 | u16 suite 1 | vault_id[16] | u32 epoch | nonce | sealed | tag
-/// sealed: version 2 only: u64 value of the counter that tells an old copy of the whole store
+/// sealed: version 2 only: u64 value of the counter that reveals an old copy of the whole store
 ///         u64 vault generation | u32 count | u32 how many of them are removed, oldest first, at the end
 ///         count × (record_id[16] | u64 generation)
 /// ```

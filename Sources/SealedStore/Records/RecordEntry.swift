@@ -13,7 +13,7 @@ struct RecordEntry {
     var reservation: Reservation?
     /// A file `ID.new` exists that is not ``reservation``: left by an earlier process or spoiled by an error.
     var hasStaleReservation = false
-    /// The latest commit is not on the disk yet.
+    /// The latest commit, while it is not on the disk yet.
     var pending: PendingCommit?
 
     init(id: RandomID, generation: UInt64 = 0, epoch: UInt32? = nil) {
@@ -23,7 +23,7 @@ struct RecordEntry {
     }
 
     struct Reservation {
-        /// Open while the answer is awaited, so that a lack of descriptors cannot get between.
+        /// Open while the answer is awaited, so that a lack of descriptors cannot prevent the commit.
         var file: OpenFile?
         var half: Int
         var generation: UInt64

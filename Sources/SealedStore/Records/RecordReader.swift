@@ -22,7 +22,7 @@ struct RecordReader {
     let memory: SealedMemory
     let clock: ClockReading
 
-    /// Long enough for nearly every record, so that one read does.
+    /// Long enough for nearly every record, so that one read is enough.
     private static let firstRead = 8192
 
     /// The commit or tombstone in the second half of `file`.

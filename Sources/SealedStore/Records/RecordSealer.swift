@@ -7,10 +7,10 @@ struct RecordSealer {
     let ring: KeyRing
     let memory: SealedMemory
 
-    /// The record of `session` in the given phase, never longer than the longest that is read.
+    /// The record of `session` in the given phase, never longer than ``RecordSealing/maximumCount``.
     ///
-    /// Tokens of further scopes and audiences are left out where they do not fit: after a restart they are asked for
-    /// again, which a login cannot be.
+    /// Tokens of further scopes and audiences are left out where they do not fit: unlike the login, they can
+    /// be had again after a restart.
     /// - Throws: ``StorageFailure`` when a token cannot be taken from sealed memory, or the login itself does not fit.
     func seal(
         _ session: SessionName,

@@ -24,7 +24,7 @@ enum RecordSealing {
         }
     }
 
-    /// Opens the record at the start of `bytes`, which must be exactly one record or longer.
+    /// Opens the record at the start of `bytes`; what follows it is ignored.
     ///
     /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
     static func open<Result>(

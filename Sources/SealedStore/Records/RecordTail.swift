@@ -2,16 +2,16 @@
 
 import TokenCore
 
-/// The fields of a record that came after its first form: a tag, a 4-byte length, the content.
+/// The fields added to a record since its first form: a tag, a 4-byte length, the content.
 ///
-/// A field is written only where there is something to say, and one with a tag nobody knows is skipped, so that a
-/// record can be read by the releases before and after. Times are nanoseconds of the boot-time clock of the record.
+/// A field is written only where there is something to say, and one with an unknown tag is skipped, so that
+/// releases before and after can read the record. Times are nanoseconds of the boot-time clock of the record.
 enum RecordField: UInt8 {
     /// When the login began.
     case loginBegan = 1
     /// ``LoginEnd``: at, since, lifetime in nanoseconds, source, mobility.
     case end = 2
-    /// The end of which a person has been told.
+    /// The end that a person has been warned about.
     case noticedEnd = 3
     /// One byte of ``TokenMark``s for each access token, in the order in which they are written.
     case tokenMarks = 4
@@ -86,7 +86,7 @@ struct RecordTailWriter {
     }
 }
 
-/// What a tail says; whatever is missing is as in the records of before.
+/// What a tail says; whatever is missing is as in older records.
 struct RecordTail {
     var loginBegan: Instant?
     var end: LoginEnd?
@@ -114,7 +114,7 @@ struct RecordTail {
         }
     }
 
-    /// Says of `tokens`, read in the order of `variants`, what else is known of them.
+    /// Applies the marks to `tokens`, which were read in the order of `variants`.
     func mark(_ tokens: inout [TokenVariant: AccessToken], in variants: [TokenVariant]) {
         for (variant, mark) in zip(variants, tokenMarks) {
             guard var token = tokens[variant] else { continue }

@@ -7,8 +7,8 @@ import TokenCore
 /// Version 1, integers little endian, texts and byte strings with a 4-byte length, optional fields after a byte 0/1:
 /// clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access tokens, account, key,
 /// and the fields of ``RecordField``.
-/// Access tokens name their secrets by number, so that one ID token shared by several is written once. Refresh
-/// tokens are sealed once more, under a key that opens nothing else.
+/// Access tokens name their secrets by number, so that one ID token shared by several is written once.
+/// Refresh tokens and other long-lived secrets are sealed once more, under a key that opens nothing else.
 struct SnapshotEncoder: ~Copyable {
     static let version: UInt8 = 1
 
@@ -91,7 +91,8 @@ struct SnapshotEncoder: ~Copyable {
 }
 
 extension SnapshotEncoder {
-    /// Writes how many of something follow; a server that sends more than a record can say must not end the agent.
+    /// Writes how many of something follow; a server that sends more than a record can count must not end the
+    /// agent.
     private mutating func append(count: Int, of what: String) throws(StorageFailure) {
         guard let number = UInt16(exactly: count) else {
             throw StorageFailure(message: "the session has too many \(what) to be stored: \(count)")
@@ -121,7 +122,7 @@ extension SnapshotEncoder {
             try append(token)
         }
         append(optional: snapshot.account)
-        // Without a key the number that no secret has.
+        // Without a key, a number that no secret has.
         bytes.append(integer: snapshot.proofKey.flatMap { numbers[$0] } ?? .max)
         let tail = RecordTailWriter(snapshot, tokens: tokens.lazy.map(\.value)).bytes
         unsafe tail.withUnsafeBytes { unsafe bytes.append($0) }
@@ -169,7 +170,7 @@ extension SnapshotEncoder {
         bytes.append(token.tokenType)
         try append(token.scope)
         bytes.append(integer: token.obtainedAt.nanoseconds)
-        // Without an end as far away as can be, and marked so in the tail.
+        // A token without an end gets the farthest one, and a mark in the tail.
         bytes.append(integer: (token.expiresAt ?? Instant(nanoseconds: .max)).nanoseconds)
         bytes.append(integer: token.jitter.bitPattern)
     }

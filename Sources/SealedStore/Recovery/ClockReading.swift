@@ -3,7 +3,7 @@
 import Glibc
 import TokenCore
 
-/// Both clocks at one moment, with the boot they belong to: what makes a stored instant mean something later.
+/// Both clocks at one moment, with the boot they belong to, so that a stored instant means something later.
 struct ClockReading: Equatable, Sendable {
     var boot: RandomID
     var now: Instant

@@ -3,7 +3,7 @@
 import Glibc
 import TokenCore
 
-/// Start-up recovery: finds out of the files of each record what its session is.
+/// Start-up recovery: reads each record's files and decides the session's state.
 ///
 /// The highest generation wins, wherever it lies; an intent newer than every commit means that a refresh was
 /// interrupted. Unreadable files are renamed, never deleted, and cost one session each.
@@ -73,7 +73,8 @@ struct RecordRecovery {
         dispose(of: survey)
         guard let chosen = survey.chosen else { return }
         let seen = manifest[record]
-        // The commit an intent announces gets the intent's generation, so a seen one means an old copy.
+        // A commit gets the generation of its intent, so an intent with a generation already seen is an old
+        // copy.
         let isIntent = chosen.header.phase == .intent
         let isCurrent = isIntent ? chosen.header.generation > seen : chosen.header.generation >= seen
         guard isCurrent else { return refuse(chosen, expected: seen) }

@@ -113,7 +113,7 @@ struct RecordSurvey {
                 failure: StorageFailure(message: "found in the runtime directory")
             )
         } catch {
-            // A stranger's or torn lifeboat: the records on disk speak for themselves.
+            // The lifeboat is torn or not ours: the records on the disk are used.
         }
     }
 

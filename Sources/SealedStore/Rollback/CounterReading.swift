@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What a counter said that only ever grows, such as one in a TPM.
+/// The answer of a counter that only ever grows, such as one in a TPM.
 package enum CounterReading: Equatable, Sendable {
     /// The configuration names no counter.
     case notConfigured
@@ -8,7 +8,7 @@ package enum CounterReading: Equatable, Sendable {
     /// The reason is a clause for a person.
     case unusable(String)
 
-    /// Leaves room for the next value, and fits the integers of the configuration.
+    /// The largest value: it leaves room for the next one, and fits the integers of the configuration.
     static let largest = UInt64(Int64.max) - 1
 
     /// Reads what a program printed: one decimal number, at most 19 digits, with blanks and line ends around it.
@@ -25,10 +25,10 @@ package enum CounterReading: Equatable, Sendable {
     }
 }
 
-/// What an unlocking goes by to tell an old copy of the whole store.
+/// What unlocking uses to recognize an old copy of the whole store.
 package struct CounterEvidence: Equatable, Sendable {
     package var reading: CounterReading
-    /// The number with which the person allows once what is refused otherwise.
+    /// The number with which the person allows, once, what is otherwise refused.
     package var accepted: UInt64?
 
     package init(reading: CounterReading, accepted: UInt64? = nil) {

@@ -2,21 +2,21 @@
 
 import TokenCore
 
-/// How the manifest of an open store stands to its counter, and what has to follow.
+/// How the manifest of an open store fits its counter, and what has to follow.
 ///
 /// A *step* makes every earlier copy of the store an old one: the manifest is made durable with the next value (it is
 /// *announced*), then the counter moves there. Steps are not taken with every write: each runs a program, and the
 /// memory of a TPM wears out. Logouts and changes of the vault ask for one at once, refreshes for one within
 /// ``interval``.
 struct CounterStanding: Equatable {
-    /// The longest time in which refreshes, and nothing else, go without a step.
+    /// The longest time without a step while there are only refreshes.
     ///
     /// Ten minutes are at most 52,560 steps a year.
     static let interval = Duration.seconds(600)
 
     /// What the counter said last.
     private(set) var counter: UInt64
-    /// What the manifest on the disk says; `nil`: nothing that counts.
+    /// The value in the manifest on the disk; `nil`: none that counts.
     private(set) var stored: UInt64?
     /// The disk holds something that copies with the same value lack.
     private(set) var isChanged = true
@@ -24,7 +24,7 @@ struct CounterStanding: Equatable {
     private(set) var isUrgent = true
     /// A program failed, so the counter may have moved or not.
     private(set) var isUncertain = false
-    /// Tries that failed, one after the other.
+    /// How many tries in a row have failed.
     private(set) var failures = 0
     private var triedAt = Instant.seconds(0)
 
@@ -79,18 +79,18 @@ struct CounterStanding: Equatable {
         (counter, failures, triedAt) = (value, 0, now)
         // The first step of a counter in a TPM may be longer.
         guard before > 0, value > before + 1 else { return nil }
-        // Whoever has the store open knows that it is the latest, whatever else moves the counter.
+        // The store is open here, so it is the latest, whatever else moves the counter.
         return "the counter says \(value) instead of \(before + 1): something else moves it too"
     }
 
-    /// The program did not say anything of use.
+    /// The program gave no usable answer.
     mutating func failed(at now: Instant) {
         failures += 1
         isUncertain = true
         triedAt = now
     }
 
-    /// How long it is until something is to be done.
+    /// How long to wait until something is to be done.
     ///
     /// - Parameters:
     ///   - now: the time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Whether a store fits its counter, which tells an old copy of the whole store.
+/// Whether a store fits its counter, which reveals an old copy of the whole store.
 ///
 /// The manifest says the value it belongs to. It is made durable with the next value before the counter moves there,
 /// so a crash leaves it at most one ahead; a manifest that is behind is an older copy.
@@ -15,15 +15,15 @@
 /// | none | above 0 | refused: it could be a copy from before the counter was adopted |
 /// | none | none configured | no counter |
 ///
-/// The person overrules a refusal with the very number it names. Nothing fits that number afterwards: a counter has
-/// moved on, and a store that gave up its counter says none.
+/// The person overrules a refusal with the number that it names. That works once: afterwards the counter has
+/// moved on, or the store has given up its counter and names no value.
 package enum CounterVerdict: Equatable, Sendable {
     case noCounter
     case follows(UInt64)
     case adopted(UInt64)
     /// The person said that the store and the counter at this value belong together.
     case accepted(UInt64)
-    /// The person said that the store goes on without the counter it was at this value of.
+    /// The person said that the store, which was at this value, goes on without its counter.
     case givenUp(UInt64)
 
     /// - Parameters:

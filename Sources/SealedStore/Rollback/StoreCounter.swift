@@ -8,9 +8,9 @@ package enum CounterOrder: String, Sendable {
     case increment
 }
 
-/// Writing the manifest, and moving the counter that tells an old copy of the whole store.
+/// Writing the manifest, and moving the counter that reveals an old copy of the whole store.
 extension SessionStore {
-    /// Gives a store that was made by this process its counter, whatever that says.
+    /// Gives a store that was made by this process its counter, whatever the counter's value.
     ///
     /// - Throws: ``StoreError/counterUnusable(reason:)``; the store is locked then.
     package func accept(_ reading: CounterReading) throws(StoreError) {
@@ -30,7 +30,7 @@ extension SessionStore {
         throw failure
     }
 
-    /// When a step wants to be taken, counted from now; `nil`: not before something changes.
+    /// When a step is to be taken, counted from now; `nil`: not before something changes.
     package var counterDelay: Duration? {
         work.withLock { $0.counter?.delay(at: clock.now, isOpen: $0.ledger != nil) }
     }

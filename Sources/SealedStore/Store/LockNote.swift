@@ -2,10 +2,10 @@
 
 /// What the agent that holds a store writes into its lock file, so that the start of another finds it.
 ///
-/// The process number and the path of the socket, each with a line break behind it: where the last is missing, the
-/// note was not written to its end. Nothing else may be made of it than a question to that agent.
+/// The process number and the path of the socket, each followed by a line break: if the last one is missing,
+/// the note was not written to its end. It may be used for nothing but asking that agent.
 package struct LockNote: Equatable, Sendable {
-    /// Longer ones are none: the path of a socket has at most 107 bytes.
+    /// Anything longer is not a note: the path of a socket has at most 107 bytes.
     package static let largestCount = 127
 
     package var pid: Int32
@@ -16,7 +16,7 @@ package struct LockNote: Equatable, Sendable {
         self.socket = socket
     }
 
-    /// Reads a note; `nil` when `bytes` is none.
+    /// Reads a note; `nil` when `bytes` is not one.
     package init?(_ bytes: [UInt8]) {
         let lineBreak = UInt8(ascii: "\n")
         guard bytes.count <= LockNote.largestCount, let end = bytes.firstIndex(of: lineBreak),

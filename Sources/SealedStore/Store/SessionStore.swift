@@ -16,7 +16,8 @@ package final class SessionStore: SessionStoring {
         var parked: [RandomID: RecordEntry.PendingCommit] = [:]
         /// Rounds of ``SessionStore/maintain()`` that left something unwritten.
         var failedRounds = 0
-        /// How the manifest stands to the counter that tells an old copy of the store; `nil`: there is none.
+        /// How the manifest fits the counter that reveals an old copy of the store; `nil`: there is no
+        /// counter.
         var counter: CounterStanding?
         var isClosed = false
     }
@@ -45,8 +46,8 @@ package final class SessionStore: SessionStoring {
     ///
     /// - Parameters:
     ///   - directory: the state directory, verified and locked.
-    ///   - runtimeDirectory: absolute path of the private directory that survives a crash but not a reboot; `nil`
-    ///     leaves no lifeboat.
+    ///   - runtimeDirectory: absolute path of the private directory that survives a crash but not a reboot;
+    ///     `nil`: no lifeboat.
     ///   - memory: receives the secrets of unlocked sessions.
     ///   - timekeeper: the clocks stored with tokens.
     ///   - boot: the running boot.
@@ -89,7 +90,7 @@ package final class SessionStore: SessionStoring {
     /// Sessions whose latest tokens are not on the disk yet.
     package var pendingSessions: [SessionName] { summary.withLock(\.pending) }
 
-    /// What the counter that tells an old copy of the store said last; `nil`: there is none.
+    /// The last value of the counter that reveals an old copy of the store; `nil`: there is no counter.
     package var counterValue: UInt64? { summary.withLock(\.counter) }
 
     package func reserve(
@@ -127,7 +128,8 @@ package final class SessionStore: SessionStoring {
         }
     }
 
-    /// Writes what is outstanding and lets another process use the store; nothing can be stored afterwards.
+    /// Brings the manifest up to date and lets another process use the store; nothing can be stored
+    /// afterwards.
     package func close() {
         work.withLock { work in
             guard !work.isClosed else { return }
@@ -143,7 +145,7 @@ package final class SessionStore: SessionStoring {
         ClockReading(boot: boot, now: timekeeper.now, wallTime: timekeeper.wallTime)
     }
 
-    /// Updates what is answered without the lock.
+    /// Updates what is answered without waiting for the disk.
     func publish(_ work: Work) {
         var next = Summary()
         if work.ledger != nil { next.state = .unlocked } else if work.keeper != nil { next.state = .locked }

@@ -2,8 +2,8 @@
 
 /// The state directory, verified and locked for this process.
 ///
-/// `lock`, `vault`, `vault.prev`, `manifest`, `keyfile` and `sessions/`, all names that say nothing about whose
-/// sessions they are.
+/// It holds `lock`, `vault`, `vault.prev`, `manifest`, `keyfile` and `sessions/`. No name says whose sessions
+/// they are.
 package final class StoreDirectory: Sendable {
     let root: OpenDirectory
     let sessions: OpenDirectory
@@ -13,7 +13,7 @@ package final class StoreDirectory: Sendable {
     ///
     /// - Parameters:
     ///   - path: absolute.
-    ///   - socket: where the agent answers, for whoever wants to use the store too.
+    ///   - socket: where the agent answers, for another agent that wants to use the store.
     ///   - allowsNetwork: use it even on NFS, SMB and the like, where locks and flushes may lie.
     ///   - files: the system calls everything below goes through.
     /// - Throws: ``StoreError/heldByAnother(path:pid:)``, ``StoreError/unsafe(path:reason:)``,

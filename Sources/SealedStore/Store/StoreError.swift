@@ -30,7 +30,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A person, or a command, has to say the secret.
     case secretNeeded
     case wrongPassphrase
-    /// What was shown opens no slot.
+    /// The given secret opens no slot.
     case wrongSecret
     case emptyPassphrase
     case keyFileMissing(path: String)
@@ -42,7 +42,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A command or credential delivered nothing.
     case noExternalSecret(ExternalProvider, name: String, reason: String)
 
-    // The counter that tells an old copy of the whole store
+    // The counter that reveals an old copy of the whole store
     /// The manifest is of an earlier value than the counter's.
     case olderCopy(stored: UInt64, counter: UInt64)
     /// The counter is behind the store.
@@ -51,7 +51,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case counterNotConfigured(stored: UInt64)
     /// The store has no value of a counter that has moved before.
     case unknownAge(path: String, counter: UInt64)
-    /// The counter did not say anything of use.
+    /// The counter gave no usable answer.
     case counterUnusable(reason: String)
 
     // Slots
@@ -79,7 +79,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .futureVersion(let path, let version):
             "\(path) has format version \(version), newer than this program"
         case .damagedVault(let path, let reason): "\(path) is damaged: \(reason)"
-        case .unacceptableCost(let path): "\(path) asks for an amount of work that no version writes"
+        case .unacceptableCost(let path): "\(path) asks for more or less work than any version writes"
         case .locked: "the store is locked"
         case .secretNeeded: "no slot of the vault opens without a person"
         case .wrongPassphrase: "the passphrase is wrong"
@@ -99,7 +99,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             "the store has a counter, at \(stored), and vault.rollback_counter is not set"
         case .unknownAge(let path, let counter):
             "\(path) has no value of the counter, which says \(counter): the store may be an older copy"
-        case .counterUnusable(let reason): "the counter that tells old copies of the store: \(reason)"
+        case .counterUnusable(let reason): "the counter that reveals old copies of the store: \(reason)"
         case .noSuchSlot(let index): "the vault has no slot \(index)"
         case .lastSlot: "this is the last slot that opens the vault"
         case .tooManySlots: "the vault has no free slot"

@@ -28,7 +28,7 @@ final class StoreLock: Sendable {
         StoreLock.write(LockNote(pid: getpid(), socket: socket), in: directory)
     }
 
-    /// Says who holds the lock; only for the start of a second agent, so that a full disk does not matter.
+    /// Notes who holds the lock; only a second agent that starts reads it, so a full disk does not matter.
     ///
     /// The lock itself is held by a descriptor for reading, which does not keep the disk from being remounted.
     private static func write(_ note: LockNote, in directory: OpenDirectory) {

@@ -4,10 +4,10 @@ import TokenCore
 
 /// Work that no caller waits for.
 extension SessionStore {
-    /// Old-epoch records moved to the current key in one round.
+    /// How many records under older keys one round moves to the current key.
     private static let resealingLimit = 64
 
-    /// When ``maintain()`` wants to be called, counted from the last call to the store; `nil`: not before the
+    /// When ``maintain()`` is to be called, counted from the last call to the store; `nil`: not before the
     /// next commit.
     package var maintenanceDelay: Duration? {
         work.withLock { work in

@@ -7,7 +7,7 @@ extension SessionStore {
     /// Every stored session as its latest commit has it, with its secrets sealed anew.
     ///
     /// For a configuration that names a session again: what was read when the store was unlocked is old by now.
-    /// Whoever calls this owns the secrets. A record that does not open is left out.
+    /// The caller owns the secrets. A record that does not open is left out.
     package func readSessions() -> [LoadedSession] {
         work.withLock { work in
             guard let ledger = work.ledger else { return [] }
@@ -21,7 +21,7 @@ extension SessionStore {
 }
 
 extension RecordReader {
-    /// The newest commit of `entry`, be it on the disk yet or not; `nil` when it does not open.
+    /// The newest commit of `entry`, even if it is not on the disk yet; `nil` when it does not open.
     fileprivate func latest(_ entry: RecordEntry, in files: RecordFiles) -> SessionSnapshot? {
         if let pending = entry.pending { return (try? content(of: pending.sealed, entry.id))?.snapshot }
         guard let file = try? files.directory.open(RecordFiles.Role.record.name(of: entry.id)) else {

@@ -4,8 +4,8 @@ import TokenCore
 
 /// Changing the ways the store opens, while it is unlocked.
 ///
-/// What takes long, making keys of passphrases, is done on a copy of what the vault says, so that nothing else waits
-/// for it: neither a session that has to be written nor one that has to be read.
+/// Making a key of a passphrase takes long. It is done on a copy of what the vault says, so that no session
+/// has to wait to be written or read.
 extension SessionStore {
     /// Whether `secret` opens one of the slots.
     /// - Throws: ``StoreError/wrongSecret`` when it opens none, ``StoreError/notInitialized``.
@@ -22,7 +22,7 @@ extension SessionStore {
         }
     }
 
-    /// Removes a way to open the vault; what it opened stays closed to it from then on.
+    /// Removes a way to open the vault; its secret does not open it from then on.
     /// - Throws: ``StoreError/locked``, ``StoreError/noSuchSlot(_:)``, ``StoreError/lastSlot``.
     package func removeSlot(_ index: Int) throws(StoreError) {
         try changeVault { keeper, ring throws(StoreError) in try keeper.removing(index, ring: ring) }
@@ -42,7 +42,7 @@ extension SessionStore {
 
     /// Puts a new master key in place; records move to it at their next commit or in ``maintain()``.
     ///
-    /// - Parameter secrets: one for each slot that is not a readable key file: nobody else can wrap the new key.
+    /// - Parameter secrets: one for each slot that is not a readable key file, to wrap the new key for it.
     /// - Throws: ``StoreError/locked``, ``StoreError/slotSecretNeeded(_:)``.
     package func rekey(with secrets: [UnlockSecret] = []) throws(StoreError) {
         try changeVault { keeper, ring throws(StoreError) in
@@ -50,7 +50,8 @@ extension SessionStore {
         }
     }
 
-    /// Makes a change of what the vault says now and puts it in force, anew if the vault is another by then.
+    /// Makes a change to the vault as it is now and puts it in force; begins again if the vault has changed
+    /// by then.
     private func changeVault(
         _ make: (VaultKeeper, KeyRing) throws(StoreError) -> VaultChange
     ) throws(StoreError) {

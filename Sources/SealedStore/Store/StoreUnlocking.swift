@@ -12,7 +12,7 @@ extension SessionStore {
         try work.withLock { work throws(StoreError) in try SessionStore.checkMayBegin(work) }
         let (fresh, change) = try VaultKeeper.create(in: directory.root, slot, at: clock.wallTime)
         try work.withLock { work throws(StoreError) in
-            // While a passphrase became a key, a session may have come.
+            // A session may have come while the passphrase was made into a key.
             try SessionStore.checkMayBegin(work)
             var keeper = fresh
             try keeper.apply(change)
@@ -80,7 +80,8 @@ extension SessionStore {
         }
     }
 
-    /// Reads the sessions under the keys that `find` makes of what the vault says, anew if it is another by then.
+    /// Reads the sessions under the keys that `find` gets from the vault; begins again if the vault has
+    /// changed by then.
     private func opening(
         _ counter: CounterEvidence,
         _ find: (VaultKeeper) throws(StoreError) -> KeyRing

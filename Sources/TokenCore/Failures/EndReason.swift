@@ -34,7 +34,7 @@ extension EndReason {
             EndConsequences(allowsSilentLogin: true, leavesTokensGood: true)
         case .refusedWithoutReason:
             EndConsequences(allowsSilentLogin: true, leavesTokensGood: true, isAskedAgain: true)
-        // Who set the limit wants nothing served beyond it.
+        // The limit on the age means that nothing is served beyond it.
         case .sessionTooOld: EndConsequences(allowsSilentLogin: true)
         case .neverLoggedIn, .loggedOut, .identityChanged, .recordUnreadable, .rolledBack,
             .configurationChanged:

@@ -10,7 +10,7 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case insecure
     /// The request was sent, no complete answer came back: the server may have rotated the token.
     case ambiguous
-    /// A complete answer that is none (HTML with 200, a redirect, no `access_token`): perhaps used.
+    /// A complete answer without tokens (HTML with 200, a redirect, no `access_token`). Token perhaps used.
     case misbehaved
     /// The server answered that it cannot serve now (5xx, 429, 408, a proxy's 403). Token unused.
     case busy
@@ -40,16 +40,17 @@ package struct FailureConsequences: Equatable, Sendable {
         case retry
         /// Automatic refreshes stop, and the login is kept.
         case suspend
-        /// Only the variant that was asked for cannot be had; of the main token it is as ``suspend``.
+        /// Only the variant that was asked for cannot be had; for the login's own token the same as
+        /// ``suspend``.
         case refuseVariant
         /// The login is over; what is kept of it is up to the session, unless said here.
         case end(EndReason, keeping: Remains?)
-        /// The login is over; a refresh token that worked before is tried once more, for one lagging replica must not end
-        /// a session.
+        /// The login is over; a refresh token sent for the first time is tried once more, because one lagging
+        /// replica must not end a session.
         case endUnlessConfirmed(EndReason)
     }
 
-    /// What the failure tells about the refresh token of the request.
+    /// What the failure says about the refresh token of the request.
     enum TokenUse: Equatable, Sendable {
         /// It was not sent.
         case unsent

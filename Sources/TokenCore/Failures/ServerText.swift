@@ -12,7 +12,7 @@ package enum ServerText {
     package static func cleaned(_ text: some StringProtocol, limit: Int = limit) -> String {
         var output = ""
         var count = 0
-        // Looking at more than this could not change the result but for runs of blanks.
+        // More than this could change the result only where there are long runs of blanks.
         for scalar in text.unicodeScalars.prefix(4 * limit + 64) {
             guard let piece = visible(scalar) else {
                 if output.isEmpty || output.hasSuffix(" ") { continue }

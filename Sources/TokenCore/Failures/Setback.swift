@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A row of failed attempts, and when the next one is planned.
+/// Failed attempts in a row, and when the next one is planned.
 struct Setback: Equatable, Sendable {
     var failures: Int
     /// Why the row began, or was continued before its time.
@@ -15,7 +15,8 @@ struct Setback: Equatable, Sendable {
 
     /// The row after one more failure.
     ///
-    /// The next try comes before `loginEnd`, where the refresh token dies, unless the server asked for more patience.
+    /// The next try comes before `loginEnd`, where the refresh token dies, unless the server asked for a
+    /// longer wait.
     static func following(
         _ previous: Setback?,
         _ failure: RefreshFailure,

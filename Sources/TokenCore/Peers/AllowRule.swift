@@ -4,7 +4,7 @@
 package struct AllowRule: Equatable, Sendable {
     /// Absolute path of the program, without symbolic links; `nil`: any program.
     package var executable: String?
-    /// SHA-256 that the program must have besides, in lower-case hexadecimal digits.
+    /// SHA-256 that the program must also have, in lower-case hexadecimal digits.
     package var digest: String?
     /// The systemd unit the peer must run in; `nil`: anywhere.
     package var unit: String?
@@ -23,8 +23,8 @@ package struct AllowRule: Equatable, Sendable {
         self.asksForConfirmation = asksForConfirmation
     }
 
-    /// Whether the rule describes a peer; one about which nothing is known is described only by a rule that asks
-    /// nothing of it.
+    /// Whether the rule describes a peer; without `facts` nothing is known about it, and only a rule that
+    /// asks for nothing describes it.
     package func allows(_ facts: PeerFacts?) -> Bool {
         if let unit, facts?.unit != unit { return false }
         guard let executable else { return true }
@@ -44,7 +44,7 @@ package enum PeerAdmission: Equatable, Sendable {
 }
 
 extension [AllowRule] {
-    /// What these rules, of which one must hold, say about a peer; no rules: every peer is allowed.
+    /// What these rules say about a peer: one of them must describe it; without rules every peer is allowed.
     ///
     /// A rule without confirmation wins over one with it.
     package func admission(of facts: PeerFacts?) -> PeerAdmission {

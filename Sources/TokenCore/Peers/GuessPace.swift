@@ -2,8 +2,9 @@
 
 /// How fast a secret may be guessed.
 ///
-/// A person who mistypes notices nothing; a program that tries a list of words gets slower and slower. What is given
-/// here is only what the agent answers: who has a copy of the store guesses as fast as the key derivation lets.
+/// A person who mistypes notices nothing; a program that tries a list of words gets slower and slower. This
+/// limits only guesses that the agent answers: a thief with a copy of the store guesses as fast as the key
+/// derivation allows.
 package struct GuessPace: Equatable, Sendable {
     /// What each wrong guess adds to the pause before the next.
     package static let step = Duration.milliseconds(100)
@@ -19,7 +20,7 @@ package struct GuessPace: Equatable, Sendable {
     /// How long the next guess has to wait, at `now`.
     package func pause(at now: Instant) -> Duration {
         guard let lastGuess, !isForgotten(at: now) else { return .zero }
-        // Counted no further than it matters.
+        // More wrong guesses than this change nothing.
         let pause = Self.step * min(wrongGuesses, Int(Self.longestPause / Self.step))
         return max(.zero, pause - (now - lastGuess))
     }

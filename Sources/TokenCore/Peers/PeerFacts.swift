@@ -15,13 +15,14 @@ package struct PeerFacts: Equatable, Sendable {
         }
     }
 
-    /// The peer's own program; behind it, when the peer is `tokenctl`, those that started it, the nearest first.
+    /// The peer's own program; when the peer is `tokenctl`, followed by those that started it, the nearest
+    /// first.
     package var programs: [Program]
     /// The systemd unit the peer runs in.
     package var unit: String?
-    /// When the process began, to 10 ms: what tells it from a later one with the same number.
+    /// When the process began, to 10 ms, which tells it from a later one with the same number.
     package var startedAt: Instant
-    /// Tells the file that the process runs from every other, also where its path is not to be known; `nil`: unknown.
+    /// Identifies the file that the process executes, even where its path cannot be known; `nil`: unknown.
     package var image: String?
 
     package init(programs: [Program], unit: String?, startedAt: Instant, image: String? = nil) {
@@ -36,9 +37,9 @@ package struct PeerFacts: Equatable, Sendable {
         startedAt == other.startedAt && image == other.image && unit == other.unit
     }
 
-    /// What still holds of this at a later look; `nil`: it is another program by now.
+    /// The facts that a later look confirms; `nil`: it is another program by now.
     ///
-    /// Of the programs above `tokenctl` those stay that were there both times.
+    /// Of the programs, only those found both times stay.
     package func confirmed(by later: PeerFacts) -> PeerFacts? {
         guard isSameProgram(as: later) else { return nil }
         var facts = later
@@ -51,13 +52,13 @@ package struct PeerFacts: Equatable, Sendable {
 
 /// Finds out what a process is.
 package protocol ProcessExamining: Sendable {
-    /// Looks at the process with this number, which may have ended meanwhile: whoever asks makes sure afterwards
-    /// that it is still the one that was meant.
+    /// Looks at the process with this number, which may have ended meanwhile: the caller makes sure
+    /// afterwards that it is still the one that was meant.
     ///
     /// - Parameters:
     ///   - process: a process identifier.
     ///   - digested: paths of executables whose digests are wanted; no others are read.
     /// - Returns: what there is to know.
-    /// - Throws: ``CommandFailure`` when there is no such process, or nobody to look.
+    /// - Throws: ``CommandFailure`` when there is no such process, or nothing that could look at it.
     func examine(_ process: Int32, digesting digested: Set<String>) async throws(CommandFailure) -> PeerFacts
 }

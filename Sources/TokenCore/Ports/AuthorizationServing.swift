@@ -17,13 +17,13 @@ package protocol AuthorizationServing: Sendable {
     /// Tells the server to forget the tokens, refresh token first (RFC 7009).
     func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome
 
-    /// A proof that whoever shows `token` holds `key`, to which the token is bound (RFC 9449 §4.2); `nil` while the
-    /// vault is locked.
+    /// A proof that the sender of `token` holds `key`, which the token is bound to (RFC 9449 §4.2); `nil`
+    /// while the vault is locked.
     func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String?
 
-    /// The network may be back: requests that hang before a byte of them was sent get a new connection at once.
+    /// The network may be back: requests that hang with nothing sent yet get a new connection at once.
     ///
-    /// What may have been sent is left alone.
+    /// Requests that may have been sent are left alone.
     func networkReturned()
 }
 
@@ -40,7 +40,7 @@ package struct RefreshRequest: Equatable, Sendable {
     package var tokenEndpoint: String?
     /// The key that the login's tokens are bound to.
     package var proofKey: SecretID?
-    /// What the login was granted; a narrower scope keeps its `offline_access`.
+    /// The scope of the login; a request for a narrower one keeps its `offline_access`.
     package var grantedScope: [String]
 
     package init(

@@ -27,7 +27,7 @@ struct Attempt: Equatable, Sendable {
     var isFirstUse: Bool
     /// Why the answer that is being made durable brings nothing to serve, only a refresh token.
     var refusal: Refusal?
-    /// What had to be fixed by hand before this attempt, which has not been fixed until it works.
+    /// What had to be fixed by hand before this attempt; it counts as fixed only when the attempt works.
     var suspension: Suspension?
 
     /// Changes the login of an answer that is being stored.
@@ -101,7 +101,7 @@ enum Remains: Sendable {
     case everything
     /// The refresh token alone, unused.
     case refreshToken
-    /// No secret: a server said what no later answer can change.
+    /// No secret, because the server's answer was final.
     case nothing
 }
 

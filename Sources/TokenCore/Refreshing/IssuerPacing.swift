@@ -3,9 +3,10 @@
 /// How fast one issuer is asked, however many sessions it has.
 ///
 /// At most four requests at a time and five per second with bursts of ten, so that a machine that wakes up with
-/// two hundred sessions due is no attack. When failures come from more than one session the issuer itself is
-/// down: then one session at a time asks, less and less often, and after the first success the others follow over
-/// half a minute, those that need it first at the front. A `Retry-After` holds for the issuer, not for the session.
+/// two hundred sessions due does not look like an attack. When failures come from more than one session the
+/// issuer itself is down: then one session at a time asks, less and less often, and after the first success
+/// the others follow over half a minute, those that need it first at the front. A `Retry-After` holds for the
+/// issuer, not for the session.
 package struct IssuerPacing: Equatable, Sendable {
     package static let concurrency = 4
     package static let burst = 10.0
@@ -15,9 +16,9 @@ package struct IssuerPacing: Equatable, Sendable {
     /// While the issuer is down it is asked after 2, 4, 8, 16, 32, 32, … seconds: about 110 times an hour, and back
     /// in use half a minute after it returns, however many sessions it has.
     package static let longestProbePause = Duration.seconds(32)
-    /// Somebody waits: no longer than this.
+    /// The longest pause while somebody waits.
     package static let demandedProbePause = Duration.seconds(10)
-    /// Over how long the waiting sessions are let go after an outage.
+    /// The time over which waiting sessions are let go after an outage.
     package static let recovery = Duration.seconds(30)
 
     private struct Waiting: Equatable {
@@ -50,8 +51,8 @@ package struct IssuerPacing: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - session: who.
-    ///   - isReplay: the answer to its refresh token is missing, and the server may take that token for a few seconds
-    ///     more only; those go before all others while the issuer answers.
+    ///   - isReplay: the answer to its refresh token is missing, and the server may take that token only for
+    ///     a few seconds more; those go before all others while the issuer answers.
     ///   - isDemanded: somebody waits for it; those go next.
     ///   - isForeign: it is only for somebody at a `[[socket]]`; those go last.
     ///   - neededBy: when its token ends; the soonest go first.
@@ -105,7 +106,7 @@ package struct IssuerPacing: Equatable, Sendable {
 
     /// The failures may have been the network's: the issuer no longer counts as down.
     ///
-    /// Its own wish to be left alone stays.
+    /// Its `Retry-After` still holds.
     package mutating func networkReturned() {
         failures = 0
         failingSessions = []
@@ -169,7 +170,8 @@ package struct IssuerPacing: Equatable, Sendable {
     }
 
     private func isMoreUrgent(_ left: Waiting, _ right: Waiting) -> Bool {
-        // An issuer that is down is asked sooner for somebody who waits, so nobody stands before those.
+        // An issuer that is down is asked sooner for somebody who waits, so no replay goes before such a
+        // request.
         guard isDown || left.isReplay == right.isReplay else { return left.isReplay }
         guard left.isForeign == right.isForeign else { return right.isForeign }
         guard left.isDemanded == right.isDemanded else { return left.isDemanded }

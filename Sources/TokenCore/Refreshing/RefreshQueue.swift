@@ -2,14 +2,15 @@
 
 /// Which refresh attempts may go on, and in which order.
 ///
-/// An attempt is held until its issuer can bear another request, and let in once for all its steps. It makes room in the
-/// store for the answer, one attempt at a time: what else the store is given waits for one of them at most, because an
-/// answer that is here is worth more than the room for others that are still to be asked for. Then it is sent, and
-/// counts at its issuer until it has ended.
+/// An attempt is held until its issuer can bear another request, and let in once for all its steps. First the
+/// store makes room for the answer, for one attempt at a time, so that other work of the store waits for at
+/// most one of them: an answer that has come is worth more than room for answers still to be asked for. Then
+/// the attempt is sent, and counts at its issuer until it has ended.
 ///
-/// A session has at most one attempt held and one let in: the late answer to an old one may be out while the next waits.
+/// A session has at most one attempt held and one let in: the answer to an old one may be late while the next
+/// waits.
 ///
-/// Decides and does nothing: what is to be done comes out as ``Action``s.
+/// It only decides: what is to be done comes out as ``Action``s.
 package struct RefreshQueue: Sendable {
     /// What an attempt does next.
     package enum Step: Equatable, Sendable {
@@ -56,7 +57,7 @@ package struct RefreshQueue: Sendable {
     private struct Held {
         var step: Step
         var issuer: String
-        /// A live login waits, which can be told to wait longer.
+        /// It renews a live login, which can be told to wait longer.
         var isRefreshing: Bool
     }
 
@@ -122,7 +123,8 @@ package struct RefreshQueue: Sendable {
     /// - Parameters:
     ///   - issuer: whose turn it is.
     ///   - now: when.
-    ///   - attempts: the number of the attempt that a session is at; `nil`: at none, so what is held is given up.
+    ///   - attempts: the number of a session's present attempt; `nil`: it has none, so what is held is given
+    ///     up.
     /// - Returns: what is to be done.
     package mutating func admit(
         at issuer: String,
@@ -152,7 +154,7 @@ package struct RefreshQueue: Sendable {
         return perform(step, for: name)
     }
 
-    /// Lets who waits for a refresh know that there will be none before `opening`.
+    /// Tells the sessions whose refresh is held that it will not be made before `opening`.
     private mutating func postponeHeld(
         by issuer: String,
         until opening: Instant,
@@ -221,7 +223,7 @@ package struct RefreshQueue: Sendable {
 
     // MARK: Store
 
-    /// The next room to be made in the store; then there is none until ``reservationEnded()``.
+    /// The next room to make in the store; after that `nil` until ``reservationEnded()``.
     package mutating func nextReservation() -> Reservation? {
         guard !isReserving, !reservations.isEmpty else { return nil }
         isReserving = true

@@ -2,7 +2,7 @@
 
 /// Why a refresh was made, as a stable word for log, events, status and metrics.
 package enum RefreshReason: String, CaseIterable, Sendable {
-    /// Its planned time had come; so are the tries after a failed one, and what checks a refusal.
+    /// Its planned time had come, or a refusal was checked; a retry has the reason of the first try.
     case due
     /// A request for a token was not satisfied by the present one.
     case asked

@@ -24,7 +24,8 @@ package enum RefreshSchedule {
 
     /// When the refresh token that ends with `end` is used without being asked for, so that the login goes on.
     ///
-    /// - Returns: `nil` where that is of no use: a refresh does not move the end on, or `token` was obtained in time.
+    /// - Returns: `nil` where that is of no use: a refresh does not move the end, or one has come since it
+    ///   was due.
     package static func dueTime(
         before end: LoginEnd,
         renewing token: AccessToken,

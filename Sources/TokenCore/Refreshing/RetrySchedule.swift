@@ -18,7 +18,7 @@ package enum RetrySchedule {
         return delay * (0.5 + 0.5 * jitter)
     }
 
-    /// The longest wait: a minute while a token is still good, 15 minutes once it is not, an hour after a day.
+    /// The longest wait: a minute while a token is good, then 15 minutes, and an hour from a day after its end.
     package static func cap(tokenExpiresAt: Instant?, now: Instant) -> Duration {
         guard let tokenExpiresAt else { return .seconds(15 * 60) }
         if tokenExpiresAt > now { return .seconds(60) }
@@ -30,11 +30,11 @@ package enum RetrySchedule {
     /// All within 30 s, the commonest grace window; a later replay may be taken for theft.
     package static let replayDelays: [Duration] = [.zero, .seconds(2), .seconds(8)]
 
-    /// The wait of a start that finds a refresh without its end, for the `interruptions`th time in a row.
+    /// How long a start waits to replay a refresh that it finds interrupted, `interruptions` times in a row.
     ///
-    /// None the first two times: a power cut or a kill, be it once more during the replay, and the grace window may still
-    /// be open. Then 30, 60, 120 s and so on up to an hour: an answer that ends the process must not end it again and
-    /// again, for all other sessions too.
+    /// None the first two times: a power cut or a kill may come once more during the replay, and the grace
+    /// window may still be open. Then 30, 60, 120 s and so on up to an hour: an answer that ends the process
+    /// must not end it again and again, and with it all other sessions.
     package static func replayDelay(interruptions: Int) -> Duration {
         guard interruptions > 2 else { return .zero }
         return min(.seconds(3600), .seconds(30) * (1 << min(interruptions - 3, 7)))
@@ -46,7 +46,8 @@ package enum RetrySchedule {
     /// Suspended sessions are tried again by themselves this often.
     package static let suspendedRetry = Duration.seconds(6 * 3600)
 
-    /// A suspended session whose retry failed for another, passing reason is tried again after this long at least.
+    /// A suspended session whose retry failed for another, temporary reason is tried again after at least
+    /// this long.
     package static let unconfirmedFixRetry = Duration.seconds(60)
 
     /// A dead grant is confirmed once after 30–60 s: one lagging replica must not end a session.
@@ -57,11 +58,11 @@ package enum RetrySchedule {
     /// A token refused without a reason is tried again this often.
     package static let unexplainedRetry = Duration.seconds(3600)
 
-    /// How long a token that came in place of a refused one is kept from being replaced, when it is refused too.
+    /// How long to wait before replacing a token that replaced a refused one and was refused too.
     ///
     /// - Parameters:
     ///   - refusedBefore: how many before it were refused as soon, at least 1.
-    ///   - isRepeat: the authorization server gave the refused token out again, so that asking is of little use.
+    ///   - isRepeat: the authorization server gave out the refused token again, so asking is of little use.
     /// - Returns: 10, 20, 40, 60, 60, … seconds; where the token itself comes again, up to 15 minutes.
     package static func replacementPause(refusedBefore: Int, isRepeat: Bool) -> Duration {
         let doublings = min(max(refusedBefore, 1) - 1, 10)
@@ -73,7 +74,8 @@ package enum RetrySchedule {
 
     /// The last moment for a retry that must come before `end`.
     ///
-    /// Ten seconds before it, and in those ten seconds half of what is left, so that there are a few tries more.
+    /// Ten seconds before it; within those ten seconds, after half of what is left, so that a few more tries
+    /// fit in.
     package static func lastTry(before end: Instant, now: Instant) -> Instant {
         let margin = end - .seconds(10)
         return margin > now ? margin : now + max(.seconds(1), (end - now) / 2)

@@ -43,7 +43,7 @@ package enum ServingFailure: Error, Equatable, Sendable {
     case loginRequired(EndReason, message: String)
     /// Worth another try after `retryAfter`.
     case temporarilyUnavailable(message: String, retryAfter: Duration?)
-    /// The token there is was refused, and another one cannot be had before `retryAfter`.
+    /// The present token was refused, and another one cannot be had before `retryAfter`.
     case tokenRefused(message: String, retryAfter: Duration)
     /// Something has to be fixed by hand; the login is kept.
     case misconfigured(message: String, remedy: String? = nil)
@@ -97,13 +97,13 @@ package struct SessionEvent: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// A stable word: an ``EndReason``, a ``FailureClass``, of a refresh that worked its ``RefreshReason``; with
-    /// `loggedOut` what became of the tokens later on: `revoked`, `not_revoked`.
+    /// A stable word: an ``EndReason``, a ``FailureClass`` or the ``RefreshReason`` of a refresh that worked;
+    /// with `loggedOut`, what became of the tokens later on: `revoked`, `not_revoked`.
     package var reason: String?
     package var message: String?
     /// When the new access token, or the session, ends.
     package var expiresAt: Instant?
-    /// Why the refresh was made that the event is about.
+    /// Why the refresh that the event is about was made.
     package var refreshReason: RefreshReason?
     /// Which token was refreshed.
     package var variant = TokenVariant.primary

@@ -23,11 +23,11 @@ struct Login: Equatable, Sendable {
     var tokens: [TokenVariant: AccessToken]
     var refusals: [TokenVariant: Refusal] = [:]
     var loggedInAt: Instant
-    /// The same as the wall clock showed it then; only for showing.
+    /// The same moment, as the wall clock showed it then; only for showing.
     var loggedInTime: WallTime
     /// When its refresh token ends, where that is known.
     var end: LoginEnd?
-    /// The end of which a person has been told that it comes near.
+    /// The end that a person has been warned about.
     var noticedEnd: Instant?
     /// The tokens that servers have refused.
     var refused = RefusedTokens()
@@ -39,14 +39,14 @@ struct Login: Equatable, Sendable {
     var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449); made for this login and gone with it.
     var proofKey: SecretID?
-    /// Starts of the agent in a row that found a refresh without its end; over as soon as one has ended.
+    /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
     var interruptions = 0
-    /// What its person should know about the latest answer that brought each of its tokens.
+    /// What a person should know about the latest answer for each of its tokens.
     var remarks: [TokenVariant: [GrantRemark]] = [:]
 
     var primary: AccessToken? { tokens[.primary] }
 
-    /// When its token ends, else the last of the others; `nil` also for a token without end.
+    /// When its own token ends, or without one the last of the others; `nil` also for a token without end.
     var tokenExpiresAt: Instant? {
         guard primary == nil else { return primary?.expiresAt }
         return tokens.values.compactMap(\.expiresAt).max()
@@ -106,7 +106,7 @@ struct Login: Equatable, Sendable {
         let loggedInAt = snapshot.loginBegan ?? moment.instant(at: snapshot.loggedInAt)
         self.loggedInAt = loggedInAt
         loggedInTime = snapshot.loggedInAt
-        // Records of before know only the time.
+        // Older records have only the time.
         end =
             snapshot.end
             ?? snapshot.refreshExpiresAt.map(moment.instant(at:)).map { end in
@@ -150,7 +150,7 @@ struct Login: Equatable, Sendable {
         return (next, secrets.subtracting(next.secrets))
     }
 
-    /// When the login ends by an answer that has told this life of its refresh token, or none.
+    /// When the login ends after an answer that named this lifetime for its refresh token, or none.
     private func end(told: RefreshLifetime?, at now: Instant, isChanged: Bool) -> LoginEnd? {
         guard let end else { return told.map { LoginEnd($0, at: now) } }
         return end.refreshed(told, at: now, isChanged: isChanged)
@@ -171,7 +171,7 @@ struct Login: Equatable, Sendable {
         if case .refreshToken = renewal { true } else { false }
     }
 
-    /// What is to be said about all of its tokens, that of the login itself first.
+    /// The remarks on all of its tokens, those on the login's own first.
     var allRemarks: [GrantRemark] {
         let others = remarks.filter { $0.key != .primary }.values.flatMap(\.self)
         return (remarks[.primary] ?? [])
@@ -209,7 +209,7 @@ struct Login: Equatable, Sendable {
 }
 
 extension AccessToken {
-    /// For servers that name no life: short enough to be true nearly everywhere.
+    /// Assumed for servers that name no lifetime: short enough to be true nearly everywhere.
     package static let assumedLifetime = Duration.seconds(3_600)
 
     /// The token of an answer; what the answer leaves out is as before.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// The login is over: callers hear so at once, the refresh token is quarantined, `login_required` fires.
+    /// The login is over: callers are told at once, the refresh token is quarantined, `login_required` fires.
     ///
     /// - Parameters:
     ///   - reason: why, for programs.
     ///   - message: why, for a person.
     ///   - login: what was being kept alive.
     ///   - probeAt: when its refresh token is tried once more.
-    ///   - remains: what of it is still of use; `nil`: what the kind of session says.
+    ///   - remains: what is kept of it; `nil`: as the policy and `probeAt` demand.
     ///   - moment: now.
     /// - Returns: what to do.
     mutating func end(
@@ -37,7 +37,7 @@ extension Session {
             + [.reauthenticate(number, policy.silentLogins, account: login.account)]
     }
 
-    /// Where tokens end with the login they are kept only for a last try, which may need what they say.
+    /// Where tokens end with the login, they are kept only for a last try, which may need them.
     private func remains(probeAt: Instant?) -> Remains {
         policy.tokensOutliveLogin || probeAt != nil ? .everything : .refreshToken
     }

@@ -24,8 +24,8 @@ extension Session {
         }
     }
 
-    /// The issuer asked, for whatever session, to be left alone until `nextTry`: the attempt, of which nothing was
-    /// sent, is made then.
+    /// The issuer asked, perhaps in an answer to another session, to be left alone until `nextTry`: the
+    /// attempt has sent nothing and is made then.
     package mutating func attemptPostponed(
         _ number: AttemptNumber,
         until nextTry: Instant,
@@ -109,7 +109,7 @@ extension Session {
         let told =
             release(attempt, login, after: failure.kind, at: moment)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
-        // What had to be fixed is still what has to be fixed: this failure says nothing about it.
+        // What had to be fixed still has to be: this failure says nothing about it.
         if let suspension = attempt.suspension {
             let retryAt = max(setback.nextTry, moment.now + RetrySchedule.unconfirmedFixRetry)
             state = .suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt))
@@ -124,7 +124,8 @@ extension Session {
         return told + settleAfterSetback(setback, at: moment.now)
     }
 
-    /// Answers those for whom waiting makes no sense: something is left to serve, or the next try is too late.
+    /// Answers the requests for which waiting makes no sense: a token is left to serve, or the next try is
+    /// too late.
     mutating func settleAfterSetback(_ setback: Setback, at now: Instant) -> [Effect] {
         let session = self
         let failure = ServingFailure.temporarilyUnavailable(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// A person logs out: gone here at once; the server is told unless `local`.
+    /// A person logs out: the session is gone here at once, and the server is told unless `local`.
     ///
     /// A refresh in flight cannot bring the session back: its answer is late and will be revoked.
     package mutating func logoutRequested(local: Bool, at moment: Moment) -> [Effect] {
@@ -111,7 +111,7 @@ extension Session {
         }
     }
 
-    /// Tokens that go on working, and those revoked after nobody waited any more, are worth a word.
+    /// Tells of tokens that go on working, and of those revoked when nobody waited any more.
     private func notice(of result: LogoutResult, afterTries failures: Int) -> [Effect] {
         if let leftover = result.leftover {
             return [.notify(SessionEvent(.loggedOut, reason: "not_revoked", message: leftover))]

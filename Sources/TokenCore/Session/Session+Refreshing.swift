@@ -177,7 +177,7 @@ extension Session {
         }
     }
 
-    /// Starts a refresh of a token that is good but due, so that whoever uses a variant keeps it fresh.
+    /// Starts a refresh of a token that is good but due, so that a variant in use stays fresh.
     mutating func startIfDue(_ variant: TokenVariant, at moment: Moment) -> [Effect] {
         guard case .ready(let login) = state, let token = login.tokens[variant],
             login.renewal != .impossible,
@@ -241,7 +241,7 @@ extension Session {
 
     private mutating func send(_ attempt: Attempt, _ login: Login) -> [Effect] {
         currentAttempt?.phase = .sending
-        // From here on an answer can be lost; it is known to have arrived only when it has.
+        // From here on the answer can be lost, so it counts as missing until it arrives.
         if case .refreshToken = login.renewal { renewing?.use = .unanswered }
         return [
             .refresh(

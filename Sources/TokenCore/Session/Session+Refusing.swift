@@ -4,9 +4,9 @@ extension Session {
     /// A server refused one of the session's tokens: it is never handed out again, whatever else happens.
     ///
     /// - Parameters:
-    ///   - waiter: who tells, and waits for another token.
+    ///   - waiter: who reports it, and waits for another token.
     ///   - secret: the refused token.
-    ///   - fingerprint: by which it is known again, should the authorization server give it out once more.
+    ///   - fingerprint: recognizes it, should the authorization server give it out once more.
     ///   - deadline: when the requester gives up.
     ///   - moment: now.
     /// - Returns: what to do; a session that cannot be refreshed ends.
@@ -37,13 +37,14 @@ extension Session {
         return refreshRequested(by: waiter, variant, rejecting: secret, deadline: deadline, at: moment)
     }
 
-    /// Whether `secret` came in place of a refused token so short a time ago that another one would not help.
+    /// Whether `secret` replaced a refused token so recently that another one would not help.
     package func isFreshReplacement(_ secret: SecretID, at now: Instant) -> Bool {
         guard let token = servable?.tokens.values.first(where: { $0.secret == secret }) else { return false }
         return token.refusedBefore > 0 && now < token.replaceableAt
     }
 
-    /// Learns from what was handed out in doubt, and hands out in doubt where something can be learned.
+    /// Ends the trials of tokens in doubt that have lasted long enough, and begins one if the requester
+    /// reports refusals.
     mutating func weighDoubts(_ need: TokenNeed, at now: Instant) {
         guard let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) else { return }
         changeLogins { login in

@@ -8,8 +8,8 @@ extension Session {
     ///   - name: the session's name.
     ///   - policy: its timing settings as they are now.
     ///   - interrupted: an intent to refresh was found: the refresh token may have been sent and is replayed
-    ///     at once, while a grace window may still be open. A replay that did not see its end either may be what
-    ///     ends the agent, so the next one waits, longer each time.
+    ///     at once, while a grace window may still be open. If two replays were interrupted too, their answer
+    ///     may be what ends the agent, so further ones wait, longer each time.
     ///   - moment: now.
     package init(
         restoring snapshot: SessionSnapshot,

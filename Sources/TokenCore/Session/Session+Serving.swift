@@ -25,13 +25,13 @@ extension Session {
         return advance(wanting: wanted, at: moment) + settleWaitless(at: moment.now)
     }
 
-    /// Whether `need` can be met at once, which changes nothing.
+    /// Whether `need` can be met at once; asking changes nothing.
     package func meets(_ need: TokenNeed, at now: Instant) -> Bool {
         adequateToken(for: need, at: now) != nil
     }
 
-    /// What those who wait want refreshed first: the owner's programs, then the login's own token if it is due, then
-    /// whoever asked through a `[[socket]]`.
+    /// What to refresh first for those who wait: what the owner's programs want, then the login's own token
+    /// if it is due, then what was asked for through a `[[socket]]`; `nil`: nobody waits.
     func nextWanted(at now: Instant) -> TokenVariant? {
         if let own = waiters.nextVariant(isForeign: false) { return own }
         guard let foreign = waiters.nextVariant(isForeign: true) else { return nil }
@@ -39,16 +39,16 @@ extension Session {
         return foreign
     }
 
-    /// The attempt under way is for nobody but those who asked through a `[[socket]]`.
+    /// The attempt under way is only for requests through a `[[socket]]`, and not for the login's own token.
     package var isForeignAttempt: Bool {
         guard let variant = currentAttempt?.variant, variant != .primary else { return false }
         return waiters.areForeign(for: variant)
     }
 
-    /// There is a login, and a way to new tokens without another one.
+    /// There is a login, and new tokens can be had without logging in again.
     package var canRefresh: Bool { login.map { $0.renewal != .impossible } ?? false }
 
-    /// Somebody of the owner's waits.
+    /// One of the owner's programs waits.
     package var isDemanded: Bool { waiters.nextVariant(isForeign: false) != nil }
 
     /// The requester left; what it started goes on for the others.
@@ -95,7 +95,8 @@ extension Session {
         case .ready(let login), .suspended(let login, _):
             return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback):
-            // A person may always; a report not at the rate at which refusals come, nor against a server's wish.
+            // A person may always start one; a report of a refusal may not soon after a try, nor while the
+            // server asked for a pause.
             let mayStart = rejected == nil || setback.latest.retryAfter == nil && mayHurry(at: moment.now)
             guard mayStart else { return settleWaitless(at: moment.now) }
             return start(variant, login, setback: setback, reason: reason, at: moment)
@@ -129,7 +130,7 @@ extension Session {
         return nil
     }
 
-    /// What a login that cannot be refreshed does not have.
+    /// Why a login that cannot be refreshed does not meet `need`.
     private func lacking(_ need: TokenNeed, _ login: Login) -> ServingFailure {
         let isMissed = need.wantsIDToken && usableToken(need.variant).map { $0.idToken == nil } ?? false
         return isMissed ? .noIDToken : loginRequired
@@ -157,7 +158,7 @@ extension Session {
         return token.lasts(max(required, .nanoseconds(1)), from: now) ? token : nil
     }
 
-    /// In doubt a token is renewed when somebody asks for it, which only a live login can do.
+    /// Whether `token` may be served: one in doubt is renewed instead, if a live login can do that.
     private func isServed(_ token: AccessToken, to need: TokenNeed) -> Bool {
         switch token.standing {
         case .good: true
@@ -167,14 +168,14 @@ extension Session {
         }
     }
 
-    /// A token with at least a second left, for a requester without a demand of its own.
+    /// A token with at least a second left, for a requester that named no minimum.
     func lastResort(for need: TokenNeed, at now: Instant) -> AccessToken? {
         guard need.minimumValidity == nil, let token = usableToken(need.variant) else { return nil }
         guard !need.wantsIDToken || token.idToken != nil else { return nil }
         return token.lasts(.seconds(1), from: now) ? token : nil
     }
 
-    /// Answers the requests that do not wait, or for whom waiting makes no sense.
+    /// Answers the requests that do not wait, or for which waiting makes no sense.
     private mutating func settleWaitless(at now: Instant) -> [Effect] {
         guard case .retrying(_, let setback) = state else { return settleOverdue(at: now) }
         return settleAfterSetback(setback, at: now)
@@ -197,7 +198,8 @@ extension Session {
         }
     }
 
-    /// Answers the requests that the present tokens satisfy; `fresh` is good enough for anyone it can serve.
+    /// Answers the requests that the present tokens satisfy; `fresh` has just come, so nobody waits for a
+    /// better one.
     mutating func settleSatisfied(fresh: TokenVariant?, at now: Instant) -> [Effect] {
         let session = self
         return waiters.answer { waiter in

@@ -58,13 +58,13 @@ extension Session {
         if case .committing = progress { true } else { false }
     }
 
-    /// What was due while no agent ran is made because of the start.
+    /// Why `next` is refreshed; what came due while no agent ran has the reason `start`.
     private func reason(for next: (variant: TokenVariant, at: Instant), _ login: Login) -> RefreshReason {
         guard login.tokens[next.variant]?.isRefused != true else { return .refusedToken }
         return restoredAt.map { next.at <= $0 } == true ? .start : .due
     }
 
-    /// What is refreshed next, and when: the login's own token in time, one that was refused as soon as it may be.
+    /// What is refreshed next, and when: the login's own token once due, or a refused one somebody waits for.
     private func nextStart(of login: Login) -> (variant: TokenVariant, at: Instant)? {
         guard login.renewal != .impossible else { return nil }
         let due = dueTime(of: login).map { (variant: TokenVariant.primary, at: $0) }
@@ -125,12 +125,12 @@ extension Session {
         return endings
     }
 
-    /// The end of which a person is to be told next, and when: one that no refresh moves on, and not yet told.
+    /// The end to warn a person about next, and when: the first that no refresh moves; `nil` once warned.
     private func notice(of login: Login) -> (ending: Ending, at: Instant)? {
         let ending = endings(of: login).filter { !$0.moves }.min { $0.at < $1.at }
         guard let ending, !login.hasNoticed(ending.at) else { return nil }
         let time = policy.noticeTime(before: ending.at, since: login.loggedInAt)
-        // Where nobody knows yet what a refresh does to the end, the next one tells.
+        // If it is not known yet what a refresh does to the end, wait for the next one, which shows it.
         guard ending.mayMove, case .ready = state, let due = dueTime(of: login), due < ending.at else {
             return (ending, time)
         }
@@ -195,7 +195,7 @@ private struct Ending {
     var at: Instant
     var reason: EndReason
     var message: String
-    /// No server is asked any more after it.
+    /// No server is asked after it.
     var isCertain = true
     /// The last refresh moved it on.
     var moves = false
@@ -204,7 +204,7 @@ private struct Ending {
 }
 
 extension Login {
-    /// Ends as close together as this are the same: clocks and whole seconds blur them.
+    /// Ends this close together count as the same: clocks and whole seconds blur them.
     private static let blur = Duration.seconds(60)
 
     fileprivate func hasNoticed(_ end: Instant) -> Bool {

@@ -5,12 +5,13 @@
 /// Events come in as method calls with the time and the chance they need; what to do comes out as ``Effect``s
 /// to be run in order. It holds identifiers, never secret bytes, so a state can be printed and compared.
 ///
-/// A login under way is no state: a person may log in again while the old login is being served, so it is
+/// A login under way is not a state: a person may log in again while the old login is being served, so it is
 /// kept beside the state, and ``SessionStatus`` shows it only when there is nothing else to show.
 package struct Session: Sendable {
     /// Where the session stands.
     ///
-    /// Indirect, as most sessions are in a small one of these states: a table of sessions has room for each, used or not.
+    /// Indirect, because most sessions are in a small state: otherwise each would take the room of the
+    /// largest.
     indirect enum State: Equatable, Sendable {
         /// No login, or one that is over; callers are told to log in unless an access token outlived it.
         /// Next: `probing` when a refusal is to be checked, `ready` when a login is committed.
@@ -18,7 +19,7 @@ package struct Session: Sendable {
         /// Logged out for callers, while one request checks whether the server meant it.
         /// Next: `ready` if it works, else `loggedOut`.
         case probing(Ended, Login, Attempt)
-        /// Over, and logged in again without a person if that can be done; callers wait for it.
+        /// Over; a login without a person is being tried, and callers wait for it.
         /// Next: `ready` when it worked, else `loggedOut`.
         case reauthenticating(Ended, LoginNumber)
         /// Serving, next refresh planned. Next: `refreshing` when due or asked for, `loggedOut` at the end.
@@ -55,7 +56,7 @@ package struct Session: Sendable {
     var variantUse = VariantUse()
     var history = RefreshHistory()
     var storage = StorageHealth()
-    /// When it was read from its record: what was due by then is refreshed because of the start.
+    /// When it was read from its record; a refresh that was due by then has the reason `start`.
     var restoredAt: Instant?
     private var attempts: UInt64 = 0
     private var commits: UInt64 = 0
@@ -79,7 +80,7 @@ package struct Session: Sendable {
         }
     }
 
-    /// The key that the tokens served are bound to (RFC 9449); `nil`: they are bound to none.
+    /// The key that the served tokens are bound to (RFC 9449); `nil`: they are bound to none.
     package var proofKey: SecretID? { servable?.proofKey }
 
     /// The login whose tokens may be served: the live one, or one that ended with a token still good.
@@ -114,7 +115,7 @@ package struct Session: Sendable {
     }
     /// The attempt under way sends a refresh token whose last answer is missing.
     package var isReplaying: Bool { currentAttempt?.isReplay ?? false }
-    /// The refresh request is out, or about to be, and its answer is not here.
+    /// The refresh request is out, or about to be, and its answer has not come.
     package var awaitsAnswer: Bool { currentAttempt?.phase == .sending }
 
     /// Changes what is known of the login wherever it stands: live, over, or in an answer that is being stored.
@@ -152,7 +153,7 @@ package struct Session: Sendable {
         return AttemptNumber(rawValue: attempts)
     }
 
-    /// Numbers from the top down, so that they never meet those the agent gives to people's logins.
+    /// Counts down from the largest number, so that it never meets those the agent gives to people's logins.
     mutating func nextSilentLogin() -> LoginNumber {
         silentLogins += 1
         return LoginNumber(rawValue: .max - silentLogins)
@@ -168,10 +169,10 @@ package struct Session: Sendable {
 struct StorageHealth: Equatable, Sendable {
     var outcome: CommitOutcome = .durable
     var failures = 0
-    /// When the record is written again: the last one is not safe, or no longer what is to be remembered.
+    /// When the record is written again, because the last one is not safe or no longer up to date.
     private(set) var retryAt: Instant?
 
-    /// Something is to be remembered that no answer of a server brought.
+    /// Something has to be stored although no answer of a server brought it.
     mutating func owe(at now: Instant) { retryAt = min(retryAt ?? now, now) }
 
     /// A record is being written.

@@ -10,7 +10,7 @@ package struct SessionPolicy: Equatable, Sendable {
     package var getTimeout: Duration
     /// Force a new login after this long.
     package var maximumSessionAge: Duration?
-    /// Say so when the end of the login comes this near; `nil`: ``noticeTime(before:since:)`` decides.
+    /// Warn this long before the end of the login; `nil`: ``noticeTime(before:since:)`` decides.
     package var warnBefore: Duration?
     /// An access token that is still good is served when its login has ended (kinds `oidc` and `oauth2`).
     package var tokensOutliveLogin: Bool
@@ -37,7 +37,7 @@ package struct SessionPolicy: Equatable, Sendable {
 
     /// When a person is told that a login which began at `start` ends at `end`.
     ///
-    /// By default a tenth of its life before, at most three days.
+    /// By default a tenth of its life before the end, at most three days.
     func noticeTime(before end: Instant, since start: Instant) -> Instant {
         end - (warnBefore ?? min(.seconds(3 * 86_400), max(.zero, end - start) / 10))
     }

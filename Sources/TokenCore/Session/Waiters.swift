@@ -6,7 +6,7 @@ struct Waiters: Equatable, Sendable {
         var need: TokenNeed
         /// Only a token obtained after this moment will do: a refresh was asked for by name.
         var newerThan: Instant?
-        /// Why a refresh is made when it is made for this request.
+        /// Why a refresh for this request is made.
         var reason = RefreshReason.asked
     }
 
@@ -55,7 +55,7 @@ struct Waiters: Equatable, Sendable {
         order.lazy.compactMap { byID[$0] }.first { $0.need.variant == variant }?.reason ?? .asked
     }
 
-    /// The variant that the longest waiting request of such an origin needs.
+    /// The variant that the longest waiting request needs, among the foreign ones or among the owner's.
     func nextVariant(isForeign: Bool) -> TokenVariant? {
         order.lazy.compactMap { byID[$0]?.need }.first { $0.isForeign == isForeign }?.variant
     }

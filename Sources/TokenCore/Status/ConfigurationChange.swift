@@ -9,7 +9,7 @@ package struct ConfigurationChange: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// Dotted, as in the file: `session.work.ca_file`; of a table that is new or gone its name.
+    /// Dotted, as in the file: `session.work.ca_file`; for a table that is new or gone, the table's name.
     package var key: String
     /// The session it is about; `nil`: it is about the agent.
     package var session: SessionName?

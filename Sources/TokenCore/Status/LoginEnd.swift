@@ -4,9 +4,10 @@
 package struct LoginEnd: Equatable, Sendable {
     /// How the end is known.
     package enum Source: UInt8, Sendable {
-        /// The server said so of the present refresh token, which is not sent after that.
+        /// The server named this end for the present refresh token, which is not sent after it.
         case told = 0
-        /// From an earlier answer or from the configuration: the server may go on taking the refresh token.
+        /// From an earlier answer, the configuration or the token itself (a JWT): the server may go on taking
+        /// the refresh token.
         case presumed = 1
     }
 
@@ -28,7 +29,7 @@ package struct LoginEnd: Equatable, Sendable {
     package var source: Source
     package var mobility: Mobility
 
-    /// Whole seconds blur the difference between two ends, so that there is none says something only after this long.
+    /// How long after `since` an unmoved end counts as fixed; before that, whole seconds blur the difference.
     private static let tellingPause = Duration.seconds(4)
 
     package init(
@@ -45,7 +46,7 @@ package struct LoginEnd: Equatable, Sendable {
         self.mobility = mobility
     }
 
-    /// The end as an answer tells it, whose request was sent at `now`.
+    /// The end that an answer names when its request was sent at `now`.
     init(_ lifetime: RefreshLifetime, at now: Instant) {
         self.init(
             at: now + lifetime.duration,
@@ -58,10 +59,11 @@ package struct LoginEnd: Equatable, Sendable {
     /// The end after a refresh whose request was sent at `now`.
     ///
     /// - Parameters:
-    ///   - told: what the answer says of the refresh token that is good from now on.
+    ///   - told: what the answer says about the refresh token that is good from now on.
     ///   - now: when.
     ///   - isChanged: the answer brought another refresh token.
-    /// - Returns: `nil` when the end that was presumed was none.
+    /// - Returns: `nil` when the server took the refresh token past its presumed end, so nothing is known any
+    ///   more.
     func refreshed(_ told: RefreshLifetime?, at now: Instant, isChanged: Bool) -> LoginEnd? {
         let elapsed = now - since
         guard let told else { return afterSilence(at: now, isChanged: isChanged, elapsed) }
@@ -71,11 +73,11 @@ package struct LoginEnd: Equatable, Sendable {
         return next
     }
 
-    /// An answer that does not speak of the end leaves it where it was.
+    /// The end after an answer that does not name one: where it was, unless it has passed.
     private func afterSilence(at now: Instant, isChanged: Bool, _ elapsed: Duration) -> LoginEnd? {
         var next = self
         guard isChanged else {
-            // The same refresh token was taken past its presumed end, so that was none.
+            // The same refresh token was taken past its presumed end, so it did not end there.
             guard at > now else { return nil }
             if elapsed >= LoginEnd.tellingPause { next.mobility = .fixed }
             return next

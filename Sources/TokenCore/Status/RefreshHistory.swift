@@ -9,9 +9,9 @@ package struct RefreshHistory: Equatable, Sendable {
     package private(set) var lastRefreshReason: RefreshReason?
     package private(set) var lastFailure: RefreshFailure?
     package private(set) var lastFailureAt: WallTime?
-    /// Why the refresh was made that failed last; `nil`: it was another login that failed.
+    /// Why the refresh that failed last was made; `nil`: what failed was a login without a person.
     package private(set) var lastFailedReason: RefreshReason?
-    /// How far the server's clock is ahead of ours; nothing is decided by it.
+    /// How far the server's clock is ahead of ours; only for showing.
     package private(set) var serverClockAhead: Duration?
     /// When the latest failed attempt ended.
     private(set) var lastAttemptEnded: Instant?

@@ -5,7 +5,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// Whether the login still stands.
     package enum Standing: Equatable, Sendable {
         case loggedIn
-        /// Over, with the reason; the refresh token is quarantined until `erasedAt`.
+        /// Over, with the reason; the refresh token is erased at `quarantinedUntil`.
         case ended(EndReason, quarantinedUntil: WallTime?)
     }
 
@@ -15,13 +15,13 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var refreshTokenSent: Bool
     package var tokens: [TokenVariant: AccessToken]
     package var loggedInAt: WallTime
-    /// The moment of ``loggedInAt`` on the clock that nobody can set; `nil` in records of before.
+    /// The moment of ``loggedInAt`` on the boot-time clock, which nobody can set; `nil` in older records.
     package var loginBegan: Instant?
     /// When the refresh token ends for certain.
     package var refreshExpiresAt: WallTime?
-    /// When the refresh token ends, with all that is known about it; `nil` in records of before.
+    /// When the refresh token ends, with all that is known about it; `nil` if unknown, and in older records.
     package var end: LoginEnd?
-    /// The end of which a person has been told.
+    /// The end that a person has been warned about.
     package var noticedEnd: Instant?
     package var refused: RefusedTokens
     package var coexistence: TokenCoexistence
@@ -29,12 +29,12 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// Where the refresh token may be sent (``LoginGrant/tokenEndpoint``).
     package var tokenEndpoint: String
     package var subject: String?
-    /// The user name of the login, as typed; for the next one.
+    /// The user name of the login, as typed, for the next login.
     package var account: String?
     package var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
-    /// Starts of the agent that found this record in the middle of a refresh, one after the other.
+    /// How many starts of the agent in a row found this record in the middle of a refresh.
     package var interruptions: Int
 
     package init(

@@ -26,7 +26,7 @@ package struct SessionStatus: Equatable, Sendable {
     package var loginEndsAt: Instant?
     package var maximumAge: Duration?
     package var loggedInAt: Instant?
-    /// The same as the wall clock showed it then.
+    /// The same moment, as the wall clock showed it then.
     package var loggedInTime: WallTime?
     package var rotation: RotationHabit?
     package var subject: String?
@@ -37,8 +37,9 @@ package struct SessionStatus: Equatable, Sendable {
     package var history: RefreshHistory
     /// The command that helps, when there is one.
     package var remedy: String?
-    /// Whether the login's own token came with an ID token, and can be renewed with a refresh token.
+    /// Whether there is an ID token for the login's own token.
     package var hasIDToken: Bool
+    /// Whether the login can be renewed with a refresh token.
     package var hasRefreshToken: Bool
     /// What to know about the tokens that are served.
     package var remarks: [GrantRemark]

@@ -50,9 +50,9 @@ extension Duration {
     /// Whole seconds, rounded towards zero.
     package var wholeSeconds: Int64 { saturatedComponents.seconds }
 
-    /// The components, which trap for durations of more seconds than 64 bits hold, clamped to those that do.
+    /// The components, clamped to seconds that 64 bits hold; `components` itself traps beyond them.
     ///
-    /// The difference of two absurd times is such a duration.
+    /// The difference of two absurd times can be such a duration.
     var saturatedComponents: (seconds: Int64, attoseconds: Int64) {
         min(max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
     }

@@ -2,18 +2,19 @@
 
 /// An access token that may be served, and everything known about it but its bytes.
 package struct AccessToken: Equatable, Sendable {
-    /// Whether servers still take it, as far as anybody has told.
+    /// Whether servers still take it, as far as known.
     package enum Standing: Equatable, Sendable {
         /// Nothing speaks against it. Next: `doubtful`, `refused`.
         case good
-        /// The login has got another token since, with which the server may have ended this one; it is renewed when
-        /// next asked for. Next: `onTrial`, `refused`.
+        /// Another token of the login has come since, and the server may have ended this one; it is renewed
+        /// when next asked for. Next: `onTrial`, `refused`, or `good` when a trial shows that tokens live
+        /// side by side.
         case doubtful
-        /// Handed out in doubt to callers who tell of a refusal at once.
-        /// Next: `good` if none comes, else `refused`.
+        /// Handed out in doubt to callers who report a refusal at once.
+        /// Next: `good` if none comes, `refused` if one does, `doubtful` if another token comes first.
         case onTrial(since: Instant)
-        /// Some server does not take it: it is never handed out again, and kept only for what a refresh needs of
-        /// it. `isRepeat`: the authorization server gave it out once more.
+        /// A server refused it: it is never handed out again, and kept only because a refresh may need it.
+        /// `isRepeat`: the authorization server gave it out once more.
         case refused(isRepeat: Bool)
 
         var isInDoubt: Bool {
@@ -75,8 +76,8 @@ package struct AccessToken: Equatable, Sendable {
         expiresAt.map { $0 - now >= life } ?? true
     }
 
-    /// When it may be replaced at the earliest although it was refused: a server that refuses every token must not
-    /// make the agent refresh at the rate of the requests.
+    /// The earliest moment to replace it after a refusal: a server that refuses every token must not make the
+    /// agent refresh at the rate of the requests.
     package var replaceableAt: Instant {
         guard refusedBefore > 0 else { return obtainedAt }
         let isRepeat = standing == .refused(isRepeat: true)
@@ -84,7 +85,7 @@ package struct AccessToken: Equatable, Sendable {
         return obtainedAt + min(pause, lifetime.map { max(.seconds(1), $0 / 3) } ?? pause)
     }
 
-    /// A server refused it at `now`; one that had lasted a while is no sign that its successor will be refused too.
+    /// A server refused it at `now`; if it had lasted a while, that says nothing about its successor.
     mutating func refuse(at now: Instant) {
         guard !isRefused else { return }
         if now >= replaceableAt { refusedBefore = 0 }

@@ -8,7 +8,7 @@ package struct GrantRemark: Equatable, Sendable {
         case scopeNotGranted = "scope_not_granted"
         /// The token is not for the audience that was asked for (RFC 8707 §2).
         case audienceIgnored = "audience_ignored"
-        /// An ID token came and was not believed; the one of before stays (OIDC Core §12.2).
+        /// An ID token came and was not believed; the earlier one stays (OIDC Core §12.2).
         case idTokenDropped = "id_token_dropped"
     }
 
@@ -28,7 +28,7 @@ package struct GrantRemark: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - asked: in the configuration's order.
-    ///   - granted: as the server names it; empty: it is not known, so nothing is said.
+    ///   - granted: as the server names them; empty: not known, so nothing is said.
     ///   - hasIDToken: an ID token came.
     ///   - hasRefreshToken: a refresh token came.
     /// - Returns: what to say, or `nil` when nothing is missing.

@@ -13,7 +13,8 @@ package struct GrantedTokens: Equatable, Sendable {
     package var scope: [String]?
     /// The shorter of `expires_in` and a JWT's own life; `nil`: the answer tells neither.
     package var lifetime: Duration?
-    /// Where the server tells (`refresh_expires_in`, a JWT's `exp`), or the configuration does.
+    /// How long the refresh token lives, if the server (`refresh_expires_in`, a JWT's claims) or the
+    /// configuration says.
     package var refreshLifetime: RefreshLifetime?
     /// Read before the request was sent.
     package var requestedAt: Instant
@@ -21,7 +22,7 @@ package struct GrantedTokens: Equatable, Sendable {
     package var serverClockAhead: Duration?
     /// Extra members of the answer the configuration asks to keep; no secrets.
     package var keptMembers: [String: String]
-    /// By which the access token is known again once it was refused.
+    /// Recognizes the access token if the server gives it out again after a refusal.
     package var fingerprint: TokenFingerprint?
     /// What the person should know about the answer.
     package var remarks: [GrantRemark]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A request that is to show a token together with a proof that the shower holds the token's key (RFC 9449 §7).
+/// A request that will carry a token and a proof that its sender holds the token's key (RFC 9449 §7).
 package struct ProofDemand: Equatable, Sendable {
     /// Method of the request the proof is for.
     package var method: String

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// Whether the tokens of one login live beside each other, learned from what servers do.
+/// Whether the tokens of one login stay good beside each other, learned from what servers do.
 ///
-/// Some authorization servers keep one good access token for each login: a new one, also one of another scope, ends
-/// those of before.
+/// Some authorization servers keep one good access token for each login: a new one, even of another scope,
+/// ends the earlier ones.
 package enum TokenCoexistence: UInt8, Sendable {
     /// Nobody can tell yet: after a new token the others are renewed when next asked for.
     case unknown = 0
-    /// A token that was handed out although a newer one had come was not refused.
+    /// A token that was handed out after a newer one had come was not refused.
     case proven = 1
     /// Such a token was refused.
     case disproven = 2
 }
 
 extension Login {
-    /// The token of an answer that renews `variant`; one that was refused before stays refused.
+    /// The token of an answer that renews `variant`; a token that was refused before stays refused.
     func successor(of variant: TokenVariant, _ granted: GrantedTokens, jitter: Double) -> AccessToken {
         var token = AccessToken(
             granted,
@@ -41,7 +41,7 @@ extension Login {
         }
     }
 
-    /// Lets a caller who tells of refusals have a doubtful token, so that something is learned.
+    /// Puts a doubtful token on trial for a caller who reports refusals, so that something is learned.
     mutating func tryOut(_ variant: TokenVariant, at now: Instant) {
         guard coexistence == .unknown, tokens[variant]?.standing == .doubtful else { return }
         tokens[variant]?.standing = .onTrial(since: now)
@@ -60,7 +60,7 @@ extension Login {
         }
     }
 
-    /// A server does not take `secret`: it is never handed out again.
+    /// A server refused `secret`: it is never handed out again.
     mutating func refuse(_ secret: SecretID, _ fingerprint: TokenFingerprint?, at now: Instant) {
         for variant in tokens.keys where tokens[variant]?.secret == secret {
             switch tokens[variant]?.standing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A digest of a token's bytes, by which it is known again when a server gives it out a second time.
+/// A digest of a token's bytes, by which it is recognized when a server gives it out again.
 package struct TokenFingerprint: Hashable, Sendable {
     package static let byteCount = 32
 
@@ -13,9 +13,9 @@ package struct TokenFingerprint: Hashable, Sendable {
     }
 }
 
-/// The tokens of one login that servers have refused: none of them is served again, also when it comes again.
+/// The tokens of one login that servers have refused: none of them is served again, even if it comes again.
 package struct RefusedTokens: Equatable, Sendable {
-    /// The newest are kept; a server has no use for giving out an older one.
+    /// How many are kept, the newest: a server has no reason to give out an older one.
     package static let limit = 32
 
     /// The oldest first.

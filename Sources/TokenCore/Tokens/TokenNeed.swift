@@ -5,11 +5,11 @@ package struct TokenNeed: Equatable, Sendable {
     package var variant: TokenVariant
     /// The least remaining lifetime the requester accepts; `nil`: the session's policy decides.
     package var minimumValidity: Duration?
-    /// Only this token's ID token will do.
+    /// The requester wants this token's ID token.
     package var wantsIDToken: Bool
-    /// The requester tells at once when the token is refused.
+    /// The requester reports at once when the token is refused.
     package var reportsRefusals: Bool
-    /// When the requester gives up waiting for a refresh; not later than now: it does not wait at all.
+    /// When the requester gives up waiting for a refresh; if not later than now, it does not wait at all.
     package var deadline: Instant
     /// A token of other scopes or another audience for somebody at a `[[socket]]`: whatever the owner's programs wait
     /// for goes first.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// When each token beside the login's own was last asked for, which tells what can go.
+/// When each token beside the login's own was last asked for, which decides what can go.
 struct VariantUse: Equatable, Sendable {
-    /// Tokens that a login keeps, its own among them.
+    /// How many tokens a login keeps at most, its own among them.
     ///
-    /// Far more than the scopes and audiences of a person's programs; whoever asks for ever new ones gets them, but
-    /// neither memory nor record grows with it.
+    /// Far more than the scopes and audiences of a person's programs. A program that keeps asking for new
+    /// ones gets them, but neither memory nor record grows with them.
     static let mostTokens = 32
 
     private var lastAsked: [TokenVariant: Instant] = [:]
@@ -44,14 +44,14 @@ struct VariantUse: Equatable, Sendable {
         variant != .primary && variant != newest
     }
 
-    /// Whoever had the token made was the first to use it.
+    /// When a token was last used; obtaining it counts as its first use.
     private func lastUse(of held: (key: TokenVariant, value: AccessToken)) -> Instant {
         max(held.value.obtainedAt, lastAsked[held.key] ?? held.value.obtainedAt)
     }
 }
 
 extension Login {
-    /// Remembers that the server refused `variant`; of such answers too no more are kept than of tokens.
+    /// Remembers that the server refused `variant`; at most as many refusals are kept as tokens.
     mutating func refuse(_ refusal: Refusal, of variant: TokenVariant, at now: Instant) {
         refusals = refusals.filter { $0.value.until > now }
         if refusals.count >= VariantUse.mostTokens, refusals[variant] == nil,
