@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Segments nobody can write hold nothing but the file's own bytes, so the kernel can read them again. What was
-// relocated is in writable segments, protected later: dropping those would lose the relocations.
+// Segments that are never writable hold only the file's own bytes, so the kernel can read them again. Relocated data
+// is in writable segments, some of which are protected later: dropping those would lose the relocations.
 static int drop_segments(struct dl_phdr_info *object, size_t size, void *context) {
     (void)size;
     int *dropped = context;

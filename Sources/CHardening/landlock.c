@@ -28,7 +28,7 @@ int hardening_landlock_version(void) {
 
 int hardening_landlock_begin(uint64_t rights, uint64_t scopes) {
     struct ruleset ruleset = {.files = rights, .scopes = scopes};
-    // A kernel that is older than the last members insists on a size without them.
+    // Older kernels know only the first member: the others are passed only where they are used.
     size_t size = scopes ? sizeof ruleset : sizeof ruleset.files;
     return (int)syscall(CREATE_RULESET, &ruleset, size, 0);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // libdispatch on Linux watches its worker threads with a timer that fires every second, for ever, from the first piece
-// of work on: an agent with nothing to do would keep a laptop from sleeping deeply. What the watching is for, more
-// threads when workers block, is not needed here: nothing of ours blocks on a dispatch queue.
+// of work on: an agent with nothing to do would keep a laptop from sleeping deeply. The watcher starts more threads
+// when workers block. That is not needed here: nothing of ours blocks on a dispatch queue.
 //
-// These two functions are all that the rest of libdispatch knows of the watcher. Where libdispatch is linked
-// statically, the linker takes these and leaves the watcher out; elsewhere they are never called.
+// The rest of libdispatch knows the watcher by these two functions only. Where libdispatch is linked statically, the
+// linker takes these and leaves the watcher out; elsewhere they are never called.
 
 void _dispatch_workq_worker_register(void *queue);
 void _dispatch_workq_worker_unregister(void *queue);

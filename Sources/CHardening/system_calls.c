@@ -24,7 +24,7 @@ const uint32_t hardening_machine = MACHINE;
 
 #define CALL(name) {#name, SYS_##name}
 
-// What every machine has, then what only some have. The C library's headers decide which machine this is.
+// First the calls that every machine has, then those that only some have: the C library's headers tell which.
 static const struct {
     const char *name;
     int number;
@@ -74,7 +74,7 @@ int hardening_system_call(const char *name) {
 
 int hardening_filter_system_calls(const struct sock_filter *steps, unsigned short count) {
     struct sock_fprog program = {.len = count, .filter = (struct sock_filter *)steps};
-    // Every thread, or none: a thread that could not follow is named instead of an error.
+    // All threads or none: if one cannot take the filter, the result is its number and not an error.
     long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
     return result == 0 ? 0 : -1;
 }

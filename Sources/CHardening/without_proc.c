@@ -2,9 +2,9 @@
 //
 // A start without /proc, as in a chroot or a sandbox.
 //
-// Swift's runtime reads the arguments from /proc/self/cmdline. And in a static executable it looks, before main, in
-// /proc/self/exe for the directory of its crash reporter, and aborts if that is not there. Told where that program is,
-// it does not look.
+// Swift's runtime reads the arguments from /proc/self/cmdline. In a static executable it also asks /proc/self/exe,
+// before main, for the directory of its crash reporter, and aborts if that link is missing. It does not ask if
+// SWIFT_BACKTRACE says where the reporter is.
 
 #include "CHardening.h"
 #include <stdlib.h>
@@ -15,14 +15,14 @@ static int count;
 static char **words;
 static int was_set;
 
-// glibc hands these to every constructor, and those with a priority run before the runtime's.
+// glibc passes these arguments to every constructor; constructors with a priority run before the runtime's.
 __attribute__((constructor(101))) static void note_start(int argc, char *argv[], char *envp[])
 {
     (void)envp;
     count = argc;
     words = argv;
     if (access("/proc/self/exe", F_OK) == 0) return;
-    // What the person has set would be in our way as well: without the reporter's place the runtime aborts.
+    // This replaces what the person has set: without the reporter's path in it the runtime would abort.
     was_set = setenv(variable, "enable=no,swift-backtrace=/nonexistent", 1) == 0;
 }
 

@@ -14,7 +14,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     private let lastNumber = Atomic<UInt64>(0)
     private let commands: Mutex<Commands>
 
-    /// Which commands there are, by what they are in the configuration.
+    /// The commands of the configuration, each with its index in the table.
     private struct Commands {
         var digest: [UInt8]
         var indices: [CommandTable.Entry: UInt32]
@@ -25,7 +25,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
             indices = Dictionary(numbered) { first, _ in first }
         }
 
-        /// The request for `words`, if the configuration has them.
+        /// The index and order that stand for `words`, if the configuration has such a command.
         func find(_ words: [String]) -> (index: UInt32, order: CommandOrder?)? {
             if let index = indices[CommandTable.Entry(words: words)] { return (index, nil) }
             for order in CommandOrder.allCases where words.last == order.word {
@@ -42,7 +42,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         self.replies = replies
     }
 
-    /// Takes over `socket`, the agent's end of a socket pair, at whose other end `table` is known.
+    /// Takes over `socket`, the agent's end of a socket pair; the process at the other end knows `table`.
     package static func connect(
         socket: Int32,
         table: CommandTable,
@@ -98,7 +98,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
 
     /// Has the runner read the configuration itself, which must then name the same commands as `table`.
     ///
-    /// - Throws: ``CommandFailure`` where it cannot, or reads something else; the commands of before go on.
+    /// - Throws: ``CommandFailure`` if it cannot, or reads other commands; the former ones then stay in use.
     package func adopt(_ table: CommandTable) async throws(CommandFailure) {
         guard commands.withLock({ $0.digest != table.digest }) else { return }
         let number = lastNumber.add(1, ordering: .relaxed).newValue
@@ -169,7 +169,7 @@ private final class ReplyHandler: ChannelInboundHandler {
             guard let reply = CommandReply(payload: payload) else { return context.close(promise: nil) }
             waiting.removeValue(forKey: reply.number)?.succeed(reply.outcome)
         }
-        // A command may have printed a secret: what was taken is released, and so wiped, at once.
+        // A command may have printed a secret: the bytes read are released, and so wiped, at once.
         received = ByteBuffer(bytes: received.readableBytesView)
     }
 

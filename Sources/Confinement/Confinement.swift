@@ -2,12 +2,12 @@
 
 /// Takes away what the agent does not need once it has started, so that a flaw in it is worth little.
 ///
-/// Needs a process that has refused new privileges. What the kernel does not know is reported, not insisted on.
+/// The process must have refused new privileges. A protection the kernel lacks is reported, not required.
 package enum Confinement {
     /// Confines the calling thread and all threads it starts later, for good.
     ///
-    /// Call before there are other threads: file rules hold for the calling one only. The filter of system calls
-    /// holds for every thread.
+    /// Call it before there are other threads: file rules do not reach a thread that already runs. The filter
+    /// of system calls holds for every thread.
     package static func enter(_ files: FileRules) -> ConfinementReport {
         var report = ConfinementReport()
         do throws(ConfinementGap) { try files.enforce() } catch { report.gaps.append(error) }
@@ -18,7 +18,7 @@ package enum Confinement {
 
 /// What is in force after ``Confinement/enter(_:)``.
 package struct ConfinementReport: Equatable, Sendable {
-    /// What the kernel did not give; empty: everything holds.
+    /// The protections that are not in force; empty if all are.
     package var gaps: [ConfinementGap] = []
 
     package init() {}
@@ -32,7 +32,7 @@ package struct ConfinementGap: Error, Equatable, Sendable, CustomStringConvertib
     }
 
     package let protection: Protection
-    /// The system's words.
+    /// The system's error message.
     package let reason: String
 
     package var description: String { "\(protection.rawValue): \(reason)" }

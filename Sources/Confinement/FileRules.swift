@@ -5,15 +5,15 @@ import Glibc
 
 /// The files a confined process may still open; all others are refused, whatever their mode (Landlock).
 ///
-/// What is open already stays open. Reading a file's attributes and the target of a link stays allowed.
+/// Files that are already open stay open. Reading a file's attributes and the target of a link stays allowed.
 package struct FileRules: Equatable, Sendable {
-    /// May be read, with everything below; what does not exist now is left out.
+    /// Paths that may be read, with everything below; those that do not exist now are left out.
     package var readable: [String]
-    /// May be read, written, made and removed, with everything below; what does not exist now is left out.
+    /// Like ``readable``, with the right to write, make and remove too.
     package var writable: [String]
     /// Directories in which sockets may be made and removed, while the files there stay closed.
     package var socketDirectories: [String]
-    /// May speak to abstract sockets of processes outside.
+    /// Whether the process may connect to abstract sockets of processes outside.
     package var reachesAbstractSockets: Bool
 
     package init(
@@ -51,11 +51,11 @@ package struct FileRules: Equatable, Sendable {
         let rights = rights.intersection(known).rawValue
         let directoryRights = directoryRights.intersection(known).rawValue
         let result = unsafe hardening_landlock_allow(ruleset, path, rights, directoryRights)
-        // What does not exist, or is not ours to see, needs no rule.
+        // A path that does not exist, or that we may not see, needs no rule.
         guard result == 0 || [ENOENT, ENOTDIR, EACCES, ELOOP].contains(errno) else { throw .files }
     }
 
-    /// Signals and abstract sockets end at the process, from version 6 on.
+    /// The scopes of version 6 on: signals and, unless allowed, abstract sockets stay inside the process.
     private func scopes(_ version: Int32) -> UInt64 {
         guard version >= 6 else { return 0 }
         let abstractSockets: UInt64 = 1
@@ -64,7 +64,7 @@ package struct FileRules: Equatable, Sendable {
     }
 }
 
-/// What can be done with files, as Landlock counts it (`LANDLOCK_ACCESS_FS_…`).
+/// What can be done with files, as Landlock's bits (`LANDLOCK_ACCESS_FS_…`).
 private struct FileRights: OptionSet {
     let rawValue: UInt64
 

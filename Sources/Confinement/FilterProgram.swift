@@ -2,7 +2,7 @@
 
 import CHardening
 
-/// What the kernel answers a system call that a filter has looked at (seccomp(2)).
+/// What the kernel does with a system call, as the filter decides (seccomp(2)).
 struct FilterVerdict: Equatable, Sendable {
     let rawValue: UInt32
 
@@ -30,12 +30,12 @@ enum ArgumentTest: Equatable, Sendable {
 
 /// A program for the kernel's packet filter machine that looks at each system call (seccomp(2)).
 ///
-/// Rules stand one after the other and the first that fits decides. Each is closed in itself, so no jump is longer
-/// than its rule. The calls no rule names are allowed, which the kernel finds out once and then skips the program.
+/// The first rule that fits decides. A jump goes at most to the end of its own rule, so all jumps are short.
+/// Calls that no rule names are allowed; the kernel finds that out once and then skips the program for them.
 struct FilterProgram: Sendable {
     private var steps: [sock_filter] = []
 
-    /// Ends a process that calls by the rules of another machine, where the numbers mean other calls.
+    /// The first steps end a process that makes calls of another machine, where the numbers mean other calls.
     init(machine: UInt32) {
         append(.load(at: FilterOffset.machine))
         append(.jump(.ifEqual, machine, then: 1, otherwise: 0))
@@ -70,7 +70,7 @@ struct FilterProgram: Sendable {
     }
 }
 
-/// Where the parts of a call lie in what a filter sees (`struct seccomp_data`).
+/// The offsets of a call's parts in `struct seccomp_data`, which is what a filter sees.
 private enum FilterOffset {
     static let number: UInt32 = 0
     static let machine: UInt32 = 4
@@ -90,7 +90,7 @@ private enum FilterStep {
 
     case load(at: UInt32)
     case jump(Comparison, UInt32, then: Int, otherwise: Int)
-    /// Goes on with the next step if the comparison comes out as wanted, else past the rule.
+    /// Goes on with the next step if the comparison comes out as wanted, else at the rule's last step.
     case test(Comparison, UInt32, isWanted: Bool)
     case answer(FilterVerdict)
 

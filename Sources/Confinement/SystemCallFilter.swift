@@ -74,7 +74,7 @@ package enum SystemCallFilter {
         for name in refused { refuse(name) }
         refuse("clone", where: [.hasAny(0, bits: namespaceFlags)])
         refuse("clone", where: [.hasNone(0, bits: threadFlag)])
-        // Its flags lie in memory, out of a filter's sight; the C library then uses clone.
+        // Its flags lie in memory, where a filter cannot see them. After ENOSYS the C library uses clone.
         refuse("clone3", with: ENOSYS)
         for request in typing { refuse("ioctl", where: [.equals(1, request)]) }
         for option in exposing { refuse("prctl", where: [.equals(0, option)]) }

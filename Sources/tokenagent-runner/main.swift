@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs hooks and commands for the agent at the other end of descriptor 3, which is what started this program.
+// Runs hooks and commands for the agent, which started this program and is at the other end of descriptor 3.
 
 import CHardening
 import CommandExecution

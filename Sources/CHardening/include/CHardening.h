@@ -34,10 +34,10 @@ int hardening_peer_credentials(int descriptor, pid_t *pid, uid_t *uid);
 /// Opens a descriptor that stands for the peer's process (SO_PEERPIDFD, Linux 6.5); returns it, or -1 with errno.
 int hardening_peer_process(int socket);
 
-/// Has a Unix socket tell who wrote what is read from it (SO_PASSCRED), and those accepted from it; returns 0, or -1.
+/// Makes a Unix socket, and those accepted from it, tell who wrote the bytes read (SO_PASSCRED); returns 0, or -1.
 int hardening_tell_senders(int socket);
 
-/// Looks at who wrote the bytes that the next read of such a socket returns, none of which it takes.
+/// Looks at who wrote the bytes that the next read of such a socket returns, and leaves them there.
 ///
 /// A read never returns bytes of several processes (unix(7)). Returns 1 with `pid`, which is 0 where the kernel does
 /// not know; 0 when there is nothing to read.
@@ -63,13 +63,14 @@ int hardening_unnamed_file(const char *directory);
 
 /// Starts `executable` (looked up in PATH) as a child with default signals and no descriptors but those named.
 ///
-/// `descriptors[i]` is what the child's descriptor `i` is in this process, not below `i`, or -1 for /dev/null. The
-/// child is in a session of its own, or else in a process group of its own. Returns 0, or the error number.
+/// The child's descriptor `i` is a copy of this process's `descriptors[i]`, which is not below `i`, or /dev/null if
+/// that is -1. The child gets a session of its own with `new_session`, else a process group of its own. Returns 0, or
+/// the error number.
 int hardening_spawn(const char *executable, char *const arguments[], char *const environment[],
                     const int *descriptors, int count, const char *directory, int new_session, pid_t *child);
 
-/// Waits for the end of a child: its exit status, 128 and the signal's number if one ended it, -1 with `errno` set if
-/// `process` is no child.
+/// Waits for the end of a child; returns its exit status, 128 plus the signal's number if a signal ended it, or -1
+/// with errno if `process` is not a child.
 int hardening_await(pid_t process);
 
 /// Opens a netlink socket that becomes readable when an address or a route changes; returns it, or -1 with errno.
@@ -81,7 +82,8 @@ int hardening_announces_route(const void *bytes, size_t count);
 /// The version of Landlock this kernel offers, or -1 with errno.
 int hardening_landlock_version(void);
 
-/// Makes a set of Landlock rules that refuses `rights`, and what `scopes` names outside; returns it, or -1 with errno.
+/// Makes a Landlock ruleset that refuses `rights` on files and `scopes` towards processes outside; returns it, or -1
+/// with errno.
 int hardening_landlock_begin(uint64_t rights, uint64_t scopes);
 
 /// Allows `rights` at and below `path`, and `directory_rights` too if it is a directory; returns 0, or -1 with errno.
@@ -90,15 +92,15 @@ int hardening_landlock_allow(int ruleset, const char *path, uint64_t rights, uin
 /// Puts the rules in force for the calling thread and all it starts, for good; returns 0, or -1 with errno.
 int hardening_landlock_enforce(int ruleset);
 
-/// Gives the memory of code and constants back, which comes from the program's files again where it is used.
+/// Gives back the memory of code and constants, which is read from the program's files again when it is used.
 ///
 /// Returns the number of segments given back.
 int hardening_release_code(void);
 
-/// Gives memory that was freed back to the system.
+/// Gives freed memory back to the system.
 void hardening_release_heap(void);
 
-/// The kernel's name for this machine in a filter of system calls (`AUDIT_ARCH_…`), or 0: no filter is known for it.
+/// The kernel's name for this machine in a filter of system calls (`AUDIT_ARCH_…`), or 0 if we know no filter for it.
 extern const uint32_t hardening_machine;
 
 /// The number of the system call `name` on this machine, or -1 where it is unknown or the machine has none.
@@ -113,5 +115,5 @@ int hardening_argument_count(void);
 /// One of those words; null if there are not so many.
 const char *hardening_argument(int index);
 
-/// Takes away what the environment of this process was given for a start without /proc; for before it is passed on.
+/// Removes from the environment the variable that a start without /proc needs; call before passing it on.
 void hardening_restore_environment(void);

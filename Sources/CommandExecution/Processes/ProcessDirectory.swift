@@ -4,10 +4,10 @@ import Glibc
 
 /// What the kernel tells about one process (proc(5)).
 ///
-/// The directory stays that of the process it was opened for: once the process is gone everything reads as absent,
-/// whoever has its number then.
+/// The directory stays that of the process it was opened for: once the process is gone everything reads as
+/// absent, even if another process has its number by then.
 struct ProcessDirectory: ~Copyable {
-    /// Field 1 of `stat` and those that matter here.
+    /// The fields of `stat` that matter here.
     struct Status: Equatable {
         /// What the process calls itself.
         var name: String
@@ -16,7 +16,7 @@ struct ProcessDirectory: ~Copyable {
         var startTicks: Int64
     }
 
-    /// Which file an executable is.
+    /// Path and identity of an executable.
     struct Executable: Equatable {
         var path: String
         var file: FileIdentity
@@ -36,10 +36,10 @@ struct ProcessDirectory: ~Copyable {
     /// The unit of the process's control group.
     var unit: String? { text("cgroup").flatMap(SystemdUnit.name(inGroups:)) }
 
-    /// The program, if this process may look at that one's.
+    /// The program that runs, if this process may look at it.
     ///
-    /// Only when the path leads to the very file that runs: a program that was replaced since, or that lives in
-    /// another mount namespace, is not what the path says.
+    /// `nil` too if the path does not lead to the very file that runs: the program was replaced since, or
+    /// lives in another mount namespace.
     var executable: Executable? {
         guard let path = link("exe"), let running = FileIdentity(at: "exe", in: descriptor),
             FileIdentity(at: path) == running
@@ -47,7 +47,7 @@ struct ProcessDirectory: ~Copyable {
         return Executable(path: path, file: running)
     }
 
-    /// Which file runs, wherever it lies and whether or not it has a path, if this process may look at that one's.
+    /// Which file runs, wherever it lies and even without a path, if this process may look at it.
     var image: String? { FileIdentity(at: "exe", in: descriptor)?.file }
 
     /// Whether ``executable`` is unknown because looking was refused.

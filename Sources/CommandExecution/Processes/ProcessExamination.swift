@@ -5,9 +5,10 @@ import TokenCore
 
 /// Finds out which program a process runs and for whom it asks.
 ///
-/// `tokenctl` asks for the program that started it: `git` runs it, perhaps through a shell, and is who wants the token.
-/// It also keeps other processes from looking at it, so that where this process is not root's it is known by its
-/// name only. Whoever can start programs as this user can start an allowed one, so this tells honest programs apart.
+/// `tokenctl` asks on behalf of the program that started it: `git` runs it, perhaps through a shell, and
+/// wants the token. `tokenctl` also keeps other processes from looking at it, so unless this process is
+/// root's it knows `tokenctl` by name only. A process that can start programs as this user can start an
+/// allowed one, so this only tells honest programs apart.
 struct ProcessExamination: Sendable {
     /// How far above `tokenctl` to look: `git` runs `git remote-https`, which runs a shell, which runs `tokenctl`.
     private static let generations = 4
@@ -15,7 +16,7 @@ struct ProcessExamination: Sendable {
     private let digests = DigestCache()
     private let clients: [String]
 
-    /// Knows `tokenctl` as the program of that name beside this one, or in `../../bin` of where this one is installed.
+    /// Takes for `tokenctl` the program of that name beside this one, or in `../../bin` seen from there.
     init() {
         var own = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/exe", &own, own.count)
@@ -24,7 +25,7 @@ struct ProcessExamination: Sendable {
         clients = ["\(directory)/tokenctl", "\(directory)/../../bin/tokenctl"]
     }
 
-    /// The facts about `process`; `nil` when there is none of that number.
+    /// The facts about `process`; `nil` when there is no process of that number.
     func facts(of process: pid_t, digesting digested: Set<String> = []) -> PeerFacts? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
         var programs = program(directory, digested).map { [$0] } ?? []
@@ -56,7 +57,7 @@ struct ProcessExamination: Sendable {
                 let directory = ProcessDirectory(parent)
             else { break }
             let program = program(directory, digested)
-            // A parent that ends leaves its children to another: still the parent, it is the one looked at.
+            // A child whose parent ends gets another one. If it still has this one, we looked at its parent.
             guard ProcessDirectory(child)?.status?.parent == parent else { break }
             if let program { found.append(program) }
             child = parent

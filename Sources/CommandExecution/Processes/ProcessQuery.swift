@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// A question about a process, as it travels to the runner process, which is not shut in as the agent is.
+/// A question about a process, as it travels to the runner process, which is not confined as the agent is.
 ///
 /// On the wire: payload length (4), ``RunnerFrame/examine`` (1), number (8), the process identifier (4) and the paths
 /// of executables whose digests are wanted, each after its length (4).
@@ -25,7 +25,7 @@ package struct ProcessQuery: Equatable, Sendable {
         return payload.framed(as: .examine)
     }
 
-    /// Reads the payload of a frame behind its first byte; `nil` when it is not such a question.
+    /// Reads the payload of a frame after its first byte; `nil` when it is not such a question.
     package init?(payload: [UInt8]) {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let process: UInt32 = reader.integer()

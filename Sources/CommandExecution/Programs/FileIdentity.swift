@@ -9,7 +9,7 @@ struct FileIdentity: Hashable, Sendable {
     private let size: off_t
     private let modified: [Int]
 
-    /// The file whatever its state: the same as long as it is held open or runs.
+    /// The file without its state: the same for as long as the file is open or runs.
     var file: String { "\(device):\(inode)" }
 
     /// Looks at `path`, which is relative to the directory `directory` unless it begins with `/`.

@@ -28,7 +28,7 @@ package enum ProcessEnvironment {
 
     /// The path of this executable, for starting it in another form under its own name.
     ///
-    /// Where the file was replaced or removed since, the kernel's handle to it still works.
+    /// If the file was replaced or removed since, this is `/proc/self/exe`, which still works.
     package static var executable: String {
         guard let path = unsafe realpath("/proc/self/exe", nil) else { return "/proc/self/exe" }
         defer { unsafe free(path) }

@@ -4,7 +4,7 @@ import CHardening
 import Glibc
 import TokenCore
 
-/// A program about to be started as a child of this process, with nothing inherited that is not named here.
+/// A program about to be started as a child of this process, which inherits nothing that is not named here.
 package struct ProgramStart: Sendable {
     /// Where the child stands relative to our terminal and our signals.
     package enum Placement: Sendable {
@@ -16,12 +16,12 @@ package struct ProgramStart: Sendable {
 
     /// A path, or a name looked up in `PATH`.
     package var executable: String
-    /// Including the program's own name as the first.
+    /// All arguments; the first is the program's own name.
     package var arguments: [String]
     package var environment: [String: String]
-    /// What the child's descriptors are in this process.
+    /// For each descriptor of the child, the descriptor of this process that it is a copy of.
     ///
-    /// Missing standard ones become `/dev/null`, all others are closed.
+    /// Missing ones up to the highest, and at least up to 2, become `/dev/null`; all others are closed.
     package var descriptors: [Int32: Int32]
     package var placement: Placement
     package var directory: String?

@@ -6,7 +6,7 @@ import TokenCore
 
 /// A started program whose standard output is being collected until it ends, writes too much or takes too long.
 struct RunningProgram {
-    /// For messages; its arguments are not shown, they may say more than a log should.
+    /// For messages; the arguments are not shown, because they may say more than a log should.
     let name: String
     let process: pid_t
     /// Our end of the program's standard output.
@@ -44,8 +44,8 @@ struct RunningProgram {
     ///
     /// What was collected may be a secret: the caller wipes it, also after a failure.
     ///
-    /// What the program leaves running in the background may keep its standard output open: the end of the
-    /// program itself is what counts.
+    /// Processes that the program leaves in the background may keep its standard output open, so only the end
+    /// of the program itself counts.
     func finish(
         within timeLimit: Duration,
         into collected: inout [UInt8],
@@ -111,7 +111,7 @@ struct RunningProgram {
         return count > 0
     }
 
-    /// Waits for the end; the exit status, or 128 + signal number.
+    /// Waits for the program's end and answers its exit status, or 128 + signal number.
     private func reap() -> Int32 {
         hardening_await(process)
     }

@@ -2,20 +2,20 @@
 
 import TokenCore
 
-/// What a frame to the runner process is, by the first byte of its payload.
+/// The kind of a frame to the runner process: the first byte of its payload.
 package enum RunnerFrame: UInt8, Sendable {
     /// A ``CommandRequest``.
     case run = 1
     /// A ``ProcessQuery``.
     case examine = 2
-    /// The bytes of a ``CommandTable``; the first frame, and no other.
+    /// The bytes of a ``CommandTable``: the first frame, and only that one.
     case table = 3
     /// A number (8): read the table of commands anew, and answer its digest.
     case load = 4
 }
 
 extension RunnerFrame {
-    /// Hands over the first table; before it there is no frame.
+    /// Hands over the first table; no frame comes before it.
     package static func handing(_ table: CommandTable) -> [UInt8] {
         var payload = ByteWriter()
         payload.bytes = table.encoded
@@ -30,7 +30,7 @@ extension RunnerFrame {
     }
 }
 
-/// One program to run, as it travels to the runner process: which of the configuration's commands, and what it is told.
+/// A request to the runner process: which of the configuration's commands to run, and what to tell it.
 ///
 /// On the wire: payload length (4 bytes), ``RunnerFrame/run`` (1), number (8), digest of the table (32), index of the
 /// command in it (4), time limit in milliseconds (4), order or 0 (1), count of variables (1), then each ``CommandVariable``
@@ -38,7 +38,7 @@ extension RunnerFrame {
 package struct CommandRequest: Equatable, Sendable {
     /// Chosen by the sender; comes back in the reply.
     package var number: UInt64
-    /// The digest of the table that the index is of.
+    /// The digest of the table that ``index`` counts in.
     package var table: [UInt8]
     package var index: UInt32
     package var order: CommandOrder?
@@ -82,7 +82,7 @@ package enum CommandLimits {
     package static let frame = 128 * 1024
     /// Most bytes of standard output that are kept; a program that writes more has failed.
     package static let output = 64 * 1024
-    /// Programs run at the same time; more wait.
+    /// How many programs may run at the same time; more wait.
     package static let concurrentCommands = 8
 }
 
@@ -102,7 +102,7 @@ extension CommandRequest {
         return payload.framed(as: .run)
     }
 
-    /// Reads the payload of a frame behind its first byte; `nil` when it is not one of ours.
+    /// Reads the payload of a frame after its first byte; `nil` when it is not one of ours.
     package init?(payload: [UInt8]) {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let table = reader.bytes(32),

@@ -8,8 +8,8 @@ import TokenCore
 
 /// The process that runs other programs on the agent's behalf; it never sees the agent's memory or store.
 ///
-/// It is an executable of its own, small because it stays for as long as the agent does, started before the agent
-/// holds any secret; it ends when the agent's end of the socket closes.
+/// It is an executable of its own, small because it runs for as long as the agent does. It is started before
+/// the agent holds any secret and ends when the agent's end of the socket closes.
 @safe
 package final class CommandRunnerProcess: Sendable {
     private let socket: Int32
@@ -18,7 +18,7 @@ package final class CommandRunnerProcess: Sendable {
     private let running = Mutex<Set<pid_t>>([])
     /// Serialises whole frames.
     private let writing = Mutex(())
-    /// The agent is gone: what waits for its turn is not begun.
+    /// Whether the agent is gone; programs that still wait for their turn are then not started.
     private let hasEnded = Atomic(false)
     private let places = CountingGate(CommandLimits.concurrentCommands)
     private let examination = ProcessExamination()
@@ -33,7 +33,7 @@ package final class CommandRunnerProcess: Sendable {
         tables = CommandTables(source: source, environment: environment)
     }
 
-    /// Where the agent leaves the process its end of their socket.
+    /// The descriptor at which this process finds its end of the socket.
     package static let agentDescriptor: Int32 = 3
 
     /// Whether `descriptor` is a socket, as it is when the agent has started this process.
@@ -52,7 +52,7 @@ package final class CommandRunnerProcess: Sendable {
         }
     }
 
-    /// - Returns: whether it was a frame that may come now; whoever sends another one is not the agent we know.
+    /// - Returns: whether the frame may come now; a sender of any other is not our agent.
     private func serve(_ frame: [UInt8]) -> Bool {
         guard let kind = frame.first.flatMap(RunnerFrame.init) else { return false }
         let payload = Array(frame.dropFirst())
@@ -63,7 +63,7 @@ package final class CommandRunnerProcess: Sendable {
         case .load:
             var reader = FrameReader(payload)
             guard let number: UInt64 = reader.integer(), reader.isAtEnd else { return false }
-            // Behind no program: they may hang, and whoever reloads waits.
+            // It does not queue behind programs: they may hang, and somebody waits for the reload.
             startThread { [self] in load(number) }
         case .examine:
             guard let query = ProcessQuery(payload: payload) else { return false }
@@ -75,7 +75,7 @@ package final class CommandRunnerProcess: Sendable {
         return true
     }
 
-    /// On a thread of its own: questions about processes must not wait behind programs.
+    /// Does `work` on a thread of its own, as questions about processes must not wait behind programs.
     private func inTurn(_ work: @escaping @Sendable (CommandRunnerProcess) -> Void) {
         startThread { [self] in
             places.enter()
@@ -95,7 +95,7 @@ package final class CommandRunnerProcess: Sendable {
         writing.withLock { _ in writeAll(reply) }
     }
 
-    /// Answers at once what takes microseconds.
+    /// Answers at once if that takes microseconds; computing digests takes longer and gets its own thread.
     private func answer(_ query: ProcessQuery) {
         guard !query.digested.isEmpty else { return examine(query) }
         startThread { [self] in examine(query) }
@@ -113,7 +113,7 @@ package final class CommandRunnerProcess: Sendable {
     }
 
     private func run(_ request: CommandRequest) {
-        // It may be a secret, and this process lives as long as the agent: no copy of it stays.
+        // The output may be a secret, and this process lives as long as the agent: no copy of it stays.
         var output: [UInt8] = []
         defer { output.wipe() }
         let status: Result<Int32, CommandFailure>
@@ -134,7 +134,7 @@ package final class CommandRunnerProcess: Sendable {
         writing.withLock { _ in writeAll(reply) }
     }
 
-    /// Holds no copy of `output` when it returns, so that wiping it wipes the only one.
+    /// Keeps no copy of `output`, so that the caller wipes the only one.
     private static func frame(
         _ number: UInt64,
         _ status: Result<Int32, CommandFailure>,

@@ -17,7 +17,7 @@ package struct CommandTable: Equatable, Sendable {
         }
     }
 
-    /// More than the longest configuration can name.
+    /// Most bytes of a table: more than the longest configuration needs.
     package static let largestCount = 8 << 20
     private static let version: UInt8 = 1
 
@@ -37,7 +37,7 @@ package struct CommandTable: Equatable, Sendable {
         self.init(entries, writer.bytes)
     }
 
-    /// Reads a table; `nil` when it is none of ours.
+    /// Reads a table; `nil` when the bytes are not one of ours.
     package init?(encoded bytes: [UInt8]) {
         var reader = FrameReader(bytes)
         guard bytes.count <= Self.largestCount, let version: UInt8 = reader.integer(), version == Self.version
@@ -64,7 +64,7 @@ package struct CommandTable: Equatable, Sendable {
     }
 }
 
-/// The one word that may follow a command which says so: what `vault.rollback_counter` is to do.
+/// The one word that follows a command which takes an order: what `vault.rollback_counter` is to do.
 package enum CommandOrder: UInt8, CaseIterable, Sendable {
     case read = 1
     case increment = 2
@@ -77,7 +77,7 @@ package enum CommandOrder: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// What a command may be told beyond its words, as an environment variable of this name.
+/// What a command may be told beyond its words, each in an environment variable.
 ///
 /// The raw value is what travels to the runner process: nobody at its socket can name another variable.
 package enum CommandVariable: UInt8, CaseIterable, Sendable {
@@ -110,7 +110,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
     /// Most bytes of a value: a path, and a sentence around it.
     package static let longestValue = 8192
 
-    /// The variable called `name`; `nil`: a command may not be told that.
+    /// The variable called `name`; `nil` if a command may not be given it.
     package init?(name: String) {
         guard let found = CommandVariable.allCases.first(where: { $0.name.utf8.elementsEqual(name.utf8) })
         else { return nil }

@@ -5,16 +5,16 @@ import TokenCore
 
 /// The tables of commands the runner process knows: the one it was started with, then those it reads itself.
 ///
-/// The agent hands over the first, before it is confined and has heard anybody. Later ones come from the program
-/// that reads the configuration, which this process starts; the agent only says when.
+/// The agent hands over the first, before it is confined and before anybody has spoken to it. Later ones are
+/// printed by the program that reads the configuration, which this process starts; the agent only says when.
 final class CommandTables: Sendable {
-    /// The present configuration and the one before, whose commands may just be asked for.
+    /// The present table and the one before: a request for a command of that one may still be on its way.
     private static let kept = 2
-    /// Reading a configuration takes milliseconds; a directory that hangs must not hold the next reload for ever.
+    /// Reading a configuration takes milliseconds; a directory that hangs must not hold up a reload for ever.
     private static let timeLimit = Duration.seconds(20)
 
     private let tables = Mutex<[CommandTable]>([])
-    /// Program and arguments that print a table; empty: there is none to be read.
+    /// The program that prints a table, with its arguments; empty if none can be read.
     private let source: [String]
     private let environment: [String: String]
 
@@ -23,7 +23,7 @@ final class CommandTables: Sendable {
         self.environment = environment
     }
 
-    /// Takes the first table; `false`: there is one already, and nobody hands over a second.
+    /// Takes the first table; `false` if there is one already, as the agent never hands over a second.
     func begin(with table: CommandTable) -> Bool {
         tables.withLock { tables in
             guard tables.isEmpty else { return false }

@@ -44,7 +44,7 @@ func startThread(_ body: @escaping @Sendable () -> Void) {
         unsafe box.toOpaque()
     )
     guard error == 0 else {
-        // No thread to be had: late is better than never.
+        // There is no thread to be had: running it here is late, but better than never.
         unsafe box.takeRetainedValue().run()
         return
     }

@@ -5,9 +5,9 @@ package enum DesktopNotice {
     /// The events a person should see.
     package static let events: Set<String> = ["login_required", "expiring"]
 
-    /// Its argv; what it is about arrives in the environment as for every hook.
+    /// Its argv; event and session arrive in the environment, as for every hook.
     ///
-    /// A session's name holds nothing that a shell or the markup of a notice would read otherwise.
+    /// A session's name holds no character that means something to a shell or to the markup of a notice.
     package static let command = ["sh", "-c", script]
 
     private static let script = """

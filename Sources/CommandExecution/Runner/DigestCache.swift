@@ -3,14 +3,16 @@
 import Glibc
 import Synchronization
 
-/// SHA-256 of executables, each read once for each state of its file.
+/// SHA-256 of executables; a file is read again only when it has changed.
 final class DigestCache: Sendable {
-    /// More than anybody names in rules; then the cache starts anew.
+    /// Most digests kept, more than anybody names in rules; a full cache starts anew.
     private static let capacity = 256
 
     private let known = Mutex<[FileIdentity: String]>([:])
 
-    /// The digest of the open file `descriptor`, which is closed, in hexadecimal digits; `nil` if it cannot be read.
+    /// The digest of `file` in hexadecimal digits; `nil` if it cannot be read.
+    ///
+    /// `descriptor` is the open file, which is closed afterwards.
     func digest(of file: FileIdentity, opening descriptor: @autoclosure () -> Int32?) -> String? {
         if let digest = known.withLock({ $0[file] }) { return digest }
         guard let descriptor = descriptor() else { return nil }

@@ -6,7 +6,7 @@ import Text
 
 /// Which agent a command talks to, and whether it may start it.
 struct AgentEndpoint {
-    /// Replaces the environment's answer, as `--socket` does.
+    /// The path that `--socket` gave, which overrides the environment.
     var socket: String?
     var mayStartAgent = true
 
@@ -24,7 +24,7 @@ struct AgentEndpoint {
 
     /// Connects to an agent that answers; nil if none does.
     ///
-    /// One that was killed may still take a connection: the kernel closes its descriptors one after the other.
+    /// A killed agent may still take a connection: the kernel closes its descriptors one after the other.
     func connectIfThere() -> AgentConnection? {
         guard let path = try? socketPath, var connection = try? AgentConnection(socket: path),
             (try? connection.exchange(AgentRequest(.get), timeout: AgentConnection.connectTimeout)) != nil
@@ -43,7 +43,7 @@ struct AgentEndpoint {
         return try agent.message(request, timeout: timeout)
     }
 
-    /// The same where the answer has nothing to say.
+    /// Sends one request whose answer has nothing to say.
     func send(_ request: AgentRequest, timeout: Duration = .seconds(60)) throws(AgentError) {
         var agent = try connect()
         _ = try agent.exchange(request, timeout: timeout)
@@ -71,7 +71,7 @@ extension AgentConnection {
     ) throws(AgentError) -> WireMessage<Members> {
         let body = try exchange(request, timeout: timeout).body
         guard !body.isEmpty else { return WireMessage() }
-        // A list of all sessions holds as many values as they are.
+        // A list of all sessions may hold any number of values.
         let json = try? JSONValue(parsing: body, maximumValues: .max)
         guard let message = json.flatMap({ WireMessage<Members>($0) }) else {
             throw AgentError(.internal, "the agent's answer is not a JSON object")

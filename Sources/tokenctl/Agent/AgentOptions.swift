@@ -3,7 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 
-/// The options of every command, so that whoever runs one need not know which of them ask the agent.
+/// The options of every command, so that nobody has to know which commands ask the agent.
 struct EndpointOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Talk to the agent at this socket.", valueName: "path"))
     var socket: SocketArgument?

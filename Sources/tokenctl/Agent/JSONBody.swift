@@ -18,7 +18,7 @@ struct JSONBody<Members: WireMembers>: ~Copyable {
         value.json.write(to: &bytes)
     }
 
-    /// Adds a secret, which is wiped by this.
+    /// Adds a secret and wipes it.
     mutating func add(_ member: KeyPath<Members, WireMember<String>>, secret: consuming Secret) {
         add(Members.table[keyPath: member].name)
         secret.write(to: &bytes)

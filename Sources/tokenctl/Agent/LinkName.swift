@@ -12,7 +12,7 @@ enum LinkName {
 
     /// The arguments of `tokenctl` that a call as `program` with `arguments` stands for.
     static func arguments(_ arguments: [String], calledAs program: String) -> [String] {
-        // By far the most frequent, and the one whose time counts.
+        // By far the most frequent call, and the one whose time counts.
         guard !program.hasSuffix("tokenctl") else { return arguments }
         let name = program.split(separator: "/").last.map(String.init) ?? program
         return (commands[name].map { [$0] } ?? []) + arguments

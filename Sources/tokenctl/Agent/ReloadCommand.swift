@@ -30,7 +30,7 @@ struct ReloadReport {
     /// The configuration file that the agent reads.
     var file: String { message.file ?? "" }
 
-    /// A line for each difference, and for what only a restart takes over.
+    /// A line for each difference, and for each change that only a restart takes over.
     var differences: [String] {
         let kinds = [("added", message.added), ("removed", message.removed), ("changed", message.changed)]
         let changes = kinds.flatMap { kind, keys in

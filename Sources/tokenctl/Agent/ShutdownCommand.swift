@@ -13,7 +13,7 @@ struct ShutdownCommand: ParsableCommand {
         discussion: "Returns when the store is free for the next agent."
     )
 
-    /// Longer than an agent lets refreshes in flight finish: 30 s.
+    /// How long to wait for the agent: 30 s, longer than it lets refreshes in flight finish.
     private static let patience: Int64 = 30
 
     @OptionGroup var agent: AgentOptions
@@ -36,12 +36,12 @@ struct ShutdownCommand: ParsableCommand {
 
 /// The file that an agent holds locked as long as it uses its store.
 private struct StoreLockFile: ~Copyable {
-    /// How often it is looked at: it comes free once, within milliseconds as a rule.
+    /// Microseconds between two looks at the lock, which is free within milliseconds as a rule.
     private static let interval: UInt32 = 5000
 
     private let descriptor: Int32
 
-    /// Opens it while the agent still holds it; without a store that this process sees there is nothing to wait for.
+    /// Opens the file while the agent holds it; if this process sees no store, there is nothing to wait for.
     init(of store: String?) {
         let path = store.map { $0 + "/lock" } ?? ""
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -49,7 +49,7 @@ private struct StoreLockFile: ~Copyable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Waits at most `limit` seconds until no agent holds it.
+    /// Waits at most `limit` seconds until no agent holds it, and answers whether none does.
     func isFree(within limit: Int64) -> Bool {
         let end = hardening_boot_clock() + limit * 1_000_000_000
         while descriptor >= 0, isHeld {

@@ -4,23 +4,24 @@ import AgentProtocol
 import CHardening
 import Glibc
 
-/// What the program that runs this one was given lately, in small files beside the agent's socket.
+/// What the program that started this one was given lately, kept in small files beside the agent's socket.
 ///
 /// A program that gets its token refused often says so only by asking again. The files hold no token: a time, and
-/// eight bytes computed from the token, which tell it from the next. They are removed when the program has ended.
+/// eight bytes computed from the token, which tell it from the next. Later calls remove the files of programs
+/// that have ended.
 struct AskMemory {
-    /// How long a session is not refreshed again because somebody asked twice: a minute.
+    /// Shortest time between two refreshes of a session for repeated questions: a minute.
     ///
     /// A server that refuses every token must not cost a refresh at each try.
     private static let shortestPause: Int64 = 60
-    /// How many files are kept, so that nobody who asks for ever new things fills the directory.
+    /// Most files kept, so that a program with ever new questions cannot fill the directory.
     private static let mostNotes = 512
 
     private let directory: String
     /// Process number and start of the program, which tell it from a later one of the same number.
     private let asker: String
 
-    /// Nil where that program or the directory is not to be known, or others can enter it: then nothing is remembered.
+    /// Nil if program or directory are unknown or others can enter the directory: nothing is remembered then.
     init?(of endpoint: AgentEndpoint) {
         guard let asker = AskMemory.parent, let socket = try? endpoint.socketPath,
             let slash = socket.lastIndex(of: "/"), slash != socket.startIndex
@@ -106,7 +107,7 @@ struct AskMemory {
         guard number > 1, let bytes = contents(of: "/proc/\(number)/stat"),
             let name = bytes.lastIndex(of: UInt8(ascii: ")"))
         else { return nil }
-        // The 22nd field; the second one ends with the parenthesis (proc_pid_stat(5)).
+        // The start is the 22nd field; the second field ends with the parenthesis (proc_pid_stat(5)).
         let fields = bytes[(name + 1)...].split(separator: UInt8(ascii: " "))
         guard fields.count > 19 else { return nil }
         return "\(number)-" + String(decoding: fields[19], as: UTF8.self)
@@ -123,7 +124,7 @@ struct AskMemory {
 
     /// FNV-1a: a short name for what may be long.
     ///
-    /// Two addresses that share one only share a guess.
+    /// If two questions share a hash, the worst is a refresh for nothing.
     private static func hash(_ text: String) -> String {
         let value = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return String(value, radix: 16)

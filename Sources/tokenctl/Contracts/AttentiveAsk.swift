@@ -2,7 +2,7 @@
 
 import AgentProtocol
 
-/// How a program that gets a credential from us lets it be seen that its server refused the last one.
+/// How a program shows that its server refused the last credential it got from us.
 enum RefusalSign {
     /// It does not.
     case none
@@ -12,11 +12,11 @@ enum RefusalSign {
     case answer(CurlAnswer?, to: String, by: HostName?)
 }
 
-/// A question for a token, with an eye on what it says about the last answer.
+/// Asks for a token and heeds signs that the last one was refused.
 struct AttentiveAsk {
     /// How soon a second question means a refusal: 10 s.
     ///
-    /// Whoever got a good token asks again when it expires.
+    /// A program that got a good token asks again only when it expires.
     private static let window: Int64 = 10
     /// How long a program may take to hand over its server's answer: an hour.
     private static let patience: Int64 = 3600
@@ -47,13 +47,13 @@ struct AttentiveAsk {
         switch sign {
         case .none: return nil
         case .repetition:
-            // A guess: nobody is told that the token was refused, and where no refresh is to be had it is given again.
+            // A guess: it does not count against the token, which is given again if no refresh is possible.
             guard memory.wasGiven(token, for: question, within: AttentiveAsk.window),
                 memory.mayRefresh(demand.session)
             else { return nil }
             endpoint.replace(token, demand)
         case .answer(let answer, _, let place):
-            // What was refused may be no token of ours, but a request without one.
+            // The server may have refused a request that held no token of ours.
             guard let answer, answer.verdict == .refused,
                 memory.wasGiven(token, for: question, within: AttentiveAsk.patience)
             else { return nil }
@@ -77,9 +77,10 @@ extension AgentEndpoint {
         return try agent.token(demand)
     }
 
-    /// Has `token`, which was perhaps refused, replaced; whatever comes of it.
+    /// Has `token` replaced, as it was perhaps refused, and ignores failures.
     ///
-    /// A `[[socket]]` refreshes nothing. A report there costs at most one refresh a minute, and counts against no token.
+    /// A `[[socket]]` denies refreshes. A report there costs at most one refresh a minute and counts against
+    /// no token.
     func replace(_ token: TokenAnswer, _ demand: TokenDemand) {
         do throws(AgentError) {
             try refresh(demand)

@@ -76,7 +76,7 @@ struct DockerCredential: HelperContract {
     private let user: String?
 
     init(_ input: [UInt8], session: String?, user: String?) {
-        // A line end may follow, but nothing after it: that would be an address that reads in two ways.
+        // A line end may follow, but nothing after it: such an address could be read in two ways.
         let line = input.last == 0x0A ? input.dropLast() : input[...]
         server = String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
         self.session = session
@@ -87,7 +87,7 @@ struct DockerCredential: HelperContract {
         ServerAddress(server).map { HelperQuestion(session: session, server: $0, user: user) }
     }
 
-    /// Never the user `<token>`: docker would send the secret as a refresh token then.
+    /// The user must not be `<token>`: docker would then send the secret as a refresh token.
     func answer(_ credential: HelperCredential) -> String {
         let reply: JSONValue = [
             "ServerURL": .string(server), "Username": .string(credential.user),
@@ -96,7 +96,7 @@ struct DockerCredential: HelperContract {
         return reply.text + "\n"
     }
 
-    /// These words, and nothing else, mean that another way to log in may be tried.
+    /// Only after exactly these words does docker try another way to log in.
     var nothing: HelperReply {
         HelperReply(output: "credentials not found in native keychain\n", status: 1)
     }

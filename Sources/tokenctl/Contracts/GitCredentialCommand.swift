@@ -33,7 +33,7 @@ struct GitCredentialCommand: ParsableCommand {
             helper.report(token, for: question)
         case "capability":
             try StandardOutput.write(Array("version 0\ncapability authtype\n".utf8))
-        // The agent keeps its tokens itself; and git asks that what is not known be ignored.
+        // Nothing to store: the agent keeps its tokens itself. Git wants unknown operations to be ignored.
         default: _ = try? StandardInput.all()
         }
     }
@@ -43,7 +43,7 @@ struct GitCredentialCommand: ParsableCommand {
     }
 }
 
-/// What git asked, in its own lines (git-credential(1)).
+/// git's question, in lines of `name=value` (git-credential(1)).
 struct GitCredential: HelperContract {
     private let fields: [(name: String, value: String)]
     private let session: String?
@@ -73,8 +73,10 @@ struct GitCredential: HelperContract {
         return HelperQuestion(session: session, server: server, user: self["username"] ?? user)
     }
 
-    /// Both ways of saying it: git before 2.46 knows only user name and password, and an answer with a Bearer token
-    /// is dropped without a word unless git has announced that it understands it.
+    /// Always gives user name and password, which is all that git before 2.46 knows.
+    ///
+    /// A Bearer token comes first only if git has announced that it understands one: otherwise git silently
+    /// drops the answer.
     func answer(_ credential: HelperCredential) -> String {
         var lines: [String] = []
         if takesBearer {
@@ -88,7 +90,7 @@ struct GitCredential: HelperContract {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Keeps git from asking other helpers or the person, who could only type a password that is not taken.
+    /// Keeps git from asking other helpers or the person, whose password the server would not take.
     func failure(_ error: AgentError) -> HelperReply {
         HelperReply(output: "quit=1\n", complaint: error)
     }

@@ -24,7 +24,7 @@ struct GoAuthCommand: ParsableCommand {
                 GoCredential(url: url, session: helper.session?.name, refusal: answer)
             )
         }
-        // go asks before it knows what it needs: a session that is over is told when its server is asked for.
+        // go asks before it knows what it needs: an ended session is reported when go asks for its server.
         for entry in try helper.sessions().entries {
             let contract = GoCredential(url: "https://" + entry.host, session: entry.session, isSilent: true)
             try helper.answer(contract, timeout: .zero)

@@ -8,9 +8,9 @@ import AgentProtocol
 protocol HelperContract {
     /// What the program asks; nil if it wants nothing that we have.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if it is not what the contract says.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the question does not follow the contract.
     func question() throws(AgentError) -> HelperQuestion?
-    /// How the program lets it be seen that its server refused the last credential.
+    /// How the program shows that its server refused the last credential.
     var refusalSign: RefusalSign { get }
     /// The answer for standard output.
     func answer(_ credential: HelperCredential) -> String
@@ -36,12 +36,12 @@ struct HelperQuestion {
     var session: String?
     /// The server the token is for, if the program says.
     var server: ServerAddress?
-    /// As which user the program wants to be known there.
+    /// The user name that the program wants to use there.
     var user: String?
     var wantsIDToken = false
 }
 
-/// A token, and whose it is.
+/// A token, and the user name to give with it.
 struct HelperCredential {
     var token: TokenAnswer
     /// For Basic authentication; servers that take tokens there hardly look at it.
@@ -56,11 +56,11 @@ struct HelperReply {
     var status: Int32 = 0
 }
 
-/// Does what a contract says.
+/// Answers another program as its contract says.
 struct HelperRun {
     var endpoint: AgentEndpoint
     var timeout: Duration?
-    /// Whether a session that says no servers is for all of them.
+    /// Whether a session that names no servers is for all of them.
     var isForAnyHost = false
 
     /// Answers one question and returns the exit status.

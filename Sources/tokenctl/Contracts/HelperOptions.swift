@@ -24,7 +24,7 @@ struct HelperOptions: ParsableArguments {
         if status != 0 { throw ExitCode(status) }
     }
 
-    /// Tells the agent that a server refused `token`, whatever comes of it.
+    /// Tells the agent that a server refused `token`, and ignores failures.
     func report(_ token: String, for question: HelperQuestion) {
         guard let choice = choice(for: question),
             let secret = try? Secret(Array(token.utf8), of: "token")
@@ -38,7 +38,7 @@ struct HelperOptions: ParsableArguments {
         try? endpoint.send(request)
     }
 
-    /// Gets another token for those who will ask, but not at every call; whatever comes of it.
+    /// Has the session's token replaced for later questions, but not at every call, and ignores failures.
     func replaceToken(for question: HelperQuestion) {
         guard let choice = choice(for: question),
             AskMemory(of: endpoint)?.mayRefresh(choice.session) == true
@@ -52,7 +52,7 @@ struct HelperOptions: ParsableArguments {
         try? SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint)
     }
 
-    /// The sessions that say which servers they are for.
+    /// The servers that sessions say they are for.
     func sessions() throws(AgentError) -> SessionsOfHosts {
         SessionsOfHosts(try endpoint.sessions())
     }

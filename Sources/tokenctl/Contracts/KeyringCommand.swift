@@ -53,7 +53,7 @@ struct KeyringCommand: ParsableCommand {
     }
 }
 
-/// One `get`; that there is nothing is exit status 1 without a word.
+/// One `get`; if there is nothing to give, exit status 1 without a word.
 struct KeyringCredential: HelperContract {
     var asked: HelperQuestion?
     var service: String

@@ -32,7 +32,7 @@ struct KubeCredentialCommand: ParsableCommand {
 
 /// What `KUBERNETES_EXEC_INFO` says, and the ExecCredential for it.
 struct KubeCredential: HelperContract {
-    /// What is spoken without `KUBERNETES_EXEC_INFO`.
+    /// The version of the answer without `KUBERNETES_EXEC_INFO`.
     private static let currentVersion = "client.authentication.k8s.io/v1"
 
     private let request: JSONObject?
@@ -60,7 +60,7 @@ struct KubeCredential: HelperContract {
         var question = HelperQuestion(session: session, wantsIDToken: wantsIDToken)
         if let url = request?["spec"]?.object?["cluster"]?.object?["server"]?.string {
             question.server = ServerAddress(url)
-            // An address that is none is not the same as no address.
+            // An invalid address is not the same as no address.
             guard question.server != nil else { return nil }
         }
         return question

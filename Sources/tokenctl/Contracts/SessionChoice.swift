@@ -6,15 +6,15 @@ import Text
 /// Which session is for a server.
 struct SessionChoice: Equatable {
     var session: String
-    /// The user its `hosts` names for that server.
+    /// The user that the session's `hosts` name for that server.
     var user: String?
 
     /// Asks the agent; nil if no session is for the server, or nothing keeps a token private on the way there.
     ///
-    /// A session that is named is for the servers that it says itself. One that says none is for no server that the
-    /// program names, unless with `isForAnyHost` the person takes that on.
+    /// A session that the question names is only for the servers in its own `hosts`. Without `hosts` it is
+    /// for no server that the program names, unless the person allows that with `isForAnyHost`.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if a session is named that says no servers.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the session needs `hosts` and has none.
     init?(
         for question: HelperQuestion,
         isForAnyHost: Bool,
@@ -85,7 +85,7 @@ struct SessionChoice: Equatable {
 }
 
 extension AgentEndpoint {
-    /// The servers that a session says it is for; none if it says nothing about that.
+    /// The servers that a session's `hosts` name; none if it has no `hosts`.
     func hostRules(of session: String) throws(AgentError) -> [HostRule] {
         do {
             return SessionChoice.rules(try message(AgentRequest(.get, "sessions", session)))

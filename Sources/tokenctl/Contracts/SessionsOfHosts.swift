@@ -3,7 +3,7 @@
 import AgentProtocol
 import Text
 
-/// The servers that sessions say they are for, patterns left out.
+/// The servers that the sessions' `hosts` name, patterns left out.
 struct SessionsOfHosts {
     /// One server and the session for it.
     struct Entry {

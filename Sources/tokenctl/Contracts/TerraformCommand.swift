@@ -35,7 +35,7 @@ struct TerraformCommand: ParsableCommand {
     }
 }
 
-/// One `get`; that there is nothing is an empty object.
+/// One `get`; if there is nothing to give, the answer is an empty object.
 struct TerraformCredential: HelperContract {
     var host: String
     var session: String?

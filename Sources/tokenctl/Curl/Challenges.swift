@@ -2,7 +2,7 @@
 
 import Text
 
-/// What a server asks for instead of a refused request: the fields `WWW-Authenticate` (RFC 9110 §11.6.1).
+/// What a server asks for when it refuses a request: the fields `WWW-Authenticate` (RFC 9110 §11.6.1).
 struct Challenges {
     private struct Parameter {
         var scheme: ByteText

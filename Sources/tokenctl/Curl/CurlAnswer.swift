@@ -3,7 +3,7 @@
 import AgentProtocol
 import Text
 
-/// The heads of a server's answers as they arrive: whether the server refused the token.
+/// Reads the heads of a server's answers as they arrive and decides whether the server refused the token.
 struct CurlAnswer {
     enum Verdict: Equatable {
         /// No answer yet, an interim one or a redirect.
@@ -19,19 +19,19 @@ struct CurlAnswer {
     private(set) var status = 0
     /// The `WWW-Authenticate` fields of the last answer.
     private(set) var challenge = ""
-    /// What the last answer wants to see in the next proof of possession (RFC 9449 §8.1).
+    /// The nonce that the last answer wants in the next proof of possession (RFC 9449 §8.1).
     private(set) var nonce: String?
     /// All heads, as they came.
     private(set) var bytes: [UInt8] = []
     private var lineStart = 0
     private let server: ServerAddress?
 
-    /// With `server` answers count only as long as no redirect has led away from it.
+    /// With a `server`, answers count only until a redirect leads away from it.
     init(of server: ServerAddress? = nil) {
         self.server = server
     }
 
-    /// Whether nothing was wrong but the nonce of the proof (RFC 9449 §9).
+    /// Whether only the nonce of the proof was wrong or missing (RFC 9449 §9).
     var wantsNonce: Bool {
         guard status == 401, nonce != nil else { return false }
         return Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
@@ -65,7 +65,7 @@ struct CurlAnswer {
         } else if let value = CurlAnswer.value(of: "dpop-nonce", in: line) {
             nonce = CurlAnswer.isNonce(value) ? value : nil
         } else if (300..<400).contains(status), let value = CurlAnswer.value(of: "location", in: line) {
-            // Who answers next got no token, or one that we know nothing of.
+            // The server that answers next got no token, or one that we know nothing of.
             if let server, !CurlAnswer.stays(value, at: server) { verdict = .settled }
         }
     }
@@ -94,7 +94,7 @@ struct CurlAnswer {
         return String(decoding: Array(value[...last]), as: UTF8.self)
     }
 
-    /// What RFC 9449 §8.1 allows, of a length that fits into a proof.
+    /// Whether RFC 9449 §8.1 allows the text as a nonce, and its length fits into a proof.
     private static func isNonce(_ text: String) -> Bool {
         (1...512).contains(text.utf8.count)
             && text.utf8.allSatisfy(\.isNQChar)

@@ -6,18 +6,19 @@ import AgentProtocol
 struct CurlArguments: Equatable {
     private enum Word: Equatable {
         case given(String)
-        /// Where the place for headers stands, after a short option's letters or alone.
+        /// The value that names the file for headers, after a short option's letters or alone.
         case headerFile(prefix: String)
-        /// Where our own options of one request go: behind all others, which cannot undo them.
+        /// Our own options for one request: they come last, so that no other option can undo them.
         case ownOptions
     }
 
     private var words: [Word] = []
     private var hasOptionsEnded = false
-    /// The first option whose connection only TLS proves, and the first that renounces that, with dashes.
+    /// The first option that is ``CurlOption/diverting(takesValue:)``, with dashes.
     private var diversion: String?
+    /// The first option that is ``CurlOption/unproven``, with dashes.
     private var renunciation: String?
-    /// Where the caller wants the headers.
+    /// The file where the caller wants the headers.
     private(set) var headerFile: String?
     /// The first file that a body goes to.
     private(set) var outputFile: String?
@@ -26,8 +27,8 @@ struct CurlArguments: Equatable {
     /// What curl will ask for.
     private(set) var target = CurlTarget()
 
-    /// - Throws: ``AgentError`` with the code `badRequest` for an option that lets the token go elsewhere, or that is
-    ///   not known to keep it.
+    /// - Throws: ``AgentError`` with the code `badRequest` for an option that lets the token go elsewhere, or
+    ///   that ``CurlOption`` does not list.
     init(_ arguments: [String]) throws(AgentError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -50,7 +51,7 @@ struct CurlArguments: Equatable {
 
     /// The command line with our options in the file `config` and the headers sent to `headers`.
     ///
-    /// `-q` comes first: only there it keeps curl from reading options from a file of the person.
+    /// `-q` comes first: only there does it keep curl from reading the person's `.curlrc`.
     func commandLine(config: String, headers: String) -> [String] {
         ["-q"]
             + words.flatMap { word in
@@ -123,7 +124,7 @@ struct CurlArguments: Equatable {
         guard let option = CurlOption(name) else {
             throw AgentError(
                 .badRequest,
-                "whether curl's option \(written) would lead the token elsewhere is not known",
+                "it is not known whether curl's option \(written) would lead the token elsewhere",
                 remedy: "write the options that curl's manual lists in full"
             )
         }

@@ -5,7 +5,7 @@ import Glibc
 
 /// One run of curl whose output is kept back until the server has taken the token.
 struct CurlAttempt: ~Copyable {
-    /// Most bytes of a refusal that are kept back; what is longer is no refusal but a document: 1 MiB.
+    /// Most bytes of a refusal that are kept back, 1 MiB; anything longer is a document, not a refusal.
     private static let longestRefusal = 1 << 20
     /// Most bytes of a refusal's body that the agent is told: 8 KiB.
     private static let longestReport = 8192
@@ -83,7 +83,7 @@ struct CurlAttempt: ~Copyable {
         return status
     }
 
-    /// Whether the server refused the token and nothing of that was let through.
+    /// Whether the server refused the token and nothing of its answer was let through.
     var isRefused: Bool { !isPassing && hasAnswer && answer.verdict == .refused }
 
     /// Lets through what was held.
@@ -143,7 +143,7 @@ struct CurlAttempt: ~Copyable {
         let bytes = output.read()
         if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
         output.hold(bytes)
-        // Without a head it is no HTTP; beyond the limit it is no refusal.
+        // Output without a head is not HTTP; output beyond the limit is not a refusal.
         let isForeign = !bytes.isEmpty && answer.bytes.isEmpty
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
     }

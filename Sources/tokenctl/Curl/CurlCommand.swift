@@ -11,11 +11,11 @@ struct CurlCommand: ParsableCommand {
         commandName: "curl",
         abstract: "Run curl with a token, once more if it was refused.",
         discussion: """
-            The token never stands in arguments or the environment. It is for one server: that of the URL, which must \
-            be whole, and among the hosts of the session if it has any. curl reads no file with options, and an \
-            option that could lead the token elsewhere is refused. Output and exit status are curl's. An answer 401 \
-            or 403 of that server is told to the agent: with a fresh token the request is sent once more, and when \
-            the session is over the status is 4.
+            The token never stands in arguments or the environment. It is for one server, that of the URL: \
+            the URL must be whole, and if the session has hosts they must name the server. curl reads no \
+            file with options, and an option that could lead the token elsewhere is refused. Output and exit \
+            status are curl's. If that server answers 401 or 403, the agent decides: with a fresh token the \
+            request is sent once more, and if the session is over the status is 4.
             """
     )
 
@@ -55,7 +55,7 @@ struct CurlCommand: ParsableCommand {
         )
     }
 
-    /// A session that says which servers its tokens are for has none for others.
+    /// A session that says which servers its tokens are for has no tokens for others.
     private func checkHosts(for server: ServerAddress) throws(AgentError) {
         let rules = try agent.endpoint.hostRules(of: session.name)
         guard rules.isEmpty || SessionChoice.closest(rules, to: server.place) != nil else {

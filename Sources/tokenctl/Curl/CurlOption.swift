@@ -2,14 +2,14 @@
 
 /// What an option of curl means for where the token goes: curl 7.60 to 8.17.
 ///
-/// An option that is not listed is not passed on: nobody knows whether the token would stay with its server. That
+/// An option that is not listed is refused: nobody knows whether the token would stay with its server. That
 /// holds for shortened names too, which curl takes as long as only one option begins with them.
 enum CurlOption: Equatable {
-    /// Has no bearing on it.
+    /// Has no influence on that.
     case harmless(takesValue: Bool)
-    /// Leads the connection over or to another machine: only TLS proves then who is at the other end.
+    /// Leads the connection over or to another machine, so that only TLS proves who is at the other end.
     case diverting(takesValue: Bool)
-    /// Has nobody prove who is at the other end.
+    /// Gives up the proof of who is at the other end.
     case unproven
     /// Would let the token go elsewhere, for this reason.
     case refused(String)

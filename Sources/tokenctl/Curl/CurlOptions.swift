@@ -12,7 +12,8 @@ struct CurlOptions: ~Copyable {
 
     /// Writes token and proof, where the headers go, and with `isQuiet` that there is no progress to show.
     ///
-    /// - Throws: ``AgentError`` with the code `internal`, above all where there is no `/proc` for curl to find it in.
+    /// - Throws: ``AgentError`` with the code `internal`, in particular if there is no `/proc` for curl to
+    ///   read it from.
     init(
         _ token: TokenAnswer,
         headers: Int32,
@@ -23,7 +24,7 @@ struct CurlOptions: ~Copyable {
         guard descriptor >= 0 else { throw AgentError(.internal, "memfd_create: \(systemMessage(errno))") }
         var text = CurlOptions.lines(presenting: token)
         text += "dump-header = \"/dev/fd/\(headers)\"\n"
-        // Neither an option nor the environment shows the token to a proxy where no TLS hides it.
+        // Without TLS a proxy would see the token: neither an option nor the environment may set one.
         if avoidsProxies { text += "noproxy = \"*\"\n" }
         if isQuiet { text += "no-progress-meter\n" }
         var bytes = Array(text.utf8)
@@ -43,7 +44,7 @@ struct CurlOptions: ~Copyable {
 
     /// curl sends the token to the first host only, whatever redirects say.
     ///
-    /// A proof it sends on, to servers who can use it neither without the token nor for their own addresses.
+    /// It does send a proof on, which others can use neither without the token nor for their own addresses.
     private static func lines(presenting token: TokenAnswer) -> String {
         let value = quotable(token.value)
         guard token.type.lowercased() != "bearer" else { return "oauth2-bearer = \"\(value)\"\n" }

@@ -41,7 +41,7 @@ struct CurlTarget: Equatable {
 
     /// The server that every URL names.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if a URL is not whole, there is none, or they differ.
+    /// - Throws: ``AgentError`` with the code `badRequest` unless there are URLs, all whole, for one server.
     func server() throws(AgentError) -> ServerAddress {
         var found: ServerAddress?
         for url in urls {
@@ -78,7 +78,7 @@ struct CurlTarget: Equatable {
 
     /// The proof for the one request.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if there is not one request, or its URL is not all there.
+    /// - Throws: ``AgentError`` with the code `badRequest` unless there is one request with its whole URL.
     func proof(session: String) throws(AgentError) -> TokenDemand.Proof {
         guard let url = urls.first, urls.count == 1, namesOneResource(url) else {
             throw AgentError(
@@ -99,7 +99,7 @@ struct CurlTarget: Equatable {
         return TokenDemand.Proof(url: String(resource), method: method)
     }
 
-    /// Whether curl makes only one of it: it expands braces and brackets, but not those of an IPv6 address.
+    /// Whether curl makes one request of it: it expands braces and brackets except those of an IPv6 address.
     private func namesOneResource(_ url: String) -> Bool {
         if takesURLsLiterally { return true }
         let host = (url.split(separator: "/").dropFirst().first ?? "").prefix { $0 != "]" }
@@ -108,7 +108,7 @@ struct CurlTarget: Equatable {
         return !"\(rest)\(upload ?? "")".contains { "{[".contains($0) }
     }
 
-    /// Whether curl makes the name of an uploaded file the end of the path.
+    /// Whether curl appends the name of the uploaded file to the path.
     private func addsFileName(to resource: Substring, _ url: String) -> Bool {
         guard let upload, !["-", "."].contains(upload) else { return false }
         let path = resource.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""

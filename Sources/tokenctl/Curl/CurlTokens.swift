@@ -32,7 +32,7 @@ struct CurlTokens {
 
     /// Looks at the refusal that `attempt` got; false if nothing else is to be tried.
     ///
-    /// Any failure of the agent but the end of the session leaves the server's answer to speak for itself.
+    /// If the agent fails for any reason but the end of the session, the server's answer is let through.
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` when the session is over.
     mutating func advance(after attempt: inout CurlAttempt) throws(AgentError) -> Bool {

@@ -43,8 +43,8 @@ struct ConfigCheckCommand: ParsableCommand {
         throw ExitCode(FailureCode.misconfigured.exitStatus)
     }
 
-    /// How the file differs from what the agent of the socket runs with; `nil`: none runs, it cannot say, or it reads
-    /// another file.
+    /// How the file differs from what the agent at the socket runs with; `nil` if none runs, it cannot say,
+    /// or it reads another file.
     private func difference(of file: String) -> ReloadReport? {
         var body = JSONBody<ReloadMembers>()
         body.add(\.check, true)

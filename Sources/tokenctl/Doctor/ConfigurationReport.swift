@@ -38,7 +38,7 @@ struct ConfigurationReport {
         output.closeWriting()
         let text = output.all()
         let status = child.wait()
-        // A line about each session, and of those there may be thousands.
+        // It lists every mistake, and with thousands of sessions there may be thousands.
         let json = try? JSONValue(parsing: text, maximumValues: .max)
         if let message = json.flatMap({ ConfigurationMessage($0) }) {
             self.message = message

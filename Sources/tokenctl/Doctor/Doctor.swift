@@ -4,7 +4,7 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// The checks of `tokenctl doctor`: those of this side first, then the agent's own.
+/// The checks of `tokenctl doctor`: first those that tokenctl makes, then the agent's own.
 struct Doctor {
     let endpoint: AgentEndpoint
 
@@ -57,7 +57,7 @@ struct Doctor {
         return [Finding(.ok, "socket", "only this user may connect")]
     }
 
-    /// A clock before the release makes every certificate and every token look wrong.
+    /// A clock that is set before this release makes every certificate and every token look wrong.
     private func clock() -> Finding {
         let now = DurationPhrase.rfc3339(WallClock.seconds)
         guard WallClock.seconds > 1_767_225_600 else {
@@ -76,7 +76,7 @@ struct Doctor {
         }
     }
 
-    /// What the agent finds out itself; a locked one says why it could not be unlocked.
+    /// The agent's own checks; a locked agent says why it could not be unlocked.
     private func ownChecks(_ agent: inout AgentConnection) -> [Finding] {
         do {
             let request = AgentRequest(.get, "doctor")

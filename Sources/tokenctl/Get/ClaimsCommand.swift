@@ -52,7 +52,7 @@ struct ClaimsCommand: ParsableCommand {
         }
     }
 
-    /// What a claim that holds an instant means (RFC 7519 §4.1).
+    /// Date and distance of a claim that holds an instant (RFC 7519 §4.1); nothing for other claims.
     private func instant(_ member: JSONObject.Member) -> String {
         guard ["exp", "iat", "nbf", "auth_time"].contains(member.name), let seconds = member.value.double,
             abs(seconds) < 1e12

@@ -50,7 +50,7 @@ struct ExecCommand: ParsableCommand {
 
     func run() throws {
         let status = try runProgram()
-        // Here the file is gone.
+        // The file is gone by now.
         if status != 0 { throw ExitCode(status) }
     }
 

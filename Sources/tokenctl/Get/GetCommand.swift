@@ -3,7 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 
-/// `get` for the argument parser: its help, and what ``GetOrder`` did not want to read by hand.
+/// `get` for the argument parser: its help, and arguments that ``GetOrder`` does not read by hand.
 struct GetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",

@@ -28,7 +28,7 @@ extension GetOrder {
         guard !demand.session.isEmpty else { return nil }
     }
 
-    /// Whether a shell will evaluate what is printed, as far as the words tell, be they right or wrong otherwise.
+    /// Whether the words ask for the format `env`, which a shell evaluates, even if other words are wrong.
     static func isForEval(_ arguments: [String]) -> Bool {
         guard arguments.first == "get" else { return false }
         return arguments.contains("--format=env")
@@ -74,7 +74,7 @@ extension GetOrder {
         return true
     }
 
-    /// The URL first; the argument parser knows the other orders.
+    /// Takes the URL first; the argument parser knows the other orders.
     private mutating func readProofOption(_ name: String, _ value: String) -> Bool {
         switch name {
         case "--dpop-url":

@@ -35,7 +35,7 @@ struct GetOrder {
         )
     }
 
-    /// Sees to it that the token which is printed then is not the one that the same program was given just now.
+    /// Has the token replaced if the same program was given it just now.
     private func attend() throws(AgentError) {
         do {
             _ = try AttentiveAsk(demand: demand, sign: .repetition(of: "get"), endpoint: endpoint).token()

@@ -15,10 +15,10 @@ struct HeldStream: ~Copyable {
         pipe = try Pipe()
     }
 
-    /// What poll(2) shall watch; nothing after the end.
+    /// What poll(2) shall watch; -1 after the end.
     var descriptor: Int32 { hasEnded ? -1 : pipe.reading }
 
-    /// Reads what is there; curl has its own writing end.
+    /// Reads what is there, without waiting.
     mutating func read() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: HeldStream.chunk)
         let count = unsafe Glibc.read(pipe.reading, &bytes, bytes.count)

@@ -11,7 +11,9 @@ struct RequestSpool: ~Copyable {
     /// Nil when nothing is read from it.
     private let start: off_t?
 
-    /// Leaves standard input alone unless `isNeeded`; keeps a file as it is and copies anything else into a file without a name in `$TMPDIR` or `/tmp`.
+    /// Leaves standard input alone unless `isNeeded`.
+    ///
+    /// A file is kept as it is; anything else is copied into a file without a name in `$TMPDIR` or `/tmp`.
     init(isNeeded: Bool) throws(AgentError) {
         guard isNeeded else {
             (descriptor, start) = (STDIN_FILENO, nil)

@@ -3,7 +3,7 @@
 import CHardening
 import Glibc
 
-/// What has to be so before the first token arrives.
+/// What the process does before the first token arrives.
 enum StartUp {
     /// The words of the command line; Swift's own list is empty without `/proc`.
     static var arguments: [String] {
@@ -17,13 +17,13 @@ enum StartUp {
         occupyStandardDescriptors()
         refuseInspection()
         _ = signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow (`ulimit -f`) is an error with a sentence.
+        // A file that may not grow (`ulimit -f`) is then an error with a message, not the end of the process.
         _ = signal(SIGXFSZ, SIG_IGN)
         // The agent goes on with what it began; only this process ends.
         _ = signal(SIGINT) { _ in _exit(130) }
     }
 
-    /// Keeps a socket from becoming descriptor 1 when a caller closed it: the token would go there.
+    /// Keeps a socket from becoming descriptor 1, where the token goes, when the caller closed that.
     ///
     /// The wrong access mode makes every read or write fail, as on the closed descriptor.
     private static func occupyStandardDescriptors() {

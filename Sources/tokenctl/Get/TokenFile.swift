@@ -10,7 +10,7 @@ struct TokenFile: ~Copyable {
     private let directory: String
     private let lock: Int32
 
-    /// What the program is told.
+    /// The path that the program is told.
     var path: String { directory + "/" + TokenDirectories.token }
 
     /// Removes what killed processes left, then makes a directory for this one.

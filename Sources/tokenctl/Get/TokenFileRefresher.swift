@@ -9,7 +9,7 @@ import Text
 struct TokenFileRefresher: ~Copyable {
     /// How long after a failure it looks again: 2 s.
     private static let pause: Int64 = 2
-    /// How often it looks when the agent says nothing: 10 minutes, or half of what the token has left.
+    /// Longest wait when the agent says nothing: 10 minutes, but at most half of the token's remaining life.
     private static let longestWait: Int64 = 600
 
     private let demand: TokenDemand
@@ -85,8 +85,10 @@ struct TokenFileRefresher: ~Copyable {
         }
     }
 
-    /// The refresh of another scope's token is none of ours: where a server keeps one good token for each login, two
-    /// that asked at each other's would never rest.
+    /// Whether the event concerns the token of `demand`; the refresh of another scope's token does not.
+    ///
+    /// Where a server keeps only one good token for each login, two programs that asked again at each other's
+    /// refreshes would never stop.
     private static func isNews(_ event: EventMessage?, for demand: TokenDemand) -> Bool {
         guard let event, let name = event.session else { return true }
         guard name == demand.session else { return false }

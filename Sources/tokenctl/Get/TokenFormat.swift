@@ -3,7 +3,7 @@
 import AgentProtocol
 import Text
 
-/// How `get` prints a token: exactly one line, and where it prints a proof of possession, another for that.
+/// How `get` prints a token: one line, and in `header` and `curl` another for the proof of possession.
 enum TokenFormat: String, CaseIterable {
     /// The bare token.
     case token
@@ -31,12 +31,12 @@ enum TokenFormat: String, CaseIterable {
         [.json, .header, .curl].contains(self)
     }
 
-    /// Whether a token that is bound to a key is of no use in it: what reads it knows no other scheme than Bearer.
+    /// Whether a token that is bound to a key is useless in it: its readers know only the scheme Bearer.
     private var isForBearerOnly: Bool {
         [.bearer, .headersJSON, .netrc].contains(self)
     }
 
-    /// Checks that a user and a host are given exactly when the format names them.
+    /// Checks that user and host are given if the format needs them, and only if it names them.
     func check(_ place: TokenPlace) throws(AgentError) {
         switch self {
         case .saslXOAuth2, .saslOAuthBearer:
@@ -47,7 +47,7 @@ enum TokenFormat: String, CaseIterable {
                 throw AgentError(.badRequest, "--format netrc needs --host, a name without a port")
             }
             guard place.user?.utf8.isVisibleWord != false else {
-                throw AgentError(.badRequest, "--user is not a name that netrc has a place for")
+                throw AgentError(.badRequest, "--user for netrc must be visible ASCII and not empty")
             }
         case .token, .json, .header, .env, .bearer, .headersJSON, .curl:
             guard place.user == nil else {
@@ -64,7 +64,7 @@ enum TokenFormat: String, CaseIterable {
 
     /// The line for the agent's JSON answer, or two with a proof.
     ///
-    /// `about` is the session's status, from which JSON takes who issued the token, and to whom.
+    /// `about` is the session's status, from which JSON takes issuer and account.
     func render(
         _ body: [UInt8],
         wantsProof: Bool,
@@ -133,7 +133,7 @@ enum TokenFormat: String, CaseIterable {
         return type
     }
 
-    /// As it is where no shell sees anything in it, else in single quotes: a `~` at the start is a home directory.
+    /// The text, in single quotes if a shell could interpret it; a `~` at the start is a home directory.
     private static func shellWord(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy(isPlain) && text.utf8.first != UInt8(ascii: "~")
         if isPlain { return text }
@@ -141,7 +141,7 @@ enum TokenFormat: String, CaseIterable {
             + "'"
     }
 
-    /// As it is where readers of netrc agree, else in double quotes, which newer ones know.
+    /// The text as it is if all readers of netrc agree on it, else in double quotes, which newer ones know.
     private static func netrcWord(_ text: String) -> String {
         text.utf8.allSatisfy { isPlain($0) || $0 == UInt8(ascii: "@") } ? text : "\"\(quotable(text))\""
     }
@@ -163,13 +163,13 @@ enum TokenFormat: String, CaseIterable {
     }
 }
 
-/// Where a token is for, in the formats that say so.
+/// The host and the user that a token is for, in the formats that name them.
 struct TokenPlace: Equatable {
     /// For Basic authentication where nobody names a user: what GitLab, Gitea and others expect beside a token.
     static let commonUser = "oauth2"
 
     /// The name of the machine, for netrc.
     var host: String?
-    /// Whom a mail server or netrc knows; needed by the `sasl-` formats.
+    /// The user name for a mail server or netrc; needed by the `sasl-` formats.
     var user: String?
 }

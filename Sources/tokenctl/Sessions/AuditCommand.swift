@@ -28,7 +28,7 @@ struct AuditCommand: ParsableCommand {
         do {
             try print(&lines)
         } catch let failure as AgentError where failure.code == .noAgent {
-            // An agent that is still there has given up a reader that was too slow.
+            // If the agent is still there, it has dropped this reader as too slow.
             guard agent.endpoint.connectIfThere() != nil else { throw WatchCommand.agentHasEnded }
             throw AgentError(
                 .temporarilyUnavailable,
@@ -39,7 +39,7 @@ struct AuditCommand: ParsableCommand {
         if follow { throw WatchCommand.agentHasEnded }
     }
 
-    /// The command that begins with all lines once more.
+    /// The command that prints all lines once more.
     private var again: String {
         (["tokenctl audit"] + [session?.name, "--follow"].compactMap(\.self)).joined(separator: " ")
     }

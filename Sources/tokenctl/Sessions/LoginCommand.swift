@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import Text
 
-/// Logs in: the agent does it, this command shows the way and asks.
+/// Logs in: the agent does the work, this command shows addresses and asks questions.
 struct LoginCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "login",
@@ -12,7 +12,7 @@ struct LoginCommand: ParsableCommand {
         discussion: """
             The agent waits for the authorization server's answer; Ctrl-C cancels the login. Without a browser \
             on this machine use --flow device, or --no-browser and open the address elsewhere, or --paste and \
-            give the address back to which the browser was sent.
+            then paste the address to which the browser was sent in the end.
             """
     )
 
@@ -74,7 +74,7 @@ struct LoginCommand: ParsableCommand {
         } catch {
             throw error.about(session.name)
         }
-        // With --json its event has been printed.
+        // With --json the failure's event has been printed already.
         if let failure { throw ExitCode(FailureReport.tell(failure.about(session.name))) }
     }
 

@@ -10,7 +10,7 @@ struct LoginConversation {
     let isJSON: Bool
     let endpoint: AgentEndpoint
 
-    /// What spares a question where nobody can be asked.
+    /// The option that answers a question in advance, where nobody can be asked.
     private static let options = [
         "username": "--username", "password": "--password-stdin", "refresh_token": "--refresh-token-stdin",
     ]
@@ -43,7 +43,7 @@ struct LoginConversation {
     private func present(address: String, redirect: String?) throws(AgentError) {
         let isOpen = opensBrowser && Browser.open(address)
         try say("\(isOpen ? "Continue in the browser" : "Open this address in a browser"): \(address)")
-        // A server that does not know the redirect address shows an error there, and tells nobody here.
+        // A server that does not know the redirect address shows that in the browser and does not tell us.
         guard let redirect else { return }
         try say(
             "If it shows an error, end this with Ctrl-C: the client has to be registered at the server "
@@ -92,7 +92,7 @@ struct LoginConversation {
         }
     }
 
-    /// A line for the person, unless a program is reading.
+    /// Prints a line for the person, unless a program is reading.
     private func say(_ text: String) throws(AgentError) {
         guard !isJSON else { return }
         try StandardOutput.line(TerminalText.escaped(text, longest: 8192))

@@ -29,11 +29,11 @@ struct LogoutCommand: ParsableCommand {
 
     func run() throws {
         let failure: AgentError? = if let session { logOut(of: session.name) } else { try logOutOfAll() }
-        // With --json what was printed for the session tells it.
+        // With --json the failure is part of the session's JSON already.
         if let failure { throw ExitCode(FailureReport.tell(failure)) }
     }
 
-    /// Goes on after a failure and answers the first one.
+    /// Goes on after a failure and answers the first failure.
     private func logOutOfAll() throws(AgentError) -> AgentError? {
         var failure: AgentError?
         for known in try agent.endpoint.sessions().map(SessionRow.init) where known.state != "logged_out" {
@@ -43,7 +43,7 @@ struct LogoutCommand: ParsableCommand {
         return failure
     }
 
-    /// Answers what went wrong, which is part of the JSON if that is wanted.
+    /// Logs out of one session and answers what went wrong, which the JSON says too if that is wanted.
     private func logOut(of session: String) -> AgentError? {
         let (answer, failure) = outcome(for: session)
         guard agent.wantsJSON else { return failure ?? sayUnsupported(session, answer) }
@@ -79,9 +79,9 @@ struct LogoutCommand: ParsableCommand {
         }
     }
 
-    /// The tokens still work for whoever has a copy, so a script must not take this for done.
+    /// A copy of the tokens still works, so a script must not take this for done.
     ///
-    /// Where the server has no way to revoke nothing went wrong, and nobody can do more.
+    /// If the server has no way to revoke them, nothing went wrong: nobody can do more.
     private static func leftover(_ session: String, _ answer: LogoutMessage) -> AgentError? {
         let reason = answer.message.map { ": \(TerminalText.escaped($0))" } ?? ""
         switch answer.told {
@@ -90,7 +90,7 @@ struct LogoutCommand: ParsableCommand {
                 .temporarilyUnavailable,
                 "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
                 session: session,
-                remedy: "nothing to do, it is asked again by itself"
+                remedy: "nothing to do, the agent asks the server again"
             )
         case .refused:
             return AgentError(

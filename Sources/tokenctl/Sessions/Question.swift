@@ -11,7 +11,7 @@ enum Question {
     ///   - kind: what it is, for error messages: `passphrase`.
     ///   - option: what to use where there is no terminal: `--passphrase-stdin`; nil if there is nothing.
     /// - Returns: what was typed.
-    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or the answer cannot be one.
+    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or the answer cannot be a secret.
     static func secret(_ prompt: String, kind: String, option: String?) throws(AgentError) -> Secret {
         guard let terminal = Terminal() else { throw nobody(toAskFor: kind, option) }
         guard let bytes = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: false) else {
@@ -20,7 +20,7 @@ enum Question {
         return try Secret(bytes, of: kind)
     }
 
-    /// Asks twice, for a secret that nobody could correct later.
+    /// Asks twice, for a secret in which nobody could correct a typing mistake later.
     static func newSecret(_ prompt: String, kind: String, option: String) throws(AgentError) -> Secret {
         let first = try secret(prompt, kind: kind, option: option)
         let second = try secret(prompt + ", again", kind: kind, option: option)

@@ -49,7 +49,7 @@ struct SessionRow {
         }
     }
 
-    /// When, and why.
+    /// When the last refresh was, and why.
     private var lastRefresh: String? {
         guard let time = instant(message.lastRefreshAt) else { return nil }
         return [time, message.lastRefreshReason.map { String($0.map { $0 == "_" ? " " : $0 }) }]
@@ -61,7 +61,7 @@ struct SessionRow {
         return DurationPhrase.relative(end - WallClock.seconds)
     }
 
-    /// Why it does not serve, and what to do.
+    /// Why the session is not ready, and what to do.
     private var note: String {
         let reason = state == "ready" ? nil : message.message ?? message.lastError?.message ?? message.reason
         switch (reason, message.remedy) {

@@ -16,7 +16,7 @@ struct StatusWatch {
     }
 
     private func redraw() throws(AgentError) {
-        // Home, the text with the rest of every line erased, then everything below: no flicker.
+        // Cursor home, the text with the rest of every line erased, then everything below erased: no flicker.
         var screen = Array("\u{1B}[H".utf8)
         for byte in try report.text() {
             if byte == 0x0A { screen += Array("\u{1B}[K".utf8) }

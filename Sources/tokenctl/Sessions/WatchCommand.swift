@@ -27,7 +27,7 @@ struct WatchCommand: ParsableCommand {
             do {
                 try print(&events)
             } catch let failure as AgentError where failure.code == .noAgent {
-                // An agent that is still there has given up a reader that was too slow.
+                // If the agent is still there, it has dropped this reader as too slow.
                 guard let again = agent.endpoint.connectIfThere() else { throw WatchCommand.agentHasEnded }
                 connection = again
                 StandardError.write("tokenctl: events are missing here: they were not read in time\n")

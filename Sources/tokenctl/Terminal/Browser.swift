@@ -5,7 +5,7 @@ import Glibc
 
 /// Opens addresses in the person's browser.
 enum Browser {
-    /// Tries the programs of `$BROWSER`, then `xdg-open` if there is a display; whether one was started.
+    /// Tries the programs of `$BROWSER`, then `xdg-open` if there is a display; answers whether one started.
     ///
     /// The address is one argument of the program and is never seen by a shell.
     static func open(_ address: String) -> Bool {

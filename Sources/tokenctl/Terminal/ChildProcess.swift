@@ -50,7 +50,7 @@ struct ChildProcess {
         pid = started
     }
 
-    /// Waits for its end and answers the exit status, 128 and the signal's number if a signal ended it.
+    /// Waits for its end and answers the exit status, 128 plus the signal's number if a signal ended it.
     func wait() -> Int32 {
         let status = hardening_await(pid)
         return status < 0 ? 1 : status
@@ -70,7 +70,7 @@ struct ChildProcess {
         }
     }
 
-    /// The child gets back the signals this process ignores.
+    /// Gives the child the default action for the signals that this process ignores.
     private static func attributes() -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)

@@ -13,7 +13,7 @@ enum FailureReport {
         return tell(error)
     }
 
-    /// Prints the line alone, where the JSON, if wanted, has told already; answers the exit status.
+    /// Prints only the line, for callers that have printed any JSON already; answers the exit status.
     static func tell(_ error: AgentError) -> Int32 {
         StandardError.write("tokenctl: " + line(for: error) + "\n")
         return error.code.exitStatus
@@ -39,12 +39,12 @@ enum FailureReport {
         return message + (isCommand ? "; run: " : "; ") + remedy
     }
 
-    /// The message without its full stop, after the session's name if it does not tell that itself.
+    /// The message without its full stop, with the session's name in front unless the message says it.
     private static func sentence(for error: AgentError) -> String {
         var text = TerminalText.escaped(error.message)
         if text.hasSuffix("."), !text.hasSuffix("...") { text.removeLast() }
         guard let session = error.session.map({ TerminalText.escaped($0, longest: 64) }) else { return text }
-        // A name may be any word of the sentence: only where the sentence is about it, it is told.
+        // A name may be an ordinary word of the sentence: only in these two places is it surely the name.
         let isTold =
             text.bytewise.hasPrefix("\(session): ".bytewise)
             || text.bytewise.hasSuffix("session \(session)".bytewise)

@@ -29,13 +29,13 @@ struct Pipe: ~Copyable {
         writing = -1
     }
 
-    /// Tells who writes that nobody reads any more.
+    /// Lets the writer know that nobody reads any more.
     mutating func closeReading() {
         if reading >= 0 { close(reading) }
         reading = -1
     }
 
-    /// Everything until nobody writes any more.
+    /// Reads until nobody can write any more.
     borrowing func all() -> [UInt8] {
         var bytes: [UInt8] = []
         while true {

@@ -39,7 +39,7 @@ struct RelayedSignals: ~Copyable {
     /// Becomes readable when there is something to pass on.
     var descriptor: Int32 { pipe.reading }
 
-    /// Sends what has come to `child`.
+    /// Sends `child` the signals that have come.
     borrowing func pass(to child: ChildProcess) {
         for signal in pipe.available() { kill(child.pid, Int32(signal)) }
     }

@@ -4,7 +4,7 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// Standard output, where nothing but the answer goes and a failure to write is a failure.
+/// Standard output: only the answer goes there, and the command fails if it cannot be written.
 enum StandardOutput {
     /// Writes all of `bytes`.
     ///

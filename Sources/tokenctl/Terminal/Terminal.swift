@@ -57,8 +57,8 @@ struct Terminal: ~Copyable {
         var during = before
         if !echo { during.c_lflag &= ~tcflag_t(ECHO) }
         during.c_lflag |= tcflag_t(ICANON | ISIG)
-        // What is typed or pasted around an open answer is kept. Around a hidden one it is dropped: it may be more of
-        // the secret, and who reads the terminal next, a shell most often, would show and remember it.
+        // What is typed or pasted around an open answer is kept. Around a hidden one it is dropped: it may be
+        // more of the secret, and the next reader of the terminal, mostly a shell, would show and keep it.
         let change = echo ? TCSADRAIN : TCSAFLUSH
         unsafe tcsetattr(descriptor, change, &during)
         defer { unsafe tcsetattr(descriptor, change, &before) }

@@ -35,7 +35,7 @@ struct TerminalSignals: ~Copyable {
         unsafe signalPipe = -1
     }
 
-    /// Waits until `descriptor` can be read or a signal has come; the signals, none if it can be read.
+    /// Waits until `descriptor` can be read or a signal has come; answers the signals, none if none came.
     borrowing func wait(for descriptor: Int32) -> [Int32] {
         var wanted = [
             pollfd(fd: pipe.reading, events: Int16(POLLIN), revents: 0),

@@ -2,7 +2,7 @@
 
 import Text
 
-/// Makes text from elsewhere safe to show: no server drives the terminal.
+/// Makes text from elsewhere safe to show, so that no server can control the terminal.
 enum TerminalText {
     /// Most characters shown of one text: enough for a sentence and an address.
     static let longest = 500

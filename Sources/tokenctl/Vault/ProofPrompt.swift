@@ -5,19 +5,19 @@ import ArgumentParser
 import Glibc
 import Text
 
-/// The options of the commands that change how the store opens: only who can open it may.
+/// The options of the commands that change how the store opens; only a person who can open it may use them.
 struct VaultProofOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"),
         help: ArgumentHelp(
-            "A file with what opens the store now; the store's own key file is found without.",
+            "A file with what opens the store now; the store's own key file is found without this option.",
             valueName: "file"
         )
     )
     var keyFile: String?
 }
 
-/// What shows the agent that whoever changes how the store opens may open it already.
+/// Proves to the agent that the person who changes how the store opens can open it already.
 enum ProofPrompt {
     /// Adds to `body` what the agent at `endpoint` asks for.
     ///
@@ -38,7 +38,7 @@ enum ProofPrompt {
         case .key:
             throw AgentError(
                 .badRequest,
-                "what the command or credential of the store delivers is needed",
+                "this needs what the command or credential of the store delivers",
                 remedy: "use --key-file FILE, or set hooks.confirm so that a person can be asked"
             )
         case .confirm, nil: return

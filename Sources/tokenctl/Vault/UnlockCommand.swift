@@ -11,7 +11,7 @@ struct UnlockCommand: ParsableCommand {
         abstract: "Unlock the agent.",
         discussion: """
             Asks for the passphrase if the store has one; a key file, a command or a systemd credential unlocks \
-            it without.
+            it without a question.
             """
     )
 
@@ -23,7 +23,7 @@ struct UnlockCommand: ParsableCommand {
     func run() throws {
         if readsPassphrase { return try unlock(with: try StandardInput.secret("passphrase")) }
         do {
-            // What needs no person goes first; the agent says when a passphrase is the only way left.
+            // Ways that need no person go first; the agent says when a passphrase is the only way left.
             try agent.endpoint.send(AgentRequest(.post, "unlock"))
         } catch {
             guard error.code == .locked else { throw error }

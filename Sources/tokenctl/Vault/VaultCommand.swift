@@ -15,7 +15,7 @@ struct VaultCommand: ParsableCommand {
     )
 }
 
-/// A way to unlock that can be asked for.
+/// A way to unlock that `--type` can ask for.
 struct RequestedSlot: ExpressibleByArgument {
     var kind: SlotKind
 
@@ -90,7 +90,7 @@ struct VaultSlotOptions: ParsableArguments {
         try endpoint.send(request)
     }
 
-    /// The agent runs in another directory.
+    /// The absolute path: the agent runs in another directory.
     private func absolute(_ path: String) throws(AgentError) -> String {
         try AgentEndpoint(socket: path).socketPath
     }

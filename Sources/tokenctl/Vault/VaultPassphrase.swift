@@ -6,9 +6,9 @@ import AgentProtocol
 enum VaultPassphrase {
     private static let option = "--passphrase-stdin"
 
-    /// The one that opens the store now.
+    /// The passphrase that opens the store now.
     ///
-    /// From standard input it is one line: the new one may stand in the next.
+    /// From standard input it is one line: the new passphrase may stand in the next.
     static func present(fromStandardInput: Bool = false) throws(AgentError) -> Secret {
         if fromStandardInput { return try Secret(try StandardInput.line() ?? [], of: "present passphrase") }
         return try ask()
@@ -18,7 +18,7 @@ enum VaultPassphrase {
         try Question.secret("Passphrase of the store", kind: "passphrase", option: option)
     }
 
-    /// One that shall open it from now on.
+    /// A passphrase that shall open the store from now on.
     static func new(fromStandardInput: Bool) throws(AgentError) -> Secret {
         if fromStandardInput { return try StandardInput.secret("passphrase") }
         return try Question.newSecret("New passphrase of the store", kind: "passphrase", option: option)

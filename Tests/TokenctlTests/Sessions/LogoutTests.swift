@@ -35,7 +35,7 @@ import Text
         #expect(
             result.standardError == """
                 tokenctl: work: logged out here; the server did not revoke the tokens yet: No answer; \
-                nothing to do, it is asked again by itself
+                nothing to do, the agent asks the server again
 
                 """
         )
