@@ -61,7 +61,7 @@ test:
 	SWIFT='$(SWIFT)' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) Scripts/run-tests $(SWIFT_FLAGS)
 	Scripts/check-docs $(DEBUG)
 
-# ROWS="54 O17" runs only what shows that these promises and requirements are kept.
+# ROWS="54 O17" runs only the tests and scripts of these promises and requirements.
 test-full: build
 	@Scripts/install-dependencies build curl strace python3 toml-test ext4 xfs btrfs tpm keyring
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
@@ -79,7 +79,7 @@ fuzz:
 	@Scripts/install-dependencies build
 	SWIFT='$(SWIFT)' SWIFT_FLAGS='$(SWIFT_FLAGS)' Scripts/fuzz $(SECONDS) $(T)
 
-# W="issuer: redirect" makes only the attacks whose line holds all of these words.
+# W="issuer: redirect" runs only the attacks whose line holds all of these words.
 attack: build
 	@Scripts/install-dependencies python3 curl cc
 	Tests/Attacks/attacks $(RELEASE) $(W)

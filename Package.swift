@@ -3,7 +3,7 @@
 
 import PackageDescription
 
-/// Every target of ours: Swift 6 mode, strict memory safety, no warning survives.
+/// Every target of ours: Swift 6 mode, strict memory safety, warnings are errors.
 let strict: [SwiftSetting] = [
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
@@ -17,11 +17,11 @@ let release: BuildSettingCondition = .when(platforms: [.linux], configuration: .
 
 /// Every symbol is resolved at the start.
 ///
-/// The loader's table is read-only from then on. And whoever resolves symbols later saves the processor's registers on
-/// the stack, where a piece of a secret was found that had just been copied.
+/// The loader's table is read-only from then on. A loader that resolves symbols later saves registers on the
+/// stack, where a piece of a secret that had just been copied was found.
 let eagerBinding: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]
 
-/// `tokenctl` starts in under a millisecond only as a static executable, and `tokenagent-runner` is smallest so.
+/// Only a static `tokenctl` starts in under a millisecond, and a static `tokenagent-runner` is smallest.
 let staticExecutable: [LinkerSetting] = [
     .unsafeFlags(["-static-executable"], release),
     // What the static Foundation and Synchronization archives do not pull in by themselves.
@@ -270,7 +270,7 @@ let package = Package(
     ]
 )
 
-// The fuzzers, and what they look for: `Scripts/fuzz` builds them in a directory of their own.
+// The fuzzers, and our targets instrumented for them: `Scripts/fuzz` builds them in a directory of their own.
 if Context.environment["TOKENAGENT_FUZZ"] != nil {
     let instrumented = SwiftSetting.unsafeFlags(["-sanitize=fuzzer,address", "-O"])
     for target in package.targets where target.type == .regular && target.swiftSettings != nil {

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The nonces of sealed records as they lie on disk, and those that were used for two."""
+"""The nonces of the sealed records on disk, and those that were used for more than one record."""
 
 import hashlib
 import pathlib
 import struct
 
 MAGIC = b"TKAREC\0\1"
-# Bytes before the nonce; the last four are the length of the padded plaintext. The tag of 16 bytes follows it.
+# Bytes before the nonce, of the nonce, and of the tag, which follows the ciphertext. The last four bytes before the
+# nonce are the length of the padded plaintext.
 HEADER, NONCE, TAG = 59, 24, 16
 
 
@@ -16,7 +17,7 @@ class NonceLedger:
         self.repeated: set[bytes] = set()
 
     def look(self, directory: pathlib.Path) -> None:
-        """Takes down every record below the directory, whole or torn."""
+        """Enters every record below the directory, whole or torn."""
         for file in directory.rglob("*"):
             try:
                 content = file.read_bytes() if file.is_file() else b""

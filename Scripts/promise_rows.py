@@ -18,7 +18,7 @@ What the [threat model](../THREAT_MODEL.md) says holds because these tests and s
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A kind of table, its section of docs/promises.md, and the numbers it has: they never move."""
+    """A kind of table, its section of docs/promises.md, and the numbers of its rows, which never change."""
 
     table: str
     prefix: str
@@ -32,7 +32,7 @@ class Kind:
 
 KINDS = [
     Kind(
-        # Readers may have met the numbers elsewhere; those left out were never given.
+        # Other texts may name the numbers, so they stay; those left out were never given.
         "promise", "", "promises",
         (frozenset(range(1, 143)) - {12, 20, 36, 61, 70, 71, 84, 85, 116, 124, 125, 130}) | frozenset(range(160, 163)),
         ("promise", "figure"), "for ",
@@ -75,7 +75,7 @@ def read() -> tuple[list[Row], dict[str, dict]]:
 
 
 def chapter(kind: Kind, rows: list[Row], scripts: dict[str, dict]) -> str:
-    """Its section of docs/promises.md."""
+    """The section of one kind in docs/promises.md."""
     lines = [kind.heading, "", kind.preface, "", f"| | {kind.table.capitalize()} | Held by |", "| --- | --- | --- |"]
     for row in (row for row in rows if row.kind == kind):
         by_module: dict[str, list[str]] = {}

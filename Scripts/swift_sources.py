@@ -9,7 +9,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRODUCT, DEMO, TESTS = ROOT / "Sources", ROOT / "Demo", ROOT / "Tests"
 
-# What types may be at most: lines over all files, stored properties, and switches that list an enum's cases.
+# The most a type may have: lines over all files, stored properties, and switches that list an enum's cases.
 LONGEST_TYPE, MOST_PROPERTIES, MOST_SWITCHES = 450, 14, 3
 
 FUNCTION = re.compile(r"\b(?:func\s+(`[^`]+`|[\w]+|[^\s\w(]+)|(init|subscript|deinit)\b[?!]?)")
@@ -184,7 +184,7 @@ def pieces(file: File) -> list[Piece]:
 
 
 def stored_properties(piece: Piece) -> list[str]:
-    """Names of the stored properties declared in a body; those of enums and protocols are none."""
+    """Names of the stored properties declared in a body; enums, protocols and extensions have none."""
     if piece.kind in ("enum", "protocol", "extension"):
         return []
     names = []
@@ -229,7 +229,7 @@ def types(files: list[File]) -> dict[tuple[str, str], Type]:
 
 
 def shared_names(files: list[File]) -> dict[str, list[Type]]:
-    """Names that several types have; those that only one file or one type sees do not count."""
+    """Names that several types have; private and nested types do not count."""
     homes: dict[str, list[Type]] = {}
     for entry in types(files).values():
         if not entry.declaration or "." in entry.name:
@@ -269,7 +269,7 @@ def switches(file: File):
 
 
 def switched(files: list[File]) -> dict[str, list[str]]:
-    """The switches that list most of an enum's cases, by the enum's name; a list that fits several goes to the smallest."""
+    """The switches that list most of an enum's cases, by the enum's name; of several that fit, the smallest counts."""
     enums: dict[str, set[str]] = {}
     for piece in (piece for file in files for piece in pieces(file)):
         if piece.kind == "enum" and len(cases(piece)) >= 3:

@@ -153,7 +153,7 @@ def traced(agent: Agent, output: pathlib.Path, *options: str):
             ["strace", "-f", "-qq", "-o", output, *options, "-p", str(agent.process.pid)], stderr=file,
             stdin=subprocess.DEVNULL)
     try:
-        # Attached: the kernel names a tracer for every thread.
+        # Attached means that the kernel names strace as the tracer of every thread.
         def attached():
             if strace.poll() is not None:
                 return True
@@ -168,7 +168,7 @@ def traced(agent: Agent, output: pathlib.Path, *options: str):
     finally:
         if strace.poll() is None:
             strace.send_signal(signal.SIGINT)
-        # strace can miss the death of a thread group and wait for ever; the corpse is ours once it is gone.
+        # strace can miss the death of a thread group and wait for ever; once strace is gone, we reap the agent.
         try:
             strace.wait(1)
         except subprocess.TimeoutExpired:
@@ -198,7 +198,7 @@ def points(agent: Agent, action: collections.abc.Callable[[], None]) -> list[tup
 
 @contextlib.contextmanager
 def killed_at(agent: Agent, name: str, ordinal: int):
-    """Lets strace kill the agent when a thread enters the system call `name` for this time."""
+    """Lets strace kill the agent when a thread enters the system call `name` for the `ordinal`th time."""
     options = ("-e", f"trace={name}", "-e", f"inject={name}:signal=KILL:when={ordinal}")
     with traced(agent, agent.home / "trace", *options):
         yield

@@ -9,7 +9,7 @@ enum RunUntilEnded {
 
     /// Returns at SIGTERM, SIGINT or, if it is watched, the end of standard input.
     ///
-    /// The end of standard input means that whoever started the process is gone.
+    /// The end of standard input means that the program that started this one is gone.
     static func wait(watchingStandardInput: Bool) async {
         let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
         let sources = [SIGTERM, SIGINT].map { number in

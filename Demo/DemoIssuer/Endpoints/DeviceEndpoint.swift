@@ -62,7 +62,7 @@ extension IssuerState {
         let previous = grant.lastPoll
         grant.lastPoll = now
         guard now < grant.expiresAt else { return .failure(OAuthRefusal(code: "expired_token")) }
-        // A tenth of a second for the network: only a real hurry is told to slow down.
+        // Allows a tenth of a second for the network: only polls that are clearly early must slow down.
         if let previous, now - previous + .milliseconds(100) < grant.interval {
             grant.interval += .seconds(5)
             return .failure(OAuthRefusal(code: "slow_down"))

@@ -10,14 +10,14 @@ struct GrantLedger: Sendable {
         var scope: [String]
         var audience: String?
         var nonce: String?
-        /// The key whose possession a bearer of the tokens has to prove (RFC 9449 §6), as its thumbprint.
+        /// The thumbprint of the key that a client has to prove it holds to use the tokens (RFC 9449 §6).
         var keyThumbprint: String?
         /// All tokens of one login belong to one family and die together.
         var family: Int
         /// When the person logged in, in seconds since 1970.
         var authenticatedAt = WallClock.seconds
 
-        /// The same for tokens bound to `key`, or for any bearer.
+        /// The same authorization with tokens bound to `key`; `nil`: for any bearer.
         func bound(to key: String?) -> Authorization {
             var bound = self
             bound.keyThumbprint = key
@@ -29,7 +29,7 @@ struct GrantLedger: Sendable {
         var authorization: Authorization
         var redirectURI: String
         var challenge: String?
-        /// The key the exchange has to prove (RFC 9449 §10), as its thumbprint.
+        /// The thumbprint of the key that the exchange has to prove (RFC 9449 §10).
         var keyThumbprint: String?
         var isUsed = false
     }
@@ -65,7 +65,7 @@ struct GrantLedger: Sendable {
         return families
     }
 
-    /// Everything of a user, or of everybody.
+    /// Ends every login of `user`, or of everybody, that got a refresh token.
     mutating func kill(user: String?) {
         for token in refreshTokens.values where user == nil || token.authorization.user == user {
             deadFamilies.insert(token.authorization.family)
@@ -90,7 +90,7 @@ struct GrantLedger: Sendable {
         }
     }
 
-    /// The living access token of this text.
+    /// What was issued as the access token `token`; `nil`: it is unknown, expired or revoked.
     func access(_ token: String, now: Duration) -> IssuedToken? {
         guard let entry = accessTokens[token], now < entry.expiresAt,
             !deadFamilies.contains(entry.authorization.family)

@@ -27,7 +27,7 @@ extension IssuerState {
         )
     }
 
-    /// The parameters that `query` names or holds; `nil` when it names none that may be opened.
+    /// The pushed parameters that `query` names, or its own; `nil` when it has none that may be used.
     ///
     /// A pushed request may be opened once (RFC 9126 §4).
     mutating func authorizationParameters(_ query: FormFields) -> FormFields? {

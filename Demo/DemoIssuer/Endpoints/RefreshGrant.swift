@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension IssuerState {
-    /// The refresh grant (RFC 6749 §6) under the rotation of the moment.
+    /// The refresh grant (RFC 6749 §6) with the rotation in force.
     mutating func refresh(
         _ form: FormFields,
         client: RegisteredClient,
@@ -10,12 +10,12 @@ extension IssuerState {
         guard let text = form["refresh_token"], var entry = grants.refreshTokens[text],
             entry.authorization.client == client.id
         else { throw OAuthRefusal(code: "invalid_grant", description: "unknown refresh token") }
-        // Before anything a thief could do by showing the token without its key.
+        // First of all, so that a thief who shows the token without its key changes nothing.
         guard entry.authorization.keyThumbprint == nil || entry.authorization.keyThumbprint == key else {
             throw OAuthRefusal(code: "invalid_grant", description: "bound to another key")
         }
         guard !grants.isSpent(entry, rotation: settings.rotation, now: now) else {
-            // Somebody has a stolen copy: nobody keeps anything (RFC 9700 §4.14.2).
+            // Somebody has a stolen copy, so all tokens of the login end (RFC 9700 §4.14.2).
             grants.deadFamilies.insert(entry.authorization.family)
             throw OAuthRefusal(code: "invalid_grant", description: "refresh token used twice")
         }

@@ -21,8 +21,8 @@ extension IssuerState {
 
     /// What the access token of a request allows.
     ///
-    /// A bound token needs its scheme and a proof, any other one comes as Bearer, whatever ``IssuerSettings/dpop``
-    /// says now (RFC 9449 §7).
+    /// A bound token needs the scheme DPoP and a proof, any other token the scheme Bearer, whatever
+    /// ``IssuerSettings/dpop`` says now (RFC 9449 §7).
     private mutating func presentedAuthorization(
         _ request: IssuerRequest
     ) throws(OAuthRefusal) -> GrantLedger.Authorization {
@@ -41,7 +41,7 @@ extension IssuerState {
         return authorization
     }
 
-    /// Checks that the proof of a request is one for `token`, by the key that token is bound to.
+    /// Checks that the proof of a request is for `token` and by the key that the token is bound to.
     private mutating func proveKey(
         _ thumbprint: String,
         of token: String,

@@ -39,7 +39,7 @@ extension IssuerState {
         return .json(.object(object))
     }
 
-    /// RP-initiated logout; `id_token_hint` is not looked into: every login of the person of `user` ends.
+    /// RP-initiated logout: ends every login of `user`, or of everybody; `id_token_hint` is ignored.
     mutating func endSession(_ request: IssuerRequest) -> IssuerReply {
         grants.kill(user: request.query["user"])
         guard let next = request.query["post_logout_redirect_uri"] else {

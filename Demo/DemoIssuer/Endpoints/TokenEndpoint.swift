@@ -92,7 +92,7 @@ extension IssuerState {
         )
     }
 
-    /// The answer that ends a login.
+    /// The answer that completes a login.
     mutating func firstTokens(
         _ granted: GrantLedger.Authorization,
         boundTo key: String?

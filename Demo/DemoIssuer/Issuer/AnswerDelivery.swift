@@ -48,7 +48,7 @@ struct AnswerDelivery: Sendable {
         }
     }
 
-    /// Closes with RST in place of FIN, past the TLS layer, which would say goodbye.
+    /// Closes with RST in place of FIN, past the TLS layer, which would send close_notify.
     private func reset() {
         let lingering = (channel as? any SocketOptionProvider)?
             .setSoLinger(linger(l_onoff: 1, l_linger: 0))

@@ -8,15 +8,16 @@ import Text
 ///
 /// | Request | Does |
 /// |---|---|
-/// | `GET requests?path=…`, `DELETE requests` | the request log, emptied |
-/// | `GET counts` | requests by path, token requests by grant type |
-/// | `POST queue` | a disturbance for the next `times` requests of `path` |
-/// | `DELETE queue` | no disturbances |
+/// | `GET requests?path=…` | returns the request log |
+/// | `DELETE requests` | empties the request log |
+/// | `GET counts` | counts requests by path, and token requests by grant type |
+/// | `POST queue` | queues a disturbance for the next `times` requests of `path` |
+/// | `DELETE queue` | drops the queued disturbances |
 /// | `POST settings` | changes what is named |
 /// | `POST kill` | ends the grants of `user`, or all |
-/// | `POST forget_access` | access tokens issued so far are unknown from now on |
-/// | `GET alive?token=…` | whether a refresh token would be accepted |
-/// | `POST approve` | approves `user_code`, or every pending one |
+/// | `POST forget_access` | forgets the access tokens issued so far |
+/// | `GET alive?token=…` | says whether a refresh token would be accepted |
+/// | `POST approve` | approves `user_code`, or every pending one; with `deny` refuses |
 extension IssuerState {
     static let controlPrefix = "/_control/"
 
@@ -66,7 +67,7 @@ extension IssuerState {
         return .json(["ok": true])
     }
 
-    /// Approves what `object` names; returns how many logins that were.
+    /// Approves or refuses the device logins that `object` names; returns how many these are.
     private mutating func approve(_ object: JSONObject) -> Int {
         let user = object["user"]?.string ?? registry.users.first?.name ?? "nobody"
         let codes = grants.devices.filter { _, grant in

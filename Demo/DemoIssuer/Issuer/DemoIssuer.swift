@@ -27,7 +27,7 @@ package final class DemoIssuer: Sendable {
 
     private struct Listening {
         var listener: (any Channel)?
-        /// The port of the first time, 0 before it.
+        /// The port of the first `listen()`; 0 before.
         var port = 0
         var connections: [ObjectIdentifier: any Channel] = [:]
         var accepted = 0
@@ -95,7 +95,7 @@ package final class DemoIssuer: Sendable {
         withState { $0.issuer = "\(scheme)://127.0.0.1:\(port)" }
     }
 
-    /// Binds to a port below those that connections take, so that it is still free after ``stopListening()``.
+    /// Binds to a port below the ephemeral ones, so that it is still free after ``stopListening()``.
     private func bindAnywhere() async throws -> any Channel {
         for _ in 0..<50 {
             if let channel = try? await bind(Int.random(in: 20_000..<32_000)) { return channel }
@@ -150,7 +150,7 @@ package final class DemoIssuer: Sendable {
 
     // MARK: Requests
 
-    /// Logs `request`, wakes who waits for it, and says what is to go wrong with its answer.
+    /// Logs `request`, wakes those who wait for it, and returns what is to go wrong with its answer.
     func receive(_ request: inout IssuerRequest) -> Disturbance {
         let (disturbance, delay) = withState { ($0.receive(&request), $0.settings.delay) }
         wakeWaiters()

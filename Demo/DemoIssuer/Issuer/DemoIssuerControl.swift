@@ -31,7 +31,7 @@ extension DemoIssuer {
         withState { $0.clearQueue() }
     }
 
-    /// Adds a row in front of the issuer's own.
+    /// Adds a route, which is tried before the issuer's own.
     package func add(_ route: Route) {
         withState { $0.routes.append(route) }
     }
@@ -71,13 +71,13 @@ extension DemoIssuer {
         withState { state in state.grants.refreshTokens.keys.filter { state.isAlive($0) } }
     }
 
-    /// How many different proofs of possession were shown that were good but perhaps for their nonce.
+    /// How many different proofs of possession were good, apart from their nonces.
     package var distinctProofs: Int { withState(\.proofs.seen.count) }
 
     /// The nonce a proof has to hold now; `nil` before the first was handed out.
     package var newestDPoPNonce: String? { withState(\.proofs.newestNonce) }
 
-    /// The thumbprint of the key an access or refresh token is bound to; `nil` for any bearer's.
+    /// The thumbprint of the key an access or refresh token is bound to; `nil`: it is for any bearer.
     package func keyThumbprint(of token: String) -> String? {
         withState { state in
             let access = state.grants.accessTokens[token]?.authorization

@@ -9,7 +9,7 @@ package struct IssuerRequest: Sendable {
         package var value: String
     }
 
-    /// Counts the requests of this issuer from 1.
+    /// Counts the requests in the log of this issuer from 1.
     package internal(set) var number = 0
     /// Counts the connections of this issuer from 1.
     package var connection: Int

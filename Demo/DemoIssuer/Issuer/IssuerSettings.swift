@@ -2,7 +2,7 @@
 
 import Text
 
-/// How the issuer behaves; may be changed at any moment, the next request follows it.
+/// How the issuer behaves; a change counts from the next request on.
 package struct IssuerSettings: Sendable {
     /// What happens to the refresh token at a refresh.
     package enum Rotation: Equatable, Sendable {
@@ -53,13 +53,13 @@ package struct IssuerSettings: Sendable {
     package var dpop = DPoPDemand.off
     /// Whether a proof must hold the newest nonce handed out (RFC 9449 §8).
     package var demandsDPoPNonce = false
-    /// Answers with a fresh nonce whatever nonce a proof holds, without end.
+    /// Whether every proof is refused with a fresh nonce, whatever nonce it holds.
     package var refusesEveryNonce = false
-    /// Takes a good proof, yet issues an access token for any bearer and says `Bearer`.
+    /// Whether a good proof is accepted, yet the access token is for any bearer, with type `Bearer`.
     package var ignoresProofs = false
     /// Whether authorization requests have to be pushed first (RFC 9126 §5).
     package var requiresPushedRequests = false
-    /// Before every answer outside `/_control/`.
+    /// How long every answer outside `/_control/` is delayed.
     package var delay: Duration = .zero
     package var accessTokenFormat = AccessTokenFormat.jwt
     package var authorization = Authorization.approve

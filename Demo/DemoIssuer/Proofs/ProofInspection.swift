@@ -3,7 +3,7 @@
 extension IssuerState {
     private static let nonceHeader = "DPoP-Nonce"
 
-    /// The key a token request proves (RFC 9449 §5), as its thumbprint; `nil` when none is asked for or shown.
+    /// The thumbprint of the key a token request proves (RFC 9449 §5); `nil`: proofs are off, or it has none.
     mutating func provenKey(_ request: IssuerRequest) throws(OAuthRefusal) -> String? {
         switch settings.dpop {
         case .off: return nil
@@ -21,9 +21,9 @@ extension IssuerState {
         }
     }
 
-    /// The good proof of a request (RFC 9449 §4.3).
+    /// The proof of a request, once it has been found good (RFC 9449 §4.3).
     ///
-    /// Its name counts as seen even when its nonce is stale: the repetition has to be a new proof.
+    /// Its `jti` counts as seen even when its nonce is stale: a retry has to bring a new proof.
     mutating func proof(
         in request: IssuerRequest,
         accessToken: String?

@@ -7,7 +7,7 @@ struct ProofLedger: Sendable {
     /// The only nonce accepted, `nil` before the first (RFC 9449 §8).
     private(set) var newestNonce: String?
 
-    /// Remembers the name of a proof, which must be new.
+    /// Remembers the `jti` of a proof, which must be new.
     mutating func remember(_ name: String?) throws(ProofRefusal) {
         guard let name, !name.isEmpty else { throw .unnamed }
         guard seen.insert(name).inserted else { throw .replayed }

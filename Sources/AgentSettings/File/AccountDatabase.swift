@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Numbers of users and groups, by name or as they are.
+/// The numbers of users and groups, each given by name or as a number.
 enum AccountDatabase {
     /// Room for one entry with its members.
     private static let entrySize = 1 << 16

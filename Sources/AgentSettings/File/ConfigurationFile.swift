@@ -9,7 +9,7 @@ package struct ConfigurationFile: Equatable, Sendable {
     package static let largestSize = 4 << 20
 
     package let path: String
-    /// Named by a person; the default file need not exist.
+    /// Whether a person named the file; the default one need not exist.
     package let mustExist: Bool
 
     package init(path: String, mustExist: Bool) {
@@ -19,7 +19,7 @@ package struct ConfigurationFile: Equatable, Sendable {
 
     /// Reads and checks the file.
     ///
-    /// Others may read it unless it holds a client secret, and may never write it: whoever can, decides where
+    /// Others may read it unless it holds a client secret, and may never write it: a writer decides where
     /// refresh tokens are sent.
     ///
     /// - Parameter home: what `~/` stands for.
@@ -95,7 +95,7 @@ package struct ConfigurationFile: Equatable, Sendable {
 }
 
 extension ConfiguredSession {
-    /// A client secret is written in the file itself.
+    /// Whether the client secret is written in the file itself.
     package var holdsLiteralSecret: Bool {
         if case .literal = clientSecret { true } else { false }
     }

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// What tells a file, and the directory it lies in, from what they were before: number, size and times.
+/// Number, size and times of a file and its directory, which show whether they have changed.
 ///
 /// An editor writes a file anew or puts another in its place; both show here without reading it.
 package struct ConfigurationStamp: Equatable, Sendable {

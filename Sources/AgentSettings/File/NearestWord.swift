@@ -2,7 +2,7 @@
 
 /// Guesses which word a misspelt one was meant to be.
 enum NearestWord {
-    /// The candidate that fewest edits turn into `word`, if that is at most a third of its letters.
+    /// The candidate with the fewest edits to `word`, if at most a third of the longer word's letters differ.
     static func to(_ word: String, among candidates: [String]) -> String? {
         let letters = Array(word.prefix(64))
         let nearest = candidates.map { (edits(letters, Array($0)), $0) }.min { $0 < $1 }

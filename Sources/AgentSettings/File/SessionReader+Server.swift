@@ -37,7 +37,7 @@ extension SessionReader {
         }
     }
 
-    /// Endpoints written by hand: all there are, or what holds in place of the issuer's metadata.
+    /// Endpoints written by hand: all there are, or those that replace the issuer's metadata.
     mutating func writtenEndpoints() -> WrittenEndpoints {
         WrittenEndpoints(
             token: url("token_endpoint")?.description,

@@ -8,7 +8,7 @@ struct SessionReader {
     let name: SessionName
     var table: TableReader
     let home: String?
-    /// There is a command that asks a person for confirmation.
+    /// Whether there is a command that asks a person for confirmation.
     let canAskPerson: Bool
 
     /// The session, or `nil` with the reasons in the problem list.
@@ -62,7 +62,7 @@ struct SessionReader {
         return server != nil && clientID != nil && table.problems.isEmpty ? session : nil
     }
 
-    /// What the client says, which knows best what it cannot work with.
+    /// Reports what the OAuth client objects to, which knows best what it cannot work with.
     private func report(_ problems: [ProfileProblem]) {
         for problem in problems { table.report(problem.key, problem.message) }
     }
@@ -73,7 +73,7 @@ struct SessionReader {
         return table.required("client_id", "the name of the client registered at the authorization server")
     }
 
-    /// The keys that name a client secret and are written.
+    /// The keys for a client secret that are written.
     var writtenSecrets: [String] {
         ["client_secret", "client_secret_file", "client_secret_command"].filter { table.has($0) }
     }

@@ -35,8 +35,8 @@ struct SocketReader {
         )
     }
 
-    /// `scopes` or `audiences`, each word as it can be asked for: printable ASCII, in a scope without quotes and
-    /// backslashes (RFC 6749 §3.3).
+    /// `scopes` or `audiences`, each a word that can be asked for: printable ASCII, in a scope without quotes
+    /// and backslashes (RFC 6749 §3.3).
     private mutating func words(_ key: String, _ name: String) -> [String] {
         let words = table.strings(key) ?? []
         let isFit = key == "scopes" ? \UInt8.isNQChar : \UInt8.isVisibleASCII
@@ -71,7 +71,7 @@ struct SocketReader {
         return (words ?? []).compactMap { SessionName($0) }
     }
 
-    /// Three octal digits, each 0 or 6: whoever may connect must be able to write.
+    /// Three octal digits, 6 first, the others 0 or 6: only those who may write to a socket can connect.
     private mutating func mode() -> UInt32? {
         guard table.has("mode") else { return 0o600 }
         guard let text = table.string("mode") else { return nil }
@@ -98,7 +98,7 @@ struct SocketReader {
         }
     }
 
-    /// Objects to settings of which one makes the other useless.
+    /// Reports settings that another setting makes useless.
     private func checkAccess(_ mode: UInt32, _ group: UInt32?, _ users: [UInt32]) {
         let isOpen = mode & 0o066 != 0
         if isOpen, !table.has("users") {

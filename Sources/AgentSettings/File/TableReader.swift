@@ -172,7 +172,7 @@ struct TableReader {
     /// How many keys this table has.
     var count: Int { table.entries.count }
 
-    /// Every key of this table with its value's reader; values that are no tables are objected to.
+    /// Every key of this table with a reader of its value; values that are no tables are reported.
     mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
         table.entries.compactMap { entry in
             known.append(entry.key)

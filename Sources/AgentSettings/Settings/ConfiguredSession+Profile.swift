@@ -7,7 +7,7 @@ extension ConfiguredSession {
     /// What the OAuth client needs to know.
     ///
     /// - Parameter seal: puts a client secret written in the file into the vault.
-    /// - Returns: the profile, which has been checked.
+    /// - Returns: the profile, which is checked when the configuration is read.
     /// - Throws: what `seal` throws.
     package func profile<Failure: Error>(
         sealing seal: (String) throws(Failure) -> SecretID
@@ -36,14 +36,14 @@ extension ConfiguredSession {
         )
     }
 
-    /// Whom the session belongs to, for people.
+    /// The issuer, the address or the pool, to show people where the session belongs.
     package var issuerShown: String {
         let identity = server.identity
         if identity.kind == .oauth2 { return issuer ?? identity.address }
         return identity.pool ?? identity.address
     }
 
-    /// Who the tokens were given to and by whom: when this changes, the old tokens are not for the new server.
+    /// Names the server and client of the tokens: when it changes, the old tokens are not for the new server.
     package var fingerprint: String {
         let identity = server.identity
         let client = identity.kind.hasClients ? clientID : nil
@@ -56,14 +56,15 @@ extension ConfiguredSession {
         if case .json(let json) = server { json.rules.refreshCodes } else { [] }
     }
 
-    /// The member of a resource server's answer that demands a new login; only the authorization server itself ends
-    /// a login of a standard kind.
+    /// The member of a resource server's answer that demands a new login.
+    ///
+    /// `nil` for the standard kinds, whose logins only the authorization server itself ends.
     package var loginDemandMember: String? {
         if case .json(let json) = server { return json.rules.fields.requiresReauth }
         return server.identity.kind == .cognito ? "requiresReauth" : nil
     }
 
-    /// Whether a resource server that refuses a refreshed token too has ended the session.
+    /// Whether the session ends when a resource server refuses the refreshed token too.
     package var endsWithSecondRefusal: Bool {
         if case .json(let json) = server { json.rules.endsWithSecondRefusal } else { false }
     }

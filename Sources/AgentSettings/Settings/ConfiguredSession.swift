@@ -7,7 +7,7 @@ import TokenCore
 package struct ConfiguredSession: Equatable, Sendable {
     package var name: SessionName
     package var server: ServerProfile.Kind
-    /// What holds in place of the metadata of kind `oidc`.
+    /// The endpoints that replace those of the metadata, for kind `oidc`.
     package var endpoints: WrittenEndpoints
     /// As written; for `oauth2` it is only shown.
     package var issuer: String?
@@ -25,7 +25,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     /// `prompt` of the authorization request; empty: none; `nil`: by the scopes.
     package var prompt: String?
     package var policy: SessionPolicy
-    /// The servers its tokens are for, for helpers of other programs.
+    /// The servers its tokens are for; credential helpers find the session by them.
     package var hosts: [String]
     package var reauthentication: [ReauthenticationStep]
     package var reauthenticationCommand: [String]

@@ -40,7 +40,7 @@ extension Settings {
             guard let new = now[name] else { return [ConfigurationChange(.removed, table, session: name)] }
             guard old != new else { return [] }
             let keys = new.keys(differingFrom: old)
-            // A setting of the server itself, or one without a key of its own here.
+            // The difference is in the server's own settings, or has no key here.
             guard !keys.isEmpty else { return [ConfigurationChange(.changed, table, session: name)] }
             return keys.map { ConfigurationChange(.changed, "\(table).\($0)", session: name) }
         }
@@ -58,7 +58,7 @@ extension HookSettings {
 }
 
 extension VaultSettings {
-    /// The keys of `[vault]` that are read at the start alone, which is all but `unlock_command`.
+    /// The keys of `[vault]` that differ, of those only read at the start: all but `unlock_command`.
     package func keys(differingFrom old: VaultSettings) -> [String] {
         let differing: [(String, Bool)] = [
             ("vault.keyfile", keyFile != old.keyFile),

@@ -5,9 +5,9 @@ import TokenCore
 /// Everything the configuration file says, checked and with its defaults filled in.
 package struct Settings: Equatable, Sendable {
     package var logLevel: LogLevel
-    /// The administrator may connect to the socket of another user's agent.
+    /// Whether root may connect to the agent of another user.
     package var allowsRoot: Bool
-    /// Each token given out is written down.
+    /// Whether the audit log gets a line for each token given out.
     package var keepsAudit: Bool
     package var hooks: HookSettings
     package var vault: VaultSettings
@@ -76,11 +76,11 @@ package struct VaultSettings: Equatable, Sendable {
     package var keyFile: String?
     /// Refuse to start when key memory cannot be locked, instead of warning.
     package var requiresLockedMemory: Bool
-    /// The command that a slot may name which opens the store, as argv; empty: no slot may run any.
+    /// The command that a slot may run to open the store, as argv; empty: no slot may run any.
     package var unlockCommand: [String]
-    /// The program that reads and moves the counter which tells an old copy of the store, as argv; empty: none.
+    /// Reads and moves the counter that detects old copies of the store; a program as argv, empty: none.
     package var rollbackCounter: [String]
-    /// The value with which a store that is refused for its counter is taken all the same.
+    /// The number that a refusal because of the counter names; with it the store is opened all the same.
     package var acceptedCounter: UInt64?
 
     package init(

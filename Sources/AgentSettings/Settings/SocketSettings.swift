@@ -7,9 +7,9 @@ package struct SocketSettings: Equatable, Sendable {
     /// Absolute.
     package var path: String
     package var sessions: [SessionName]
-    /// Scopes that tokens may be asked for with there, beside the plain token.
+    /// Scopes for which tokens may be requested there, beside the plain token.
     package var scopes: [String]
-    /// Audiences that tokens may be asked for with there.
+    /// Audiences for which tokens may be requested there.
     package var audiences: [String]
     /// Permission bits of the socket's file.
     package var mode: UInt32

@@ -9,16 +9,16 @@ package enum EnvironmentScrub {
         }
     }
 
-    /// For programs run on the person's behalf: what the person has, without what would load code into them or
-    /// belongs to the agent and its service manager.
+    /// For programs run on the person's behalf: the person's variables, without those that would load code or
+    /// belong to the agent and its service manager.
     package static func forCommands(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in
             !commandNames.contains(name) && !commandPrefixes.contains { name.hasPrefix($0) }
         }
     }
 
-    /// For an agent that is started in the background: everything but a service manager's hand-over, which is for
-    /// this process and not for that one.
+    /// For an agent that is started in the background: everything but what a service manager hands over,
+    /// which is for this process and not for that one.
     package static func forBackground(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in !serviceNames.contains(name) }
     }

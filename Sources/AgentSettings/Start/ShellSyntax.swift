@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Whose words set a variable.
+/// The shell whose syntax is used to set a variable.
 package enum ShellSyntax: Equatable, Sendable {
     case sh
     case csh
@@ -39,7 +39,7 @@ package enum ShellSyntax: Equatable, Sendable {
         }
     }
 
-    /// `text` as one word, whatever is in it.
+    /// `text` quoted as one word, whatever it contains.
     private func quoted(_ text: String) -> String {
         if text.utf8.allSatisfy(\.isPlainInEveryShell) { return text }
         switch self {

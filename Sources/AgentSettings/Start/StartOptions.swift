@@ -26,11 +26,11 @@ package struct StartOptions: Equatable, Sendable {
     package var configuration: String?
     package var stateDirectory: String?
     package var logLevel: LogLevel?
-    /// Of what `--check-config` finds.
+    /// Whether `--check-config` prints what it finds as JSON.
     package var wantsJSON = false
     package var allowsRoot = false
     package var allowsNetworkStore = false
-    /// Where a background start waits for the word that the agent is ready.
+    /// The descriptor on which a background start waits to hear that the agent is ready.
     package var readiness: Int32?
     /// End when this process, which must be the parent, ends.
     package var parent: Int32?
@@ -50,7 +50,7 @@ package struct UsageError: Error, Equatable, Sendable {
 extension StartOptions {
     /// Reads the arguments after the program's name.
     ///
-    /// Options end at the first word that is none, or at `--`: what follows is a command of its own.
+    /// Options end at the first word that is none, or at `--`: what follows is a command to run.
     ///
     /// - Parameters:
     ///   - arguments: as given.

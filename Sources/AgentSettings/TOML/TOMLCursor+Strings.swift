@@ -39,7 +39,7 @@ extension TOMLCursor {
         }
     }
 
-    /// What stands before three of `quote`; `piece` takes as much as it can between quotes and ends of lines.
+    /// The text before three of `quote`; `piece` takes as much as it can between quotes and ends of lines.
     private mutating func longString(
         endingWith quote: UInt8,
         _ piece: (inout TOMLCursor) throws(TOMLError) -> ArraySlice<UInt8>

@@ -86,7 +86,7 @@ struct TOMLCursor {
         }
     }
 
-    /// A mistake that shows here.
+    /// An error at the current position.
     func error(_ message: String) -> TOMLError {
         TOMLError(position: position, message: message)
     }

@@ -6,7 +6,7 @@ extension TOMLTable {
     /// Reads a whole TOML 1.0 text.
     ///
     /// A text of more than 4 MiB, a key of more than 16 parts, and more than 16 arrays and tables around a value are
-    /// refused: nothing of ours is like that, and reading recurses.
+    /// refused: no configuration needs them, and reading recurses.
     ///
     /// - Throws: the first ``TOMLError``. It never holds a value, which may be a secret.
     init(parsing bytes: [UInt8]) throws(TOMLError) {

@@ -10,7 +10,7 @@ struct TOMLSimpleValue {
         self.text = text
     }
 
-    /// What it means; `nil`: it is no value.
+    /// The value it stands for; `nil`: none.
     var content: TOMLValue.Content? {
         if text.elementsEqual("true".utf8) { return .boolean(true) }
         if text.elementsEqual("false".utf8) { return .boolean(false) }
@@ -94,7 +94,7 @@ extension TOMLSimpleValue {
 // MARK: Dates and times
 
 extension TOMLSimpleValue {
-    /// A date alone, to which a time may come.
+    /// Whether it is a date alone, which a time may follow.
     var isDate: Bool { Self.isDate(text) }
 
     /// A date, a time, or both with or without the distance from UTC (RFC 3339 §5.6).

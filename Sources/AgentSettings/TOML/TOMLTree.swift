@@ -9,7 +9,7 @@ struct TOMLTree {
         fileprivate let index: Int
     }
 
-    /// Who made a table, which decides who may add to it (TOML 1.0, Table).
+    /// What made a table, which decides what may add to it (TOML 1.0, Table).
     private enum Origin {
         /// A header that names a table below it.
         case implied
@@ -39,12 +39,12 @@ struct TOMLTree {
     }
 
     private struct Table {
-        /// More keys than are quickly looked through.
+        /// The most keys that are looked through one by one.
         static let many = 16
 
         var origin: Origin
         private(set) var entries: [Entry] = []
-        /// Where each key is, once there are many.
+        /// Where each key is, once there are more.
         private var places: [ByteText: Int] = [:]
 
         init(_ origin: Origin) {
@@ -198,7 +198,7 @@ struct TOMLKeyPath {
     let last: ByteText
     let position: TOMLPosition
 
-    /// What to say where it cannot be written once more.
+    /// The error where the key cannot be written again.
     fileprivate func isTaken(since first: TOMLPosition) -> TOMLError {
         let name = (leading + [last]).map(\.text).joined(separator: ".")
         return TOMLError(position: position, message: "\(name) is already written, on line \(first.line)")

@@ -9,7 +9,7 @@ struct TOMLValue: Equatable, Sendable {
         case integer(Int64)
         case float(Double)
         case boolean(Bool)
-        /// A date, a time or both: nothing of ours is one.
+        /// A date, a time or both: no key of ours takes one.
         case dateTime
         case array([TOMLValue])
         case table(TOMLTable)
@@ -51,7 +51,7 @@ struct TOMLTable: Equatable, Sendable {
 
     /// The value of `key` in this table.
     subscript(key: String) -> TOMLValue? {
-        // The same bytes, as a ``ByteText`` compares, with a look at the lengths first: a start asks this 100,000 times.
+        // Compares bytes, as ``ByteText`` does, and lengths first: a start does this 100,000 times.
         let wanted = key.utf8
         return entries.first { $0.key.utf8.count == wanted.count && $0.key.utf8.elementsEqual(wanted) }?.value
     }

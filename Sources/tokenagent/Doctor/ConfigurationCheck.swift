@@ -7,7 +7,7 @@ import Text
 
 /// Reads the configuration and says what is wrong with it, or that nothing is.
 enum ConfigurationCheck {
-    /// Prints lines for a person, or one JSON object and leaves with the exit status.
+    /// Prints lines for a person, or one JSON object; mistakes end the process with their exit status.
     static func run(_ places: Places, asJSON: Bool) throws(StartFailure) {
         let path = places.configuration.path
         do throws(ConfigurationProblems) {

@@ -10,13 +10,13 @@ struct ConfigurationCheckup {
 
     let configuration: ConfigurationInForce
 
-    /// One finding for each session the difference is about, as not everybody may know of each.
+    /// One finding for each difference, with its session, as not every peer may know of every session.
     func checks() -> [DiagnosticCheck] {
         let found: ConfigurationChanges
         do throws(RequestFailure) {
             found = try configuration.changes()
         } catch {
-            // Its lines may name sessions that not everybody knows of; "config check" shows them.
+            // Its lines may name sessions that this peer must not know of; "config check" shows them.
             let detail = "the file has a mistake, so the agent keeps what it read before"
             return [check(.problem, detail, remedy: error.remedy, of: nil)]
         }

@@ -15,7 +15,7 @@ import TokenCore
 struct Diagnostics: DiagnosticsProviding {
     /// A refresh reserves 32 KiB and more; below this the next ones are in danger.
     private static let leastFreeBytes: UInt64 = 1 << 20
-    /// 2026-01-01: the clock of a machine that runs this version cannot be before its making.
+    /// 2026-01-01, which is before this version was made: an earlier clock is wrong.
     private static let earliestTime = WallTime(secondsSince1970: 1_767_225_600)
 
     let control: StoreControl
@@ -41,7 +41,7 @@ struct Diagnostics: DiagnosticsProviding {
         return checks
     }
 
-    /// What stood in the way of the last unlocking; nothing when only a person can tell the secret.
+    /// Why the last unlocking failed, as the end of a sentence; empty when a person has to give the secret.
     private var reason: String {
         switch control.lastRefusal {
         case nil, .secretNeeded, .locked: ""
@@ -80,7 +80,7 @@ struct Diagnostics: DiagnosticsProviding {
         }
     }
 
-    /// One finding for each session, as not everybody may know of each.
+    /// One finding for each session, as not every peer may know of every session.
     private func durability() -> [DiagnosticCheck] {
         let pending = control.store.pendingSessions
         guard !pending.isEmpty else {
@@ -109,7 +109,7 @@ struct Diagnostics: DiagnosticsProviding {
             )
         }
         let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
-        // A file system of somebody else's says what it likes.
+        // A file system that somebody else provides can report any numbers.
         let size = UInt64(status.f_frsize)
         let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: size)
         let free = overflow ? UInt64.max : bytes

@@ -5,7 +5,7 @@ import NIOCore
 import OAuthClient
 import TokenCore
 
-/// Looks at the way to a server, for `tokenctl doctor`: name, connection, certificate and metadata.
+/// Checks the way to a server, for `tokenctl doctor`: name, connection, certificate and metadata.
 struct ServerCheck: Sendable {
     /// A server that has not answered by then is of no use to a session either.
     private static let limit = TimeAmount.seconds(10)
@@ -13,7 +13,7 @@ struct ServerCheck: Sendable {
     let servers: AuthorizationServers
     let eventLoop: any EventLoop
 
-    /// One look for all `sessions`, which are at the same place and trust it in the same way.
+    /// Checks once for all `sessions`, which use the same server and trust it in the same way.
     func check(_ place: ServerPlace, of sessions: [SessionName]) async -> DiagnosticCheck {
         let name = "server \(place.address)"
         guard let session = sessions.first else {

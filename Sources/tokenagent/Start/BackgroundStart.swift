@@ -30,11 +30,11 @@ struct BackgroundStart {
         self.endsWithParent = endsWithParent
     }
 
-    /// What the started agent writes when it is ready; anything else is why it is not.
+    /// What the started agent writes when it is ready; anything else says why it is not.
     static let ready = "ready\n"
     /// The descriptor of the pipe in the started agent.
     private static let readiness: Int32 = 3
-    /// How long another agent may take until it answers, or has stopped.
+    /// How long to wait for another agent to answer or to stop.
     private static let patience = Duration.seconds(25)
 
     /// The agent of the store: the one that runs already, or a new one.
@@ -48,14 +48,14 @@ struct BackgroundStart {
             guard started.status == FailureCode.temporarilyUnavailable.exitStatus else {
                 throw failure(started)
             }
-            // Whoever holds the store was started at the same moment and has not got as far as the socket, or is
-            // just stopping.
+            // The agent that holds the store was started at the same moment and has no socket yet, or is just
+            // stopping.
             if let agent = try awaitOther() { return told(agent) }
             if StoreHolder.exists(places.stateDirectory) { throw failure(started) }
         }
     }
 
-    /// Says that there is an agent already, and where unless that goes without saying.
+    /// Says that an agent is already running, and where, if not at the expected socket.
     private func told(_ agent: RunningAgent) -> RunningAgent {
         let place = agent.socket == places.socket ? "" : " at \(agent.socket)"
         Console.tell("already running\(place), process \(agent.pid)")
@@ -138,7 +138,7 @@ struct BackgroundStart {
 
     private func status(of child: pid_t) -> Int32 {
         let status = hardening_await(child)
-        // By a signal, which no status of an agent is.
+        // 128 and more mean a signal, and less than 0 no child; neither is a status of an agent.
         return (0..<128).contains(status) ? status : FailureCode.internal.exitStatus
     }
 }

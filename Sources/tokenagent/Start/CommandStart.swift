@@ -6,7 +6,7 @@ import Glibc
 
 /// Runs a command with an agent around it.
 ///
-/// This process becomes the command, so its exit status, its signals and its terminal are its own; an agent
+/// This process becomes the command, so exit status, signals and terminal are those of the command. An agent
 /// started for it is its child and ends when the kernel tells it that its parent is gone.
 struct CommandStart {
     private let options: StartOptions
@@ -27,7 +27,7 @@ struct CommandStart {
         unsafe execvp(command[0], &arguments)
         let reason = errno
         Console.tell("cannot run \(command[0]): \(unsafe String(cString: strerror(reason)))")
-        // As shells say it: not found, or found and not runnable.
+        // The exit statuses of shells: not found, or found and not runnable.
         exit(reason == ENOENT ? 127 : 126)
     }
 }

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// What a person at a terminal, or whoever started the program, reads.
+/// Messages to the person at the terminal, or to the program that started this one.
 enum Console {
     /// Says something on standard error.
     static func tell(_ line: String) {
@@ -13,7 +13,7 @@ enum Console {
         for line in failure.lines { tell(line) }
     }
 
-    /// Writes `text` to standard output, or ends the program: whoever wanted it must not believe to have got it.
+    /// Writes `text` to standard output, or ends the program: a reader must not take a part for the whole.
     static func write(_ text: String) {
         guard Descriptor.write(text, to: 1) else { exit(1) }
     }

@@ -16,7 +16,7 @@ enum ForegroundAgent {
             try serve(options, environment)
         } catch {
             guard let readiness = options.readiness else { throw error }
-            // Whoever started us tells the person, or knows that it does not matter.
+            // The process that started us tells the person, or knows that it does not matter.
             Descriptor.write(error.lines.map { $0 + "\n" }.joined(), to: readiness)
             exit(error.code.exitStatus)
         }
@@ -58,7 +58,9 @@ enum ForegroundAgent {
         SignalLoop(agent: agent, supervisor: supervisor, logger: assembly.logger).run()
     }
 
-    /// Before the parent can be gone unnoticed: the kernel's word comes only for what happens from now on.
+    /// Makes the agent end with its parent.
+    ///
+    /// The kernel reports only an end from now on, so an earlier one is looked for afterwards.
     private static func endWithParent(_ options: StartOptions) throws(StartFailure) {
         guard let parent = options.parent else { return }
         guard hardening_signal_when_parent_ends(SIGTERM) == 0 else {
@@ -69,7 +71,7 @@ enum ForegroundAgent {
         }
     }
 
-    /// Before the agent confines itself to directories that exist.
+    /// Makes the socket's directory, before the agent confines itself to directories that exist.
     private static func prepareDirectory(of socket: String) throws(StartFailure) {
         do throws(ListenFailure) {
             try ListeningSocket.prepareRestricted(socket, isOpenToOthers: false)

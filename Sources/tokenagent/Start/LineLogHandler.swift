@@ -4,16 +4,16 @@ import AgentSettings
 import Glibc
 import Logging
 
-/// Writes one line per message: to standard error, with a priority mark for the journal or else with the time, or in
-/// the background to the system's log.
+/// Writes one line per message to standard error or, in the background, to the system's log.
 ///
-/// Values are shown without control characters: some of them come from servers.
+/// On standard error a line begins with a priority mark for the journal, or else with the time. Values are
+/// shown without control characters: some of them come from servers.
 struct LineLogHandler: LogHandler {
     /// Where lines go.
     enum Output {
         /// - isJournal: standard error goes to the journal, which keeps the time itself (sd-daemon(3)).
         case standardError(isJournal: Bool)
-        /// Nobody watches; what is wrong is said on standard error too, for whoever waits for the start.
+        /// To the system's log; warnings and worse also to standard error, which a waiting start shows.
         case background(SystemLog)
     }
 
@@ -26,7 +26,7 @@ struct LineLogHandler: LogHandler {
         self.output = output
     }
 
-    /// One for the whole agent: no part of it sets its own.
+    /// One level for the whole agent: no part of it sets its own.
     var logLevel: Logger.Level {
         get { threshold.level }
         set {}

@@ -4,9 +4,9 @@ import AgentSettings
 import Logging
 import Synchronization
 
-/// How much is logged, which a reload may change while every part of the agent has its logger already.
+/// How much is logged; a reload may change it when every part of the agent has its logger already.
 final class LogThreshold: Sendable {
-    /// The command line says it, so the configuration does not.
+    /// Whether the command line sets the level, so that the configuration does not.
     let isFixed: Bool
     private let current: Mutex<Logger.Level>
 
@@ -20,7 +20,7 @@ final class LogThreshold: Sendable {
 
     var level: Logger.Level { current.withLock { $0 } }
 
-    /// The configuration says it anew.
+    /// Takes the level of a configuration that was read again.
     func adopt(_ level: LogLevel) {
         guard !isFixed else { return }
         current.withLock { $0 = Logger.Level(level) }

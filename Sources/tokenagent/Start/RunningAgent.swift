@@ -28,7 +28,7 @@ struct RunningAgent {
         return RunningAgent(socket: socket, pid: pid, stateDirectory: store)
     }
 
-    /// Whether the directory, by whatever path, holds its store.
+    /// Whether `directory` is the one that holds the agent's store, perhaps under another path.
     func uses(_ directory: String) -> Bool {
         guard directory != stateDirectory else { return true }
         var (asked, own) = (stat(), stat())
@@ -44,7 +44,7 @@ struct RunningAgent {
             guard let agent = try find(socket: socket) else {
                 throw AgentError(.noAgent, "no agent is running at \(socket)")
             }
-            // Opened while the agent surely is the one that answered.
+            // Opened now, while the process number is surely that of the agent that answered.
             let process = hardening_open_process(agent.pid)
             defer { if process >= 0 { close(process) } }
             var connection = try AgentConnection(socket: socket)
@@ -60,7 +60,7 @@ struct RunningAgent {
         }
     }
 
-    /// Longer than an agent lets a refresh in flight finish.
+    /// In milliseconds, longer than an agent lets a refresh in flight finish.
     private static let patience: Int32 = 30_000
 
     private static func waitForEnd(of process: Int32) -> Bool {

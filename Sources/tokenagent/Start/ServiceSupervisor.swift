@@ -3,8 +3,9 @@
 import AgentServer
 import Glibc
 
-/// What a service manager such as systemd gives and is told, by environment variables (sd_notify(3),
-/// sd_listen_fds(3)).
+/// Takes a socket from a service manager such as systemd, and tells it the agent's state.
+///
+/// Environment variables say where (sd_listen_fds(3), sd_notify(3)).
 struct ServiceSupervisor: Sendable {
     private let notifySocket: String?
     private let environment: [String: String]
@@ -34,7 +35,7 @@ struct ServiceSupervisor: Sendable {
         }
     }
 
-    /// Tells the state of the agent, as lines of `NAME=VALUE`; nobody may be listening.
+    /// Tells the state of the agent, as lines of `NAME=VALUE`, to a service manager that listens, if any.
     func notify(_ lines: String...) {
         guard let notifySocket, notifySocket.hasPrefix("/") || notifySocket.hasPrefix("@") else { return }
         UnixDatagram.send(Array(lines.joined(separator: "\n").utf8), to: notifySocket)

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The signals that mean something to the agent.
 enum Signals {
-    /// Keeps them from ending the process, in every thread started from now on, until ``SignalLoop`` takes them.
+    /// Keeps the signals from ending the process, in all threads started later, for ``SignalLoop`` to take.
     static func block() {
         var wanted = set
         unsafe pthread_sigmask(SIG_BLOCK, &wanted, nil)
@@ -20,7 +20,7 @@ enum Signals {
         return set
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     static func next() -> Int32 {
         var wanted = set
         var number: Int32 = 0
@@ -31,7 +31,7 @@ enum Signals {
 
 /// The main thread of a running agent: turns signals into calls.
 struct SignalLoop {
-    /// What is asked over the socket stops counting once the agent stops: its end is no request.
+    /// Set once the agent stops: the wait for a stop request then ends without one.
     private static let isStopping = Atomic(false)
 
     let agent: RunningAssembly
@@ -73,7 +73,7 @@ struct SignalLoop {
             await agent.stop()
             exit(0)
         }
-        // Asking again makes nothing faster: what is in flight could be the only answer to a used refresh token.
+        // More signals make nothing faster: what is in flight may be the only answer to a used refresh token.
         while true { _ = Signals.next() }
     }
 

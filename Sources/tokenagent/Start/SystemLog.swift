@@ -8,8 +8,7 @@ import Synchronization
 
 /// Where an agent in the background logs: the system's journal, else syslog, else a file of its own.
 ///
-/// Which of them is there is found out with each line: a journal that is started anew costs at most the lines that it
-/// was not there for, and they are in the next place.
+/// Each line tries these in turn, so lines written while the journal restarts are in the next place.
 final class SystemLog: Sendable {
     /// Where the journal takes entries (systemd-journald.service(8), "Native Journal Protocol").
     private static let journal = "/run/systemd/journal/socket"
@@ -37,7 +36,7 @@ final class SystemLog: Sendable {
         let message = "<\(mark)>\(time) \(name)[\(getpid())]: \(line)"
         if UnixDatagram.send(Array(message.utf8), to: SystemLog.syslog) { return }
         let text = "\(LogTime.text("%Y-%m-%d %H:%M:%S")) \(line)\n"
-        // Without room on the disk there is nowhere left to tell it.
+        // If the disk is full too, there is nowhere left to tell it.
         _ = file.withLock { $0.append(Array(text.utf8)) }
     }
 }

@@ -5,7 +5,7 @@ import Glibc
 /// Sends single messages to sockets of the system: the service manager's, the journal's.
 enum UnixDatagram {
     /// Sends `message` to the socket at `path`, which may be an abstract name that begins with `@`; never waits.
-    /// - Returns: whether somebody has it.
+    /// - Returns: whether somebody has received it.
     @discardableResult
     static func send(_ message: [UInt8], to path: String) -> Bool {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -6,7 +6,7 @@ import TokenCore
 
 /// The program of `vault.rollback_counter`, which reads and moves a counter that only ever grows.
 struct CounterProgram: Sendable {
-    /// A TPM may be busy, a service far away.
+    /// How long one run may take: a TPM may be busy, a service far away.
     static let timeLimit = Duration.seconds(30)
 
     /// Program and arguments; empty: there is no counter.
@@ -18,7 +18,7 @@ struct CounterProgram: Sendable {
 
     var isConfigured: Bool { !command.isEmpty }
 
-    /// What an unlocking goes by; blocks, so never on an event loop.
+    /// What unlocking compares the store with; blocks, so never on an event loop.
     var evidence: CounterEvidence { CounterEvidence(reading: reading, accepted: accepted) }
 
     /// What the counter says now; blocks, so never on an event loop.
@@ -28,7 +28,7 @@ struct CounterProgram: Sendable {
         return (try? answer.wait()) ?? .unusable("it was interrupted")
     }
 
-    /// Has the program carry out `order`.
+    /// Runs the program with `order` and reads the value it prints.
     func run(_ order: CounterOrder, within limit: Duration = timeLimit) async -> CounterReading {
         let name = command.first ?? ""
         do throws(CommandFailure) {

@@ -7,11 +7,11 @@ import SealedStore
 import Synchronization
 import TokenCore
 
-/// Moves the counter that tells an old copy of the store, as often as the store wants it.
+/// Moves the counter that detects an old copy of the store, whenever the store asks for it.
 ///
 /// The program runs while the store goes on working: neither a refresh nor a request waits for it.
 final class CounterUpkeep: Sendable {
-    /// How long the last step may keep a stopping agent.
+    /// How long the last step may delay the end of the agent.
     private static let farewell = Duration.seconds(5)
 
     private struct Plan {
@@ -37,7 +37,7 @@ final class CounterUpkeep: Sendable {
     /// What was wrong with the last step.
     var problem: String? { trouble.withLock { $0 } }
 
-    /// Looks whether a step is wanted; call after the store has changed, not on an event loop.
+    /// Plans a step if the store wants one; call after the store has changed, not on an event loop.
     func planStep() {
         guard program.isConfigured, let delay = store.counterDelay else { return }
         let due = NIODeadline.now() + .nanoseconds(delay.saturatedNanoseconds)
@@ -53,7 +53,7 @@ final class CounterUpkeep: Sendable {
         }
     }
 
-    /// Covers what has changed before the agent ends, if the program is quick.
+    /// Takes a last step for the latest changes before the agent ends, if the program is quick enough.
     func stepLast() async {
         guard program.isConfigured else { return }
         let end = ContinuousClock.now + CounterUpkeep.farewell
@@ -98,7 +98,7 @@ final class CounterUpkeep: Sendable {
         logger.warning("old copies of the store may go unnoticed", metadata: ["reason": "\(problem)"])
     }
 
-    /// Runs `work` on the thread that may block; `nil` when that has ended.
+    /// Runs `work` on the thread that may block; `nil` when that thread has ended.
     private func onPool<Value: Sendable>(
         _ work: @escaping @Sendable (SessionStore) -> Value?
     ) async -> Value? {

@@ -5,7 +5,7 @@ import Logging
 import SealedStore
 import TokenCore
 
-/// The store of this agent, which is no other process's from now on, and the vault its secrets go to.
+/// The agent's store, which no other process can use from now on, and the memory its secrets are sealed in.
 struct OpenedStore {
     let memory: SealedMemory
     let store: SessionStore
@@ -52,7 +52,7 @@ struct OpenedStore {
                     timekeeper: timekeeper
                 )
             } catch {
-                // What is wrong with the store itself is said by the second try.
+                // If the store itself is at fault, the second try says so.
                 logger.info("the runtime directory is not used", metadata: ["reason": "\(error)"])
             }
         }
@@ -64,7 +64,7 @@ struct OpenedStore {
         )
     }
 
-    /// At the first start: a vault that a key file opens, so that the agent works without being set up.
+    /// Makes a vault that a key file opens, at the first start, so that the agent works without being set up.
     private static func createVault(
         in store: SessionStore,
         _ settings: VaultSettings,

@@ -19,11 +19,11 @@ extension StoreRefusal {
 }
 
 extension CounterVerdict {
-    /// What a person has to know of it.
+    /// What to tell a person about the verdict; `nil`: nothing.
     var news: String? {
         switch self {
         case .noCounter, .follows: nil
-        case .adopted: "the store has a counter from now on, which tells an old copy of it"
+        case .adopted: "the store has a counter from now on, which detects old copies of it"
         case .accepted(let counter):
             "the store and the counter at \(counter) belong together from now on, as vault.rollback_counter_accept says"
         case .givenUp:
@@ -33,7 +33,7 @@ extension CounterVerdict {
 }
 
 extension VaultStatus.Slot {
-    /// The slot in the words of the socket.
+    /// Describes the slot in the words of the protocol.
     init(_ slot: SlotDescription, in stateDirectory: String) {
         let (kind, detail): (SlotKind, String) =
             switch slot.source {
@@ -50,12 +50,12 @@ extension VaultStatus.Slot {
 }
 
 extension StoreProblem {
-    /// What a session without a record should know of those that may have been its own.
+    /// What to tell a session without a record about unreadable records that may have been its own.
     static func lossOfUnknownSessions(_ problems: [StoreProblem]) -> String? {
         let candidates = problems.filter { $0.kind == .unreadable && $0.session == nil }
         guard let first = candidates.first else { return nil }
         let others = candidates.count > 1 ? " (and \(candidates.count - 1) more, see tokenctl doctor)" : ""
-        return "what may have been its record cannot be read: \(first.description)\(others)"
+        return "a record that may have been its own cannot be read: \(first.description)\(others)"
     }
 }
 

@@ -11,7 +11,7 @@ import TokenCore
 final class StoreControl: StoreControlling {
     let store: SessionStore
     private let secrets: ExternalSecrets
-    /// Called when the vault was locked and has been opened again: it holds nothing of the configuration any more.
+    /// Called when the vault is open again after a lock, which wiped the configuration's client secrets.
     private let onUnlock: @Sendable () -> Void
     private let maintenance: StoreMaintenance
     /// What the last unlocking read, until the agent takes it.
@@ -35,11 +35,11 @@ final class StoreControl: StoreControlling {
         self.onUnlock = onUnlock
     }
 
-    /// What was found not to be as it should be when the store was unlocked.
+    /// What was wrong with the store when it was last unlocked.
     var problems: [StoreProblem] { noticed.withLock { $0 } }
     /// Why the store could not be unlocked the last time.
     var lastRefusal: StoreError? { refusal.withLock { $0 } }
-    /// What keeps the counter that tells old copies of the store.
+    /// Moves the counter that detects old copies of the store.
     var counter: CounterUpkeep { maintenance.counter }
 
     // MARK: Sessions
@@ -67,7 +67,7 @@ final class StoreControl: StoreControlling {
     }
 
     func loadSessions() -> StoreContents {
-        // Reading the configuration and the records has taken much more than they need from here on.
+        // Reading the configuration and the records took much more memory than they need from here on.
         defer { hardening_release_heap() }
         let fresh = loaded.withLock { loaded in
             defer { loaded = nil }
@@ -121,7 +121,7 @@ final class StoreControl: StoreControlling {
     }
 
     private func open(_ passphrase: [UInt8]?) throws(StoreError) {
-        // Somebody else was first: what was loaded for them is still to be taken, and no guess is judged.
+        // Another request was first: its sessions may still wait to be taken, and no passphrase is judged.
         guard store.state != .unlocked else { return }
         let counter = maintenance.counter.program
         if let passphrase {
@@ -133,7 +133,7 @@ final class StoreControl: StoreControlling {
         }
     }
 
-    /// Gives the store that this process has just made its counter.
+    /// Gives its counter to the store that this process has just made.
     func acceptCounter() throws(StoreError) {
         do throws(StoreError) {
             try store.accept(maintenance.counter.program.reading)
@@ -167,7 +167,7 @@ final class StoreControl: StoreControlling {
     }
 
     func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal) {
-        // Who knows the old one is looked at with the change itself.
+        // The change itself checks the old passphrase.
         try changing(.confirmed) { () throws(StoreError) in
             try store.changePassphrase(from: .guarding(old), to: .guarding(new))
         }

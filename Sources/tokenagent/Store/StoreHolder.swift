@@ -3,7 +3,7 @@
 import Glibc
 import SealedStore
 
-/// Looks which process uses a store, without disturbing it.
+/// Finds out who uses a store, without disturbing it.
 enum StoreHolder {
     static func exists(_ stateDirectory: String) -> Bool {
         guard let file = lock(of: stateDirectory) else { return false }
@@ -12,7 +12,7 @@ enum StoreHolder {
         return flock(file, LOCK_SH | LOCK_NB) != 0
     }
 
-    /// The agent that uses the store, if it answers at the socket noted beside the lock and says that it does.
+    /// The agent that uses the store, if it answers at the socket noted in the lock file and says so.
     ///
     /// A note that is missing, old or forged leads to nobody, or to an agent that says something else.
     static func agent(of stateDirectory: String) -> RunningAgent? {
@@ -30,7 +30,7 @@ enum StoreHolder {
         return file < 0 ? nil : file
     }
 
-    /// What is in a file of ours that nobody else can have written; else nothing.
+    /// The content of `file` if it is our regular file and closed to others; otherwise nothing.
     private static func contents(of file: Int32) -> [UInt8] {
         var status = stat()
         guard unsafe fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG,

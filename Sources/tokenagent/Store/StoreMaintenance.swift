@@ -20,7 +20,7 @@ final class StoreMaintenance: Sendable {
         self.pool = pool
     }
 
-    /// Looks whether there is something to do; call after the store has changed, not on an event loop.
+    /// Plans what the store wants done; call after the store has changed, not on an event loop.
     func plan() {
         counter.planStep()
         guard let delay = store.maintenanceDelay else { return }

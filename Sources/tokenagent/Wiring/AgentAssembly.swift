@@ -78,7 +78,7 @@ struct AgentAssembly {
             inForce.restoreSecrets()
         }
         configuration = try AgentAssembly.adopt(settings, inForce)
-        // A new store that does not get its counter is locked, and why is told when it does not open.
+        // A new store that does not get its counter is locked again; the attempt to unlock it says why.
         if opened.store.state == .unlocked { try? control.acceptCounter() }
     }
 
@@ -150,7 +150,7 @@ struct AgentAssembly {
 // MARK: Steps
 
 extension AgentAssembly {
-    /// Libsodium gives unlocked memory without a word when the limit is used up.
+    /// Whether key memory is locked: libsodium gives unlocked memory silently when the limit is used up.
     private static func checkMemory(_ settings: VaultSettings, _ logger: Logger) throws(StartFailure) -> Bool
     {
         guard hardening_locked_kilobytes() <= 0 else { return true }
@@ -164,9 +164,9 @@ extension AgentAssembly {
         return false
     }
 
-    /// What only an agent can do that is not confined yet; answers the commands there are.
+    /// Does what a confined agent no longer can; returns the configured commands.
     private static func prepare(_ settings: Settings, _ runner: Int32) -> CommandTable {
-        // Why one cannot be made is told when its socket is opened.
+        // A failure is reported when the socket is opened.
         for socket in settings.sockets { try? ListeningSocket.prepareRestricted(socket.path) }
         let table = CommandTable(settings)
         table.hand(to: runner)
@@ -231,7 +231,7 @@ struct RunningAssembly: Sendable {
 
     /// Finishes what is in flight and lets another agent use the store.
     func stop() async {
-        // What a refresh still in flight changes is announced at the end and covered at the next start.
+        // A refresh in flight may commit later: closing the store announces that, the next start covers it.
         await counter.stepLast()
         await runtime.shutdown()
         store.close()

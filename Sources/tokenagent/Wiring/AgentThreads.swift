@@ -13,7 +13,7 @@ struct AgentThreads {
 
     var loop: any EventLoop { group.next() }
 
-    /// Starts the threads and takes over `runner`, our end of the socket to that process, which knows `table`.
+    /// Starts the threads and takes over `runner`, our end of the socket to the process that knows `table`.
     init(runner: Int32, table: CommandTable) throws(StartFailure) {
         TaskThread.install()
         group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

@@ -5,14 +5,14 @@ import CommandExecution
 import Glibc
 import TokenCore
 
-/// Starts the process that will run commands for the agent; before the agent holds any secret.
+/// Starts the process that runs commands for the agent, before the agent holds any secret.
 ///
 /// It is a program of its own, `tokenagent-runner`, beside this executable or in `../libexec/tokenagent`: it lives as
 /// long as the agent, and a second copy of the agent's own libraries would double what the agent costs.
 enum CommandRunnerStart {
     private static let name = "tokenagent-runner"
 
-    /// Answers the agent's end of the socket between the two.
+    /// Starts the process and returns the agent's end of the socket between the two.
     ///
     /// An agent whose runner is missing still serves tokens; every command then fails and says why.
     static func start(
@@ -40,7 +40,7 @@ enum CommandRunnerStart {
         return ends[0]
     }
 
-    /// What the runner starts to learn which commands there are, when the configuration is read again.
+    /// The command line with which the runner learns the commands when the configuration is read again.
     private static func source(_ options: StartOptions, _ file: ConfigurationFile) -> [String] {
         [ProcessEnvironment.executable, "--list-commands"] + (options.allowsRoot ? ["--allow-root"] : [])
             + (file.mustExist ? ["--config=\(file.path)"] : [])

@@ -26,7 +26,7 @@ final class CommandsInForce: Sendable {
         !command.isEmpty && unlockCommand.withLock { $0 == command }
     }
 
-    /// Has the process that runs commands read the file itself, where it names others than before.
+    /// Makes the process that runs commands read the file itself, if the commands have changed.
     ///
     /// Blocks, so never on an event loop.
     func adopt(_ settings: Settings) {

@@ -7,11 +7,11 @@ import TokenCore
 
 /// Compares a configuration with the one in force, and knows what only a restart takes over.
 struct ConfigurationDifference {
-    /// What is in force, ``Settings/withoutSecrets``.
+    /// The settings in force, as ``Settings/withoutSecrets`` leaves them.
     let old: Settings
-    /// `[vault]` as the agent was started with it; `nil`: it is just being started.
+    /// `[vault]` as it was at the agent's start; `nil` during the start.
     let vaultAtStart: VaultSettings?
-    /// The command line says how much is logged.
+    /// Whether the command line sets how much is logged.
     let isLevelFixed: Bool
     /// Whether a client secret written in the file is the one in force.
     let isInForce: (String, SessionName) -> Bool
@@ -33,7 +33,7 @@ struct ConfigurationDifference {
         return changes
     }
 
-    /// Sessions whose client secret is another, though it is still `written` in the file.
+    /// Sessions whose client secret was and is `written` in the file, but has changed.
     private func replacedSecrets(
         in settings: Settings,
         among written: Set<SessionName>
@@ -74,7 +74,7 @@ struct ConfigurationDifference {
 }
 
 extension Settings {
-    /// The same without client secrets, to be kept.
+    /// The settings without client secrets, so that they may be kept in memory.
     var withoutSecrets: Settings {
         var settings = self
         for index in settings.sessions.indices {

@@ -20,7 +20,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     private let commands: CommandsInForce
     private let threshold: LogThreshold
     private let logger: Logger
-    /// Client secrets that are written in the file, where they are sealed now.
+    /// Where the client secrets written in the file are sealed.
     private let secrets = Mutex<[SessionName: SecretID]>([:])
     private let addresses = Mutex<[ServerPlace: [SessionName]]>([:])
     private let standing: Mutex<Standing>
@@ -28,7 +28,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     /// What is in force, without client secrets, and the file it came from.
     private struct Standing {
         var settings = Settings()
-        /// What is read at the start alone stays as it was then.
+        /// `[vault]` as it was at the start: most of it is only read then.
         var vaultSettings: VaultSettings?
         var stamp: ConfigurationStamp
     }
@@ -58,7 +58,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     var serverPlaces: [ServerPlace: [SessionName]] { addresses.withLock { $0 } }
 
     func load() throws(RequestFailure) -> LoadedConfiguration {
-        // Before it is read: what changes meanwhile is noticed at the next look.
+        // Taken before reading, so that a change made meanwhile is noticed at the next look.
         let stamp = ConfigurationStamp(of: file.path)
         standing.withLock { $0.stamp = stamp }
         let settings: Settings
@@ -97,7 +97,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         }
     }
 
-    /// Puts `settings` in force and answers what the agent itself needs of them.
+    /// Puts `settings` in force and returns what the agent itself needs of them.
     func adopt(_ settings: Settings) throws(RequestFailure) -> AgentConfiguration {
         var profiles: [SessionName: ServerProfile] = [:]
         profiles.reserveCapacity(settings.sessions.count)
@@ -132,7 +132,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         return AgentConfiguration(settings)
     }
 
-    /// Client secrets written in the file went with the keys when the agent was locked: reads them again.
+    /// Reads the client secrets in the file again, which were wiped with the keys when the agent was locked.
     func restoreSecrets() {
         guard secrets.withLock({ !$0.isEmpty }) else { return }
         do throws(RequestFailure) {
@@ -142,7 +142,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         }
     }
 
-    /// What `settings` say otherwise than what is in force.
+    /// How `settings` differ from those in force.
     private func changes(to settings: Settings) -> ConfigurationChanges {
         let (old, atStart) = standing.withLock { ($0.settings, $0.vaultSettings) }
         let sealed = secrets.withLock { $0 }
@@ -162,10 +162,10 @@ final class ConfigurationInForce: ConfigurationProviding {
         return difference.changes(to: settings, in: file.path)
     }
 
-    /// The sealed secret; the one from before if it is the same, so that its server keeps what it has learned.
+    /// Seals `text`; if it has not changed, returns the old secret, so that its server keeps what it learned.
     ///
-    /// Sealed where it lies, in the configuration's own copy, which is wiped with it: guarded memory for a moment
-    /// would cost a dozen system calls for each session.
+    /// Seals straight from the configuration's own copy, which is wiped with the configuration: a copy in
+    /// guarded memory would cost a dozen system calls for each session.
     private func seal(_ text: String, for name: SessionName) throws(SealedMemoryError) -> SecretID {
         let old = secrets.withLock { $0[name] }
         var text = text
@@ -218,7 +218,7 @@ extension RestrictedSocket {
 }
 
 extension AllowRule {
-    /// The rule with the symbolic links of its path followed, as the kernel names programs.
+    /// The rule with the symbolic links in its path resolved, as the kernel names programs.
     fileprivate var resolved: AllowRule {
         guard let executable, let path = unsafe realpath(executable, nil) else { return self }
         defer { unsafe free(path) }

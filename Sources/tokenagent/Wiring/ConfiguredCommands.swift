@@ -23,9 +23,9 @@ extension CommandTable {
         self.init(entries.filter { !$0.words.isEmpty })
     }
 
-    /// Hands the first table to the runner process at the other end of `socket`; its absence is noticed elsewhere.
+    /// Hands the first table to the runner at the other end of `socket`; its absence is noticed elsewhere.
     ///
-    /// Blocks until it is taken: call before anybody has spoken to this process.
+    /// Blocks until the table is written. Call before any peer has spoken to this process.
     func hand(to socket: Int32) {
         Descriptor.write(RunnerFrame.handing(self), to: socket)
     }

@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The desktop at which the person sits who started the agent.
+/// The desktop of the person who started the agent.
 struct DesktopSession: Sendable {
-    /// `nil`: the environment names no display, no session bus, or there is nothing to show a notice with.
+    /// `nil`: there is no display, no session bus, or no `notify-send` to show a notice with.
     init?(_ environment: [String: String]) {
         func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
         guard isSet("WAYLAND_DISPLAY") || isSet("DISPLAY") else { return nil }

@@ -9,9 +9,9 @@ import TokenCore
 
 /// Runs the configured hooks for every event, one after the other, in the order of the events.
 final class EventHooks: EventObserving {
-    /// A hook may take this long.
+    /// How long a hook may take.
     private static let timeLimit = Duration.seconds(10)
-    /// Events that wait for a slow hook; more are left out, oldest first.
+    /// How many events may wait for a slow hook; beyond that the oldest are left out.
     private static let longestQueue = 64
 
     private let settings = Mutex(HookSettings())

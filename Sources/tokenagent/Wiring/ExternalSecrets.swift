@@ -10,16 +10,16 @@ import TokenCore
 struct ExternalSecrets: Sendable {
     /// The name of the credential when none is given.
     static let defaultCredential = "tokenagent"
-    /// A command may ask the person for a finger.
+    /// How long a command may take: it may ask the person for a fingerprint.
     private static let timeLimit = Duration.seconds(30)
-    /// More is no key.
+    /// The most bytes read of a credential; no key is longer.
     private static let largestSecret = 8192
 
     let commands: any CommandRunning
     let eventLoop: any EventLoop
     let credentials: String?
     let logger: Logger
-    /// Whether the configuration names this command as one that opens the store.
+    /// Whether the configuration allows this command to open the store.
     let mayRun: @Sendable ([String]) -> Bool
 
     /// What the providers of `slots` deliver now, by slot; those that fail are left out.
@@ -52,7 +52,7 @@ struct ExternalSecrets: Sendable {
         }
         guard mayRun(command) else {
             throw failure(
-                "it is not unlock_command in [vault]; set that to it, then reload or restart the agent"
+                "it is not the unlock_command of [vault]; set it there, then reload or restart the agent"
             )
         }
         let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<CommandResult, CommandFailure> in
@@ -97,7 +97,7 @@ struct ExternalSecrets: Sendable {
         return try secret(Array(bytes[..<count]), orThrow: failure("\(path) is empty"))
     }
 
-    /// One trailing line break is not part of a secret that people can type.
+    /// Guards `output` without one trailing line break, which is not part of a secret that people can type.
     private func secret(
         _ output: [UInt8],
         orThrow failure: StoreError

@@ -11,7 +11,7 @@ import SealedStore
 extension FileRules {
     /// - Parameters:
     ///   - places: where this agent's own files are; their directories exist by now.
-    ///   - settings: names certificates and secrets outside them.
+    ///   - settings: may name certificates and secrets outside of those directories.
     ///   - slots: may name key files.
     ///   - environment: what the service manager hands over.
     init(
@@ -35,8 +35,8 @@ extension FileRules {
         readable += [environment["CREDENTIALS_DIRECTORY"]].compactMap(\.self)
     }
 
-    /// What libraries read at any time: name resolution with its modules, certificates, time zones, the kernel's
-    /// word about this machine and about peers.
+    /// What libraries read at any time: name resolution with its modules, certificates, time zones, and what
+    /// the kernel says about this machine and about peers.
     private static let system = [
         "/etc", "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/resolv.conf",
         "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates",
@@ -59,7 +59,7 @@ extension Settings {
     }
 }
 
-/// Directories that hold much of what is none of the agent's business.
+/// Directories that hold many files that are none of the agent's business.
 private struct PersonalDirectories {
     private let paths: [String]
 
@@ -68,7 +68,7 @@ private struct PersonalDirectories {
         paths = [places.home, configurations].compactMap { $0?.resolved }
     }
 
-    /// `file` with its directory, so that it may be replaced; alone where that directory is personal or above.
+    /// `file` and its directory, so that it may be replaced; no directory that is or holds a personal one.
     func readable(for file: String) -> [String] {
         let directories = [file.directory, file.resolved?.directory].compactMap { $0?.resolved }
         return [file]
@@ -81,7 +81,7 @@ private struct PersonalDirectories {
 extension String {
     fileprivate var directory: String { ListeningSocket.directory(of: self) }
 
-    /// Without symbolic links; `nil` when there is nothing.
+    /// The path without symbolic links; `nil` when nothing is there.
     fileprivate var resolved: String? {
         guard let path = unsafe realpath(self, nil) else { return nil }
         defer { unsafe free(path) }

@@ -16,7 +16,7 @@ struct Places {
     init(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
         do throws(AgentError) {
             let lookup: (String) -> String? = { name in
-                // A socket named on the command line makes a useless one in the environment irrelevant.
+                // A socket on the command line replaces the environment's, even one that cannot be used.
                 name == "TOKENAGENT_SOCK" ? options.socket ?? environment[name] : environment[name]
             }
             let paths = try AgentPaths(stateDirectory: options.stateDirectory, environment: lookup)
@@ -35,10 +35,12 @@ struct Places {
         runtimeDirectory = runtime.map { $0 + "/tokenagent" }
     }
 
-    /// Makes the place of a configuration that is yet to be written: an agent can read only from directories it knew.
+    /// Makes the directory for a configuration that is written later.
+    ///
+    /// The agent can only read from directories that existed when it confined itself.
     func makeConfigurationDirectory() {
         guard !configuration.mustExist else { return }
-        // One that cannot be made, or is not private, can still be read.
+        // Failing does no harm: a directory that is not private can still be read.
         _ = try? PrivateDirectory.prepare(ListeningSocket.directory(of: configuration.path))
     }
 }

@@ -7,7 +7,7 @@ import Logging
 
 /// What this process gives up, step by step.
 enum ProcessHardening {
-    /// In every form of start, first thing.
+    /// In every form of start, before anything else.
     static func begin() {
         hardening_restore_crash_signals()
         guard hardening_fill_standard_descriptors() == 0 else { exit(1) }
@@ -25,27 +25,27 @@ enum ProcessHardening {
         return nil
     }
 
-    /// In processes that hold secrets: no core dumps, no debugger, no memory for other processes of the user.
+    /// Where secrets are held: no core dumps, no debugger, memory closed to the user's other processes.
     static func refuseInspection() throws(StartFailure) {
         guard hardening_refuse_inspection() == 0 else { throw .system("refuse to be inspected") }
         signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow is a full disk (`ulimit -f`): an error to be answered, not an end.
+        // A file that may not grow (`ulimit -f`) is like a full disk: an error to report, not the end.
         signal(SIGXFSZ, SIG_IGN)
     }
 
     /// In the agent, once the process that runs commands exists: nothing it starts or becomes gains any right.
     static func refuseNewRights() throws(StartFailure) {
-        // Not earlier: what commands write is the person's, not ours.
+        // Not earlier: files that commands write get the person's mask, not ours.
         _ = umask(0o077)
         guard hardening_refuse_new_privileges() == 0 else { throw .system("give up new privileges") }
-        // Only root has any. A service manager may have forbidden even giving them up, and took them itself then.
+        // Only root has any. A service manager may forbid giving them up, but then it has taken them itself.
         _ = hardening_drop_capabilities()
         // Kernels before 6.3 do not know this one.
         _ = hardening_refuse_writable_code()
         raiseDescriptorLimit()
     }
 
-    /// In the agent, once its files are open and before it has a second thread: it keeps what it needs to go on.
+    /// In the agent, with its files open and before a second thread starts: closes off what it does not need.
     static func confine(to files: FileRules, _ logger: Logger) -> ConfinementReport {
         let report = Confinement.enter(files)
         for gap in report.gaps { logger.warning("not confined as it should be", metadata: ["gap": "\(gap)"]) }
