@@ -15,8 +15,10 @@ final class SocketListener: @unchecked Sendable {
     private let logger: Logger
     /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
     private let restrictedPath: String?
-    /// Which users may connect; open connections are not checked again.
-    var access = PeerAccess()
+    /// Which users may connect; connections of a user that may no longer are closed at once.
+    var access = PeerAccess() {
+        didSet { if access != oldValue { closeConnections { !access.admits($0.caller.peer.userID) } } }
+    }
     /// Whether each connection shall tell who writes to it; those accepted already are not changed.
     var watchesSenders = false {
         didSet { tellSenders() }
@@ -125,8 +127,8 @@ final class SocketListener: @unchecked Sendable {
         socket = nil
     }
 
-    /// Closes every connection made through this socket.
-    func closeOwnConnections() {
-        services.register.closeAll { [restrictedPath] in $0.caller.restrictedPath == restrictedPath }
+    /// Closes connections that were made through this socket.
+    func closeConnections(where isMeant: (Connection) -> Bool = { _ in true }) {
+        services.register.closeAll { $0.caller.restrictedPath == restrictedPath && isMeant($0) }
     }
 }

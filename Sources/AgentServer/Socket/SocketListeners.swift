@@ -31,7 +31,7 @@ final class SocketListeners: @unchecked Sendable {
         own.start(on: socket)
     }
 
-    /// Opens the sockets that are new, closes those that are gone, and takes over which users may connect.
+    /// Opens the sockets that are new, closes those that are gone, and takes over which users may use them.
     /// - Returns: the sockets that cannot be opened.
     func adopt(_ configuration: AgentConfiguration) -> [UnopenedSocket] {
         access.allowsRoot = configuration.allowsRoot
@@ -108,7 +108,7 @@ final class SocketListeners: @unchecked Sendable {
     private func close(_ path: String) {
         guard let open = restricted.removeValue(forKey: path) else { return }
         open.listener.stopAccepting()
-        services.register.closeAll { $0.caller.restrictedPath == path }
+        open.listener.closeConnections()
     }
 }
 

@@ -154,6 +154,42 @@ struct RestrictedSocketTests {
         await agent.stop()
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root can become another user"), arguments: [false, true])
+    func `a user that is no longer named loses the connections it has`(isNamed: Bool) async throws {
+        let agent = try await Self.agent(users: [65_534], mode: 0o666)
+        chmod(agent.directory.path, 0o755)
+        chmod(agent.directory.path("shared"), 0o755)
+        let script = """
+            import os, socket, sys, time
+            path, go = sys.argv[1:]
+            os.setgid(65534); os.setuid(65534)
+            s = socket.socket(socket.AF_UNIX); s.connect(path)
+            def ask():
+                try:
+                    s.sendall(b"GET /v1/sessions/work/token HTTP/1.1\\r\\nHost: tokenagent\\r\\n\\r\\n")
+                    return s.recv(65536).split(b" ")[1].decode()
+                except (OSError, IndexError): return "closed"
+            print(ask(), flush=True)
+            while not os.path.exists(go): time.sleep(0.01)
+            print(ask(), flush=True)
+            """
+        let program = try Program(
+            ["python3", "-c", script, Self.path(agent), agent.directory.path("go")],
+            environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"]
+        )
+        #expect(try await Polling.until { program.standardOutput == "200\n" })
+        let own = try SocketPeer(Self.path(agent))
+        #expect(try await own.exchange("GET", "/v1").status == 200)
+        agent.configuration.change { $0.sockets[0].users = isNamed ? [65_534, 12] : [12] }
+        _ = try await agent.peer().exchange("POST", "/v1/reload")
+        try agent.directory.write("", to: "go")
+        #expect(try await program.finish().status == 0)
+        #expect(program.standardOutput == (isNamed ? "200\n200\n" : "200\nclosed\n"))
+        // Our own user goes on.
+        #expect(try await own.exchange("GET", "/v1").status == 200)
+        await agent.stop()
+    }
+
     @Test func `a file that was removed is made again, with its mode`() async throws {
         let agent = try await Self.agent(users: [12], mode: 0o606)
         unlink(Self.path(agent))
