@@ -145,6 +145,21 @@ package struct ListeningSocket: Sendable {
         guard fchmod(descriptor, 0o600) == 0 else { throw SocketDirectory.failure("protect", path) }
         let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
         guard bound == 0 else { throw SocketDirectory.failure("bind", path) }
+        do {
+            try letIn(path, descriptor, mode, group)
+        } catch {
+            unsafe unlink(path)
+            throw error
+        }
+    }
+
+    /// Lets peers in at a socket that is bound to `path`.
+    private static func letIn(
+        _ path: String,
+        _ descriptor: CInt,
+        _ mode: mode_t,
+        _ group: gid_t?
+    ) throws(ListenFailure) {
         // The group first, so that the bits are for the right one.
         if let group, unsafe lchown(path, .max, group) != 0 {
             throw SocketDirectory.failure("give its group to", path)
