@@ -133,6 +133,7 @@ package final class SessionStore: SessionStoring {
     package func close() {
         work.withLock { work in
             guard !work.isClosed else { return }
+            _ = work.ledger?.writeAllPending()
             noteLastGenerations(&work)
             work.ledger = nil
             work.isClosed = true

@@ -162,6 +162,23 @@ struct FailingDiskTests {
         #expect(Disk.names("\(fixture.runtimePath)/lifeboats").isEmpty)
     }
 
+    @Test func `a commit the disk refused is tried once more when the store is closed`() throws {
+        let fixture = copy()
+        let files = FaultyFiles()
+        let (open, loaded) = try fixture.unlocked(files)
+        let old = try #require(loaded.sessions.first).snapshot
+        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        files.arm(.every("pwrite", code: ENOSPC))
+        let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
+        guard case .memoryOnly = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        files.arm(.none)
+        open.store.close()
+        #expect(try stored(fixture) == ["RT-2"])
+    }
+
     @Test func `a commit the disk refused comes back after locking, also without a lifeboat`() throws {
         let fixture = copy()
         let files = FaultyFiles()
