@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import NIOCore
 import SealedStore
+import Text
 import TokenCore
 
 /// Fetches what opens the vault without a person: from a command, or from a credential of the service manager.
@@ -91,9 +92,14 @@ struct ExternalSecrets: Sendable {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: ExternalSecrets.largestSecret)
+        // One byte more shows that there is more.
+        var bytes = [UInt8](repeating: 0, count: ExternalSecrets.largestSecret + 1)
         let count = unsafe Glibc.read(file, &bytes, bytes.count)
         guard count >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
+        guard count <= ExternalSecrets.largestSecret else {
+            bytes.wipe()
+            throw failure("\(path) is longer than \(ExternalSecrets.largestSecret) bytes")
+        }
         return try secret(Array(bytes[..<count]), orThrow: failure("\(path) is empty"))
     }
 

@@ -99,6 +99,13 @@ extension EndToEnd {
             #expect(rename(credentials.path("other"), credentials.path("tokenagent")))
             try await scene.agent.start(extraEnvironment: given)
             #expect(try await isLocked(scene))
+            try await scene.agent.end()
+            // The first 8192 bytes of it may be the key, but it is another secret.
+            try credentials.write(Self.key + String(repeating: "x", count: 8192), to: "other", mode: 0o400)
+            #expect(rename(credentials.path("other"), credentials.path("tokenagent")))
+            try await scene.agent.start(extraEnvironment: given)
+            #expect(try await isLocked(scene))
+            #expect(scene.agent.log.contains("is longer than 8192 bytes"))
         }
 
         @Test(arguments: [
