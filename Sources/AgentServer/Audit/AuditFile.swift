@@ -108,23 +108,27 @@ package struct AuditFile: Sendable {
         return true
     }
 
-    /// Whole lines from `offset` on, at most ``AuditPosition/piece`` bytes; the beginning of a longer line,
-    /// which is not ours, is left out.
+    /// Whole lines from `offset` on, at most ``AuditPosition/piece`` bytes; a longer line, which is not ours, is
+    /// left out.
     private func wholeLines(of descriptor: CInt, at offset: inout Int) -> [UInt8] {
         var piece = [UInt8](repeating: 0, count: AuditPosition.piece)
+        var (next, isInLine) = (offset, false)
         // A file that somebody has made huge is not read to its end.
-        while offset <= 4 * limit {
+        while next <= 4 * limit {
             var count = 0
             repeat {
-                count = unsafe pread(descriptor, &piece, piece.count, off_t(offset))
+                count = unsafe pread(descriptor, &piece, piece.count, off_t(next))
             } while count < 0 && errno == EINTR
             guard count > 0 else { return [] }
             if let end = piece[..<count].lastIndex(of: .lineFeed) {
-                offset += end + 1
-                return Array(piece[...end])
+                let start = isInLine ? (piece.firstIndex(of: .lineFeed) ?? end) + 1 : 0
+                (next, isInLine) = (next + end + 1, false)
+                offset = next
+                if start <= end { return Array(piece[start...end]) }
+            } else {
+                guard count == piece.count else { return [] }
+                (next, isInLine) = (next + count, true)
             }
-            guard count == piece.count else { return [] }
-            offset += count
         }
         return []
     }

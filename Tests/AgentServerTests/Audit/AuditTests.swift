@@ -72,6 +72,21 @@ struct AuditTests {
         await agent.stop()
     }
 
+    @Test(arguments: [70_000, 65_535, 65_536, 200_000])
+    func `a line too long to be ours is left out, to its end`(length: Int) async throws {
+        let agent = try await AgentHarness()
+        let foreign = String(repeating: "x", count: length) + "\n"
+        try agent.directory.write(foreign, to: "audit.log", mode: 0o600)
+        try await agent.logIn()
+        let peer = try agent.peer()
+        _ = try await peer.exchange("GET", "/v1/sessions/work/token")
+        let lines = try await peer.exchange("GET", "/v1/audit").body
+        // A line of one piece at most is whole, and passed on as it is.
+        #expect(lines.contains("xx") == (length < 65_536))
+        #expect(lines.contains(#""session":"work""#))
+        await agent.stop()
+    }
+
     @Test func `one session's lines can be asked for, and followed`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(AgentHarness.work)
