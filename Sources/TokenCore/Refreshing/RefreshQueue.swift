@@ -162,11 +162,9 @@ package struct RefreshQueue: Sendable {
     ) -> [Action] {
         let names = held.filter { $0.value.issuer == issuer && $0.value.isRefreshing }.keys.sorted()
         return names.compactMap { name in
-            guard let attempt = attempts(name), let waiting = held.removeValue(forKey: name) else {
-                return nil
-            }
+            guard let attempt = held.removeValue(forKey: name)?.step.attempt else { return nil }
             pacing[issuer]?.withdrawn(by: name)
-            return waiting.step.attempt == attempt ? .postpone(name, attempt, until: opening) : .abandon(name)
+            return attempt == attempts(name) ? .postpone(name, attempt, until: opening) : .abandon(name)
         }
     }
 
