@@ -36,7 +36,7 @@ struct CognitoLogout {
     }
 
     private func signOut(at endpoint: CognitoEndpoint) async -> RevocationOutcome {
-        guard let accessToken = tokens.accessToken else { return .unsupported(CognitoLogout.missing) }
+        guard let accessToken = tokens.accessToken else { return .unsupported(CognitoLogout.unasked) }
         do throws(CognitoRefusal) {
             _ = try await endpoint.call(.globalSignOut) { members throws(RefreshFailure) in
                 try members.add("AccessToken", accessToken, from: server.tools.memory)
@@ -48,6 +48,8 @@ struct CognitoLogout {
         }
     }
 
+    private static let unasked =
+        "the pool knows no RevokeToken, and GlobalSignOut takes an access token: its tokens are good until they expire"
     private static let missing =
         "the pool knows neither RevokeToken nor GlobalSignOut: its tokens are good until they expire"
 }
