@@ -53,17 +53,6 @@ struct IDTokenRules: Sendable {
             case .changed(let claim): "the ID token of the refresh has another \(claim) than the login's"
             }
         }
-
-        /// Whether clocks that disagree may be the reason.
-        var isAboutTime: Bool {
-            switch self {
-            case .expired, .issuedInFuture, .notYetValid: true
-            case .malformed, .algorithm, .criticalHeader, .issuer, .audience, .authorizedParty, .nonce,
-                .subject,
-                .accessTokenHash, .signature, .changed:
-                false
-            }
-        }
     }
 
     /// The algorithm of `token`, if it is one we accept.
