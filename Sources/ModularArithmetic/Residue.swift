@@ -57,7 +57,7 @@ package struct Residue: Equatable, Sendable {
         for (index, byte) in significant.reversed().enumerated() {
             limbs[index / 8] |= UInt64(byte) << UInt64(8 * (index % 8))
         }
-        guard Residue.subtract(Residue.modulus, from: limbs).borrows else { return nil }
+        guard Residue.subtract(Residue.modulus, from: limbs).borrow == 1 else { return nil }
     }
 
     /// Most significant byte first, without leading zeros; empty for zero.
@@ -75,7 +75,7 @@ package struct Residue: Equatable, Sendable {
             for bit in (0..<8).reversed() {
                 result = Residue.multiply(result, result)
                 let product = Residue.multiply(result, base)
-                result = Residue.choose(product, over: result, if: byte >> UInt8(bit) & 1)
+                result = Residue.choose(product, over: result, if: UInt64(byte >> UInt8(bit) & 1))
             }
         }
         return Residue(limbs: Residue.multiply(result, Residue(1).limbs))
@@ -86,8 +86,8 @@ package struct Residue: Equatable, Sendable {
     }
 
     package static func - (left: Residue, right: Residue) -> Residue {
-        let (difference, borrows) = subtract(right.limbs, from: left.limbs)
-        return Residue(limbs: borrows ? add(difference, modulus).sum : difference)
+        let (difference, borrow) = subtract(right.limbs, from: left.limbs)
+        return Residue(limbs: choose(add(difference, modulus).sum, over: difference, if: borrow))
     }
 
     package static func * (left: Residue, right: Residue) -> Residue {
@@ -97,44 +97,47 @@ package struct Residue: Equatable, Sendable {
     // MARK: Limbs
 
     /// `chosen` if `bit` is 1, `other` if it is 0, without a branch.
-    private static func choose(_ chosen: [UInt64], over other: [UInt64], if bit: UInt8) -> [UInt64] {
-        let mask = 0 &- UInt64(bit)
+    private static func choose(_ chosen: [UInt64], over other: [UInt64], if bit: UInt64) -> [UInt64] {
+        let mask = 0 &- bit
         var result = other
         for index in result.indices { result[index] ^= mask & (chosen[index] ^ other[index]) }
         return result
     }
 
+    /// 1 for true; a number in place of a branch.
+    private static func bit(_ flag: Bool) -> UInt64 { flag ? 1 : 0 }
+
     private static func sum(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
-        let (sum, carries) = add(left, right)
-        let (reduced, borrows) = subtract(modulus, from: sum)
-        return carries || !borrows ? reduced : sum
+        let (sum, carry) = add(left, right)
+        let (reduced, borrow) = subtract(modulus, from: sum)
+        return choose(reduced, over: sum, if: carry | (1 ^ borrow))
     }
 
-    private static func add(_ left: [UInt64], _ right: [UInt64]) -> (sum: [UInt64], carries: Bool) {
+    private static func add(_ left: [UInt64], _ right: [UInt64]) -> (sum: [UInt64], carry: UInt64) {
         var sum = left
         var carry: UInt64 = 0
         for index in sum.indices {
             let (first, firstOverflow) = left[index].addingReportingOverflow(right[index])
             let (second, secondOverflow) = first.addingReportingOverflow(carry)
             sum[index] = second
-            carry = firstOverflow || secondOverflow ? 1 : 0
+            carry = bit(firstOverflow) | bit(secondOverflow)
         }
-        return (sum, carry == 1)
+        return (sum, carry)
     }
 
     private static func subtract(
         _ subtrahend: [UInt64],
         from minuend: [UInt64]
-    ) -> (difference: [UInt64], borrows: Bool) {
+    ) -> (difference: [UInt64], borrow: UInt64) {
         var difference = minuend
         var borrow: UInt64 = 0
         for index in difference.indices {
             let (first, firstOverflow) = minuend[index].subtractingReportingOverflow(subtrahend[index])
             let (second, secondOverflow) = first.subtractingReportingOverflow(borrow)
             difference[index] = second
-            borrow = firstOverflow || secondOverflow ? 1 : 0
+            borrow = bit(firstOverflow) | bit(secondOverflow)
         }
-        return (difference, borrow == 1)
+        return (difference, borrow)
     }
 
     /// `left * right / 2^3072 mod p` (Montgomery 1985, operands scanned limb by limb).
@@ -149,8 +152,8 @@ package struct Residue: Equatable, Sendable {
             total.append(0)
         }
         let product = Array(total[..<count])
-        let (reduced, borrows) = subtract(modulus, from: product)
-        return total[count] == 1 || !borrows ? reduced : product
+        let (reduced, borrow) = subtract(modulus, from: product)
+        return choose(reduced, over: product, if: total[count] | (1 ^ borrow))
     }
 
     private static func addProduct(of number: [UInt64], _ factor: UInt64, to total: inout [UInt64]) {
@@ -159,15 +162,15 @@ package struct Residue: Equatable, Sendable {
             var (high, low) = number[index].multipliedFullWidth(by: factor)
             var overflow: Bool
             (low, overflow) = low.addingReportingOverflow(total[index])
-            if overflow { high += 1 }
+            high &+= bit(overflow)
             (low, overflow) = low.addingReportingOverflow(carry)
-            if overflow { high += 1 }
+            high &+= bit(overflow)
             total[index] = low
             carry = high
         }
         let (sum, overflow) = total[count].addingReportingOverflow(carry)
         total[count] = sum
-        if overflow { total[count + 1] += 1 }
+        total[count + 1] &+= bit(overflow)
     }
 
     private static func bytes(of limbs: [UInt64]) -> [UInt8] {
