@@ -52,7 +52,7 @@ final class ConnectionHandler: ChannelInboundHandler {
             omitsBody: head.method == .HEAD
         )
         guard !request.path.hasPrefix(IssuerState.controlPrefix) else {
-            if request.path == "/_control/release" { issuer.release() }
+            if request.method == "POST", request.path == "/_control/release" { issuer.release() }
             return delivery.send(issuer.withState { $0.control(request) }, .complete)
         }
         let disturbance = issuer.receive(&request)

@@ -18,6 +18,7 @@ import Text
 /// | `POST forget_access` | forgets the access tokens issued so far |
 /// | `GET alive?token=…` | says whether a refresh token would be accepted |
 /// | `POST approve` | approves `user_code`, or every pending one; with `deny` refuses |
+/// | `POST release` | sends the answers that a disturbance holds back |
 extension IssuerState {
     static let controlPrefix = "/_control/"
 
@@ -35,6 +36,7 @@ extension IssuerState {
         case ("POST", "forget_access"): grants.accessTokens = [:]
         case ("GET", "alive"): return .json(["alive": .bool(isAlive(request.query["token"] ?? ""))])
         case ("POST", "approve"): return .json(["approved": .integer(approve(object))])
+        case ("POST", "release"): break
         default: return .notFound
         }
         return .json(["ok": true])
