@@ -6,18 +6,13 @@ import Text
 
 /// A user pool this project did not write, run for one suite.
 struct MotoPool: SuiteTrait, TestScoping {
-    enum Failure: Error {
-        case notStarted(String)
-        case noPool
-    }
-
     static let script = ProviderScript("moto_cognito.py")
 
     @TaskLocal private static var pool: UserPool?
 
     /// The pool of the running suite, which must be one with this trait.
     static func current() throws -> UserPool {
-        guard let pool else { throw Failure.noPool }
+        guard let pool else { throw ProviderScript.Failure.notRunning }
         return pool
     }
 
@@ -26,17 +21,9 @@ struct MotoPool: SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
     ) async throws {
-        let work = try TemporaryDirectory()
-        let started = try await MotoPool.script.run([work.path, "start"])
-        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
-        else { throw Failure.notStarted(started.standardError) }
-        do {
+        try await MotoPool.script.whileRunning { work, state in
             try await MotoPool.$pool.withValue(UserPool(work: work, state: state), operation: function)
-        } catch {
-            try await MotoPool.script.run([work.path, "stop"])
-            throw error
         }
-        try await MotoPool.script.run([work.path, "stop"])
     }
 }
 

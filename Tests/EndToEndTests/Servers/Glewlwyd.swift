@@ -37,11 +37,6 @@ struct Glewlwyd: SuiteTrait, TestScoping {
         }
     }
 
-    enum Failure: Error {
-        case notStarted(String)
-        case noServer
-    }
-
     @TaskLocal static var server: Server?
 
     let usesTLS: Bool
@@ -50,7 +45,7 @@ struct Glewlwyd: SuiteTrait, TestScoping {
 
     /// The server of the running suite, which must be one with this trait.
     static func current() throws -> Server {
-        guard let server else { throw Failure.noServer }
+        guard let server else { throw ProviderScript.Failure.notRunning }
         return server
     }
 
@@ -63,18 +58,10 @@ struct Glewlwyd: SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
     ) async throws {
-        let work = try TemporaryDirectory()
-        let arguments = [work.path, "start", "--access-ttl", "60"] + (usesTLS ? ["--tls"] : [])
-        let started = try await Glewlwyd.script("glewlwyd.py", arguments)
-        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
-        else { throw Failure.notStarted(started.standardError) }
-        do {
+        let options = ["--access-ttl", "60"] + (usesTLS ? ["--tls"] : [])
+        try await ProviderScript("glewlwyd.py").whileRunning(options) { work, state in
             try await Glewlwyd.$server.withValue(Server(work: work, state: state), operation: function)
-        } catch {
-            _ = try await Glewlwyd.script("glewlwyd.py", [work.path, "stop"])
-            throw error
         }
-        _ = try await Glewlwyd.script("glewlwyd.py", [work.path, "stop"])
     }
 }
 
@@ -116,16 +103,7 @@ struct GlewlwydScene {
 
                 """
         )
-        try agent.home.write(
-            """
-            #!/bin/sh
-            PATH='\(TestEnvironment.searchPath)' exec python3 '\(ProviderScript("browser.py").path)' \
-                --state '\(server.statePath)' --jar "$HOME/jar" --url "$1" >"$HOME/browser.log" 2>&1
-
-            """,
-            to: "browser",
-            mode: 0o700
-        )
+        try ProviderScript.writeBrowser(of: agent, for: server.statePath)
         try await agent.start()
     }
 

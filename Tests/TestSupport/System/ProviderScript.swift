@@ -20,6 +20,49 @@ package struct ProviderScript: Sendable {
 
     package var isAvailable: Bool { File.exists(path) }
 
+    /// The server did not start, or a test asks for one that its suite does not run.
+    package enum Failure: Error {
+        case notStarted(String)
+        case notRunning
+    }
+
+    /// Starts the server in a directory of its own, and stops it when `body` has ended.
+    ///
+    /// - Parameters:
+    ///   - options: further options of the script's `start`.
+    ///   - body: gets the directory, and what the script says about the server.
+    /// - Throws: ``Failure``, and what `body` throws.
+    package func whileRunning(
+        _ options: [String] = [],
+        _ body: (TemporaryDirectory, JSONObject) async throws -> Void
+    ) async throws {
+        let work = try TemporaryDirectory()
+        let started = try await run([work.path, "start"] + options)
+        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
+        else { throw Failure.notStarted(started.standardError) }
+        do {
+            try await body(work, state)
+        } catch {
+            try await run([work.path, "stop"])
+            throw error
+        }
+        try await run([work.path, "stop"])
+    }
+
+    /// Gives `agent` a browser that logs in by itself at the server whose state is in the file `state`.
+    package static func writeBrowser(of agent: AgentUnderTest, for state: String) throws {
+        try agent.home.write(
+            """
+            #!/bin/sh
+            PATH='\(TestEnvironment.searchPath)' exec python3 '\(ProviderScript("browser.py").path)' \
+                --state '\(state)' --jar "$HOME/jar" --url "$1" >"$HOME/browser.log" 2>&1
+
+            """,
+            to: "browser",
+            mode: 0o700
+        )
+    }
+
     /// Runs it to its end.
     @discardableResult
     package func run(_ arguments: [String]) async throws -> ProgramResult {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import Text
+
+private let isOff: Comment =
+    "takes half a minute and PyPI; set TOKENAGENT_TEST_FULL=1, and TOKENAGENT_IDP_DIR to the directory of its script"
+
+extension EndToEnd {
+    /// idpyoidc wants consent before it gives a refresh token, spends the refresh token with every narrower request,
+    /// and says Bearer where it was asked for tokens bound to a key.
+    @Suite(.enabled(if: Idpyoidc.isAvailable, isOff), .serialized)
+    struct IdpyoidcTests {
+        @Suite(.idpyoidc()) struct Bearer {
+            @Test func `a login asks for consent and lives on through narrower tokens and a restart`()
+                async throws
+            {
+                let scene = try await IdpyoidcScene()
+                try await scene.logIn()
+                let status = try await scene.agent.status("work")
+                #expect(status["refresh_expires_at"]?.integer != nil, "\(status)")
+                var seen: Set<String> = [try await scene.get()]
+                for _ in 0..<3 {
+                    // Without offline_access the server would give no refresh token for the one it takes.
+                    seen.insert(try await scene.get("--scope", "api"))
+                    #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+                    seen.insert(try await scene.get())
+                }
+                #expect(seen.count == 7)
+                #expect(try await scene.agent.status("work")["rotation"]?.string == "rotates")
+                try await scene.agent.kill()
+                try await scene.agent.start()
+                #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+                #expect(try await scene.agent.status("work")["state"]?.string == "ready")
+            }
+        }
+
+        @Suite(.idpyoidc("--dpop")) struct Bound {
+            @Test func `a token for any bearer costs the login nothing, and is told`() async throws {
+                let scene = try await IdpyoidcScene(more: "dpop = true")
+                try await scene.logIn()
+                let reason = "the answer's token_type is Bearer, not DPoP"
+                for _ in 0..<3 {
+                    // The refresh token of each answer is kept: the server takes the next one and says the same.
+                    let refresh = try await scene.agent.tokenctl("refresh", "work")
+                    #expect(refresh.standardError.contains(reason), "\(refresh) \(scene.agent.log)")
+                }
+                let status = try await scene.agent.status("work")
+                #expect(status["state"]?.string == "suspended")
+                #expect(status["message"]?.string?.contains(reason) == true, "\(status)")
+                try await scene.agent.kill()
+                try await scene.agent.start()
+                let again = try await scene.agent.tokenctl("refresh", "work")
+                #expect(again.standardError.contains(reason), "\(again) \(scene.agent.log)")
+            }
+        }
+    }
+}
+
+/// The provider of the running suite.
+private struct Idpyoidc: SuiteTrait, TestScoping {
+    static let script = ProviderScript("idpyoidc_op.py")
+    static var isAvailable: Bool { TestEnvironment.isFull && script.isAvailable }
+
+    @TaskLocal static var server: (statePath: String, issuer: String)?
+
+    let options: [String]
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await Idpyoidc.script.whileRunning(options) { work, state in
+            let server = (work.path("idpyoidc/state.json"), state["issuer"]?.string ?? "")
+            try await Idpyoidc.$server.withValue(server, operation: function)
+        }
+    }
+}
+
+extension Trait where Self == Idpyoidc {
+    fileprivate static func idpyoidc(_ options: String...) -> Self { Idpyoidc(options: options) }
+}
+
+/// An agent whose session `work` belongs to the running provider.
+private struct IdpyoidcScene {
+    let agent: AgentUnderTest
+
+    init(more: String = "") async throws {
+        guard let server = Idpyoidc.server else { throw ProviderScript.Failure.notRunning }
+        agent = try AgentUnderTest(
+            configuration: """
+                [session.work]
+                kind = "oidc"
+                issuer = "\(server.issuer)"
+                client_id = "tokenagent-public"
+                scopes = ["openid", "offline_access", "api"]
+                flow = "browser"
+                redirect_port = 18405
+                \(more)
+
+                """
+        )
+        try ProviderScript.writeBrowser(of: agent, for: server.statePath)
+        try await agent.start()
+    }
+
+    func logIn() async throws {
+        let result = try await agent.tokenctl("login", "work")
+        let browser = File.text(agent.home.path("browser.log")) ?? ""
+        try #require(result.status == 0, "\(result.standardError) \(agent.log) \(browser.suffix(2000))")
+    }
+
+    func get(_ options: String...) async throws -> String {
+        let result = try await agent.tokenctl(["get", "work"] + options)
+        try #require(result.status == 0, "\(result.standardError) \(agent.log)")
+        return result.line
+    }
+}
