@@ -6,6 +6,8 @@ SWIFT   ?= swift
 PREFIX  ?= /usr/local
 DESTDIR ?=
 INSTALL ?= install
+# STRIP=: keeps the debug symbols, three quarters of a program.
+STRIP   ?= strip
 
 # A target that imports a sibling it does not declare fails the build.
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
@@ -33,7 +35,7 @@ bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: help demo test test-full fuzz attack build check-linkage lint bench install uninstall deb clean
+.PHONY: help demo test test-full fuzz attack build check-linkage lint bench install uninstall deb check-deb clean
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
@@ -42,9 +44,10 @@ help:
 	@echo 'make fuzz        hostile input for the parsers  [T="request store"] [SECONDS=60: for each]'
 	@echo 'make attack      hostile issuers, programs, peers, disks and clocks against the release build  [W="words": only these]'
 	@echo 'make build       release binaries in $(RELEASE)'
-	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=]'
+	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=] [STRIP=:]'
 	@echo 'make uninstall   removes what install put there'
-	@echo 'make deb         a Debian package of the release build'
+	@echo 'make deb         Debian packages of the release build: tokenagent and tokenagent-dbgsym'
+	@echo 'make check-deb   installs them on a clean Debian 12 in a folder, uses and removes them (as root)'
 	@echo 'make lint        format, imports, sizes, man pages, scripts'
 	@echo 'make bench       our figures beside ssh-agent, oidc-agent and gpg-agent (release build)'
 	@echo 'make clean       removes build products, keeps downloaded dependencies'
@@ -104,14 +107,17 @@ install:
 	    '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner '$(DESTDIR)$(libexecdir)'
+	$(STRIP) '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner'
 	for link in $(LINKS); do ln -sf tokenctl '$(DESTDIR)$(bindir)'"/$$link" || exit 1; done
 	for link in $(HIDDEN_LINKS); do ln -sf ../../bin/tokenctl '$(DESTDIR)$(libexecdir)'"/$$link" || exit 1; done
 	for page in $(MANPAGES); do \
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
+	for link in $(LINKS); do ln -sf tokenctl.1 '$(DESTDIR)$(mandir)'"/man1/$$link.1" || exit 1; done
 	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
 	$(INSTALL) -d '$(DESTDIR)$(docdir)/docs' && $(INSTALL) -m 644 docs/promises.md '$(DESTDIR)$(docdir)/docs'
 	$(INSTALL) -m 755 $(EXAMPLES) '$(DESTDIR)$(docdir)'
-	$(RELEASE)/tokenctl completions bash > '$(DESTDIR)$(bashdir)/tokenctl'
+	# Read by a shell that runs already, so without the line that names one.
+	$(RELEASE)/tokenctl completions bash | sed '1{/^#!/d}' > '$(DESTDIR)$(bashdir)/tokenctl'
 	$(RELEASE)/tokenctl completions zsh > '$(DESTDIR)$(zshdir)/_tokenctl'
 	$(RELEASE)/tokenctl completions fish > '$(DESTDIR)$(fishdir)/tokenctl.fish'
 	$(INSTALL) -d '$(DESTDIR)$(unitdir)'
@@ -122,7 +128,7 @@ install:
 uninstall:
 	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
 	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
-	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link"; done
+	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link" '$(DESTDIR)$(mandir)'"/man1/$$link.1"; done
 	for link in $(HIDDEN_LINKS); do rm -f '$(DESTDIR)$(libexecdir)'"/$$link"; done
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
@@ -131,7 +137,12 @@ uninstall:
 	-rmdir '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
 
 deb: build
+	@Scripts/install-dependencies deb
 	Scripts/build-deb
+
+check-deb: deb
+	@Scripts/install-dependencies check-deb
+	Scripts/check-deb
 
 clean:
 	$(SWIFT) package clean
