@@ -11,7 +11,8 @@ struct Rest {
 
     /// How much work there had been at the last look.
     private var jobsSeen = 0
-    private var wasTold = false
+    /// Whether the last look found a rest.
+    private(set) var isBegun = false
     /// How far the boot-time clock was ahead of the loop's own clock at the last look; the latter stands
     /// still during sleep.
     private var timeAsleep: Duration?
@@ -22,11 +23,11 @@ struct Rest {
     mutating func begins(jobs: Int, isWorking: Bool) -> Bool {
         defer { jobsSeen = jobs }
         guard jobs == jobsSeen, !isWorking else {
-            wasTold = false
+            isBegun = false
             return false
         }
-        defer { wasTold = true }
-        return !wasTold
+        defer { isBegun = true }
+        return !isBegun
     }
 
     /// Whether the machine has slept since the last look.

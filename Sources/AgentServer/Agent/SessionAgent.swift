@@ -153,11 +153,13 @@ package actor SessionAgent {
         alarm.set()
     }
 
-    /// Called twice a minute: notices that the machine slept, and wakes what is due.
-    package func housekeep() {
+    /// Notices that the machine slept, and wakes what is due; called after each pause of ``Housekeeping``.
+    /// - Returns: whether the agent is at rest.
+    package func housekeep() -> Bool {
         if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
         if rest.begins(jobs: storeThread.jobsBegun, isWorking: !work.isEmpty) { ports.onQuiet() }
+        return rest.isBegun
     }
 
     /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.

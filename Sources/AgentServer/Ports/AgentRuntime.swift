@@ -9,12 +9,11 @@ package final class AgentRuntime: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let pool: NIOThreadPool
     private let listeners: SocketListeners
+    private let housekeeping: Housekeeping
     private let ports: AgentPorts
     private let stopRequests: AsyncStream<Void>
     private let stopRequest: AsyncStream<Void>.Continuation
 
-    /// Twice a minute: suspended timers, unused connections, a socket that was removed.
-    private static let housekeeping = TimeAmount.seconds(30)
     /// Time for answers under way to reach their peers.
     private static let farewell = TimeAmount.milliseconds(200)
 
@@ -43,7 +42,14 @@ package final class AgentRuntime: Sendable {
             auditFile: auditFile,
             onShutdownRequest: { continuation.yield() }
         )
-        listeners = SocketListeners(eventLoop: loop, agent: agent, logger: ports.logger)
+        let listeners = SocketListeners(eventLoop: loop, agent: agent, logger: ports.logger)
+        self.listeners = listeners
+        let agent = agent
+        housekeeping = Housekeeping(on: loop) {
+            let isAtRest = agent.assumeIsolated { $0.housekeep() }
+            if !listeners.housekeep() { continuation.yield() }
+            return isAtRest && !listeners.areInUse
+        }
     }
 
     /// Begins to serve; if the store has to be opened first, its sessions follow.
@@ -53,9 +59,11 @@ package final class AgentRuntime: Sendable {
         await agent.followConfiguration { [listeners] in listeners.adopt($0) }
         try await listeners.start(on: socket).get()
         await watchRoutes()
-        group.next().scheduleRepeatedTask(initialDelay: Self.housekeeping, delay: Self.housekeeping) {
-            [weak self] _ in self?.housekeepOnLoop()
+        try await group.next().submit { [listeners, housekeeping] in
+            listeners.onFirstConnection = { [weak housekeeping] in housekeeping?.hurry() }
+            housekeeping.begin()
         }
+        .get()
     }
 
     /// Waits until the store has been opened or cannot be, and returns whether it is open.
@@ -63,9 +71,9 @@ package final class AgentRuntime: Sendable {
         await agent.untilOpened()
     }
 
-    /// Does now what is otherwise done twice a minute.
+    /// Does now what is otherwise done after each pause of ``Housekeeping``.
     package func housekeep() async {
-        try? await group.next().submit { self.housekeepOnLoop() }.get()
+        try? await group.next().submit { [housekeeping] in housekeeping.workNow() }.get()
     }
 
     /// Watches for the network's return; without routing messages, retries follow their backoff alone.
@@ -74,11 +82,6 @@ package final class AgentRuntime: Sendable {
             agent.assumeIsolated { $0.networkReturned() }
         }
         if watch == nil { ports.logger.info("no routing messages: a network that is back is noticed later") }
-    }
-
-    private func housekeepOnLoop() {
-        agent.assumeIsolated { $0.housekeep() }
-        if !listeners.housekeep() { stopRequest.yield() }
     }
 
     /// Waits until somebody asks the agent to stop, over the socket or by ``requestStop()``.

@@ -61,6 +61,8 @@ final class ConnectionRegister {
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var byProcess: [pid_t: Set<ObjectIdentifier>] = [:]
     private var uses: UInt64 = 0
+    /// Called when a connection comes and there was none.
+    var onFirst: () -> Void = {}
 
     init(limits: Limits, now: @escaping () -> ContinuousClock.Instant = { .now }) {
         self.limits = limits
@@ -78,6 +80,7 @@ final class ConnectionRegister {
         guard entries.count < limits.overall || makeRoom() else { return false }
         let id = ObjectIdentifier(connection)
         uses += 1
+        if entries.isEmpty { onFirst() }
         entries[id] = Entry(connection: connection, admittedAt: now(), lastUse: uses)
         byProcess[process, default: []].insert(id)
         return true
@@ -97,7 +100,7 @@ final class ConnectionRegister {
         entries[ObjectIdentifier(connection)]?.use(uses)
     }
 
-    /// Closes connections that nobody has used for long; called twice a minute.
+    /// Closes connections that nobody has used for long; called by ``Housekeeping``, every half minute while there are any.
     func closeUnused() {
         for (id, var entry) in entries where entry.connection.isIdle {
             entry.idleRounds += 1

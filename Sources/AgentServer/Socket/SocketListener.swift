@@ -96,7 +96,7 @@ final class SocketListener: @unchecked Sendable {
         services.agent.welcome(connection)
     }
 
-    /// Makes sure that the socket's file is in place; called twice a minute.
+    /// Makes sure that the socket's file is in place; called by ``Housekeeping``.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
         guard let socket, let path = socket.path, !socket.isInPlace else { return true }

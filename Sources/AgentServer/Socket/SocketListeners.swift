@@ -26,6 +26,15 @@ final class SocketListeners: @unchecked Sendable {
         own = SocketListener(eventLoop: eventLoop, services: services, logger: logger)
     }
 
+    /// Whether any connection is open.
+    var areInUse: Bool { services.register.count > 0 }
+
+    /// Called when a connection comes and there was none.
+    var onFirstConnection: () -> Void {
+        get { services.register.onFirst }
+        set { services.register.onFirst = newValue }
+    }
+
     /// Begins to accept on the agent's own socket.
     func start(on socket: ListeningSocket) -> EventLoopFuture<Void> {
         own.start(on: socket)
@@ -46,7 +55,7 @@ final class SocketListeners: @unchecked Sendable {
         return failed.sorted { $0.key < $1.key }.map(UnopenedSocket.init)
     }
 
-    /// Closes unused connections and makes sure that the sockets are in place; called twice a minute.
+    /// Closes unused connections and makes sure that the sockets are in place; called by ``Housekeeping``.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
         services.register.closeUnused()
