@@ -74,7 +74,8 @@ test-full: build
 
 build:
 	@Scripts/install-dependencies build
-	$(SWIFT) build -c release $(SWIFT_FLAGS)
+	# Libraries are those of the system: none is looked for beside the program.
+	$(SWIFT) build -c release --disable-local-rpath $(SWIFT_FLAGS)
 
 T       ?= request token-answer id-token callback store configuration
 SECONDS ?= 60
