@@ -154,11 +154,13 @@ package actor SessionAgent {
     }
 
     /// Notices that the machine slept, and wakes what is due; called after each pause of ``Housekeeping``.
+    /// - Parameter crowdMoves: how often a crowd of connections grew or shrank; work, for what it leaves in memory.
     /// - Returns: whether the agent is at rest.
-    package func housekeep() -> Bool {
+    package func housekeep(crowdMoves: Int) -> Bool {
         if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
-        if rest.begins(jobs: storeThread.jobsBegun, isWorking: !work.isEmpty) { ports.onQuiet() }
+        let jobs = storeThread.jobsBegun + crowdMoves
+        if rest.begins(jobs: jobs, isWorking: !work.isEmpty) { ports.onQuiet() }
         return rest.isBegun
     }
 

@@ -46,7 +46,7 @@ package final class AgentRuntime: Sendable {
         self.listeners = listeners
         let agent = agent
         housekeeping = Housekeeping(on: loop) {
-            let isAtRest = agent.assumeIsolated { $0.housekeep() }
+            let isAtRest = agent.assumeIsolated { $0.housekeep(crowdMoves: listeners.crowdMoves) }
             if !listeners.housekeep() { continuation.yield() }
             return isAtRest && !listeners.areInUse
         }

@@ -56,11 +56,16 @@ final class ConnectionRegister {
         }
     }
 
+    /// Connections at a time that are a crowd: what it leaves in the allocator is worth giving back.
+    private static let crowd = 256
+
     private let limits: Limits
     private let now: () -> ContinuousClock.Instant
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var byProcess: [pid_t: Set<ObjectIdentifier>] = [:]
     private var uses: UInt64 = 0
+    /// How many connections came to a crowd or left one.
+    private(set) var crowdMoves = 0
     /// Called when a connection comes and there was none.
     var onFirst: () -> Void = {}
 
@@ -81,6 +86,7 @@ final class ConnectionRegister {
         let id = ObjectIdentifier(connection)
         uses += 1
         if entries.isEmpty { onFirst() }
+        if entries.count >= Self.crowd { crowdMoves += 1 }
         entries[id] = Entry(connection: connection, admittedAt: now(), lastUse: uses)
         byProcess[process, default: []].insert(id)
         return true
@@ -88,6 +94,7 @@ final class ConnectionRegister {
 
     func remove(_ connection: Connection) {
         let id = ObjectIdentifier(connection)
+        if entries.count >= Self.crowd { crowdMoves += 1 }
         guard entries.removeValue(forKey: id) != nil else { return }
         let process = connection.caller.peer.processID
         byProcess[process]?.remove(id)

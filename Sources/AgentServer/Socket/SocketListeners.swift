@@ -29,6 +29,9 @@ final class SocketListeners: @unchecked Sendable {
     /// Whether any connection is open.
     var areInUse: Bool { services.register.count > 0 }
 
+    /// How many connections came to a crowd of them or left one.
+    var crowdMoves: Int { services.register.crowdMoves }
+
     /// Called when a connection comes and there was none.
     var onFirstConnection: () -> Void {
         get { services.register.onFirst }

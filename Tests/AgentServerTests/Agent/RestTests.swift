@@ -38,4 +38,20 @@ import Testing
         #expect(agent.rests.value == 2)
         await agent.stop()
     }
+
+    @Test(arguments: [(200, false), (300, true)])
+    func `an agent rests again when a crowd of connections has gone`(count: Int, isCrowd: Bool) async throws {
+        let agent = try await AgentHarness()
+        for _ in 0..<2 { await agent.runtime.housekeep() }
+        #expect(agent.rests.value == 1)
+        var peers: [SocketPeer] = []
+        for _ in 0..<count { peers.append(try agent.peer()) }
+        for peer in peers { #expect(try await peer.exchange("GET", "/v1").status == 200) }
+        peers = []
+        // The agent sees them leave before it answers this.
+        #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
+        for _ in 0..<3 { await agent.runtime.housekeep() }
+        #expect(agent.rests.value == (isCrowd ? 2 : 1))
+        await agent.stop()
+    }
 }
