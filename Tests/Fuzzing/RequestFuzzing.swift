@@ -22,9 +22,9 @@ func fuzzRequest(_ bytes: [UInt8]) {
     for request in whole.requests {
         precondition(request.body.count == request.head.contentLength)
         precondition(request.body.count <= limits.body)
-        precondition(request.head.target.utf8.count <= limits.requestLine)
-        precondition(request.head.target.utf8.allSatisfy { (0x21...0x7E).contains($0) })
-        let path = request.head.target.prefix { $0 != "?" }
+        precondition(request.head.address.target.utf8.count <= limits.requestLine)
+        precondition(request.head.address.target.utf8.allSatisfy { (0x21...0x7E).contains($0) })
+        let path = request.head.address.target.prefix { $0 != "?" }
         ProcessorTime.limited("a path") { _ = Route(path: path) }
     }
 }

@@ -21,8 +21,7 @@ struct HTTPRequest: Equatable, Sendable {
 /// The request line and the few fields the agent acts on.
 struct HTTPRequestHead: Equatable, Sendable {
     var method: HTTPRequest.Method
-    /// Path and query as sent, beginning with `/`; printable ASCII without a blank.
-    var target: String
+    var address: RequestAddress
     /// Whether it is HTTP/1.1 rather than 1.0.
     var isHTTP11: Bool
     /// Whether the peer wants to send more requests on this connection.

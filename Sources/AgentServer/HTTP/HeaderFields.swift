@@ -37,7 +37,7 @@ struct HeaderFields {
         guard length <= limits.body else { throw .bodyTooLong }
         return HTTPRequestHead(
             method: method,
-            target: try originForm(target),
+            address: RequestAddress(try originForm(target)),
             isHTTP11: isHTTP11,
             keepsAlive: keepsAlive,
             contentLength: length,

@@ -12,6 +12,12 @@ struct RequestParser {
     }
 
     private let limits: RequestLimits
+    /// The last head and what it says: clients send the same bytes again and again.
+    ///
+    /// Nothing that was decided about the request is kept, and no secret: those are in bodies.
+    private var last: (bytes: [UInt8], head: HTTPRequestHead)?
+    /// Bytes of the longest head that is kept, so that many connections cost little.
+    private static let longestKept = 256
     /// A complete head whose body is still arriving.
     private var head: HTTPRequestHead?
     /// How many bytes of the present head have been searched for its end.
@@ -81,13 +87,26 @@ struct RequestParser {
         return false
     }
 
-    private func parseHead(
+    private mutating func parseHead(
         _ count: Int,
         from input: inout ByteBuffer
     ) throws(RequestRefusal) -> HTTPRequestHead {
+        if let last, repeats(last.bytes, count, in: input) {
+            input.moveReaderIndex(forwardBy: count)
+            return last.head
+        }
         guard let bytes = input.readBytes(length: count) else { throw .malformed }
         var parser = HeadParser(bytes: bytes, limits: limits)
-        return try parser.parse()
+        let head = try parser.parse()
+        last = count <= Self.longestKept ? (bytes, head) : nil
+        return head
+    }
+
+    private func repeats(_ bytes: [UInt8], _ count: Int, in input: ByteBuffer) -> Bool {
+        guard bytes.count == count else { return false }
+        return unsafe input.withUnsafeReadableBytes { new in
+            unsafe bytes.withUnsafeBytes { old in unsafe old.elementsEqual(new.prefix(count)) }
+        }
     }
 }
 

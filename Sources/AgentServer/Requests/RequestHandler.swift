@@ -69,13 +69,13 @@ final class RequestHandler {
     /// before anything is said that depends on it, and for the peer's identity before anything that depends
     /// on the peer. Only then are the sessions looked at.
     func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
-        let (path, query) = request.head.splitTarget
-        let found = Route(path: path)
+        let address = request.head.address
+        let (query, found) = (address.query, address.route)
         let isIdentified = connection.caller.witness.takeIdentified()
         let configuration = agent.configuration
         do throws(RequestFailure) {
             try checkSocket(connection, found, configuration)
-            guard let route = found else { throw RequestFailure(nothingAt: path) }
+            guard let route = found else { throw RequestFailure(nothingAt: address.path) }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
             guard agent.phase != .opening || works(route, connection, whileOpening: configuration) else {
                 return arrivals.add(request, on: connection)
@@ -419,13 +419,5 @@ extension SessionName {
     init(asked text: String) throws(RequestFailure) {
         guard let name = SessionName(text) else { throw .noSuchName }
         self = name
-    }
-}
-
-extension HTTPRequestHead {
-    /// The path, and the query without its question mark.
-    fileprivate var splitTarget: (path: Substring, query: Substring) {
-        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target[...], "") }
-        return (target[..<mark], target[target.utf8.index(after: mark)...])
     }
 }

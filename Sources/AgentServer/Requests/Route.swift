@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// What a request asks for: an ``Endpoint``, and which session, login or slot it is about.
-enum Route: Equatable {
+enum Route: Equatable, Sendable {
     case agent
     case sessions
     case session(SessionName)

@@ -28,8 +28,24 @@ struct RequestParserTests {
                 var parser = RequestParser(limits: RequestLimits())
                 let pieces = [bytes[..<first], bytes[first..<second], bytes[second...]]
                 let request = try Self.request(from: pieces, &parser)
-                #expect(request?.head.target == target)
+                #expect(request?.head.address.target == target)
                 #expect(request.map { String(decoding: $0.body, as: UTF8.self) } == body)
+            }
+        }
+    }
+
+    @Test(arguments: golden.indices, golden.indices)
+    func `what came before on the connection changes nothing`(first: Int, second: Int) throws {
+        // Heads of one length, which one byte tells apart.
+        let text = Self.golden[second].text
+        let variants = [text, text.replacing("/v1", with: "/v2")]
+        for text in variants {
+            var fresh = RequestParser(limits: RequestLimits())
+            let alone = try Self.request(from: [Array(text.utf8)[...]], &fresh)
+            var used = RequestParser(limits: RequestLimits())
+            for before in [Self.golden[first].text, variants[0], variants[1]] {
+                #expect(try Self.request(from: [Array(before.utf8)[...]], &used) != nil)
+                #expect(try Self.request(from: [Array(text.utf8)[...]], &used) == alone)
             }
         }
     }
@@ -41,7 +57,7 @@ struct RequestParserTests {
         for _ in 0..<2 {
             let bytes = Array("\r\n".utf8) + request
             let pieces = stride(from: 0, to: bytes.count, by: size).map { bytes[$0...].prefix(size) }
-            #expect(try Self.request(from: pieces, &parser)?.head.target == "/v1")
+            #expect(try Self.request(from: pieces, &parser)?.head.address.target == "/v1")
         }
         let bytes = Array("\r\n\r\n\r\n".utf8)
         let pieces = stride(from: 0, to: bytes.count, by: size).map { bytes[$0...].prefix(size) }
@@ -59,7 +75,7 @@ struct RequestParserTests {
                 Issue.record("\(step)")
                 return
             }
-            #expect(request.head.target == golden.target)
+            #expect(request.head.address.target == golden.target)
         }
         #expect(try parser.next(from: &input) == .needsMore)
     }
@@ -215,7 +231,7 @@ struct RequestParserTests {
             for _ in 0..<Int.random(in: 1...12, using: &random) {
                 input.writeString(words.randomElement(using: &random) ?? "")
                 guard let step = try? parser.next(from: &input) else { break }
-                if case .request(let request) = step { #expect(request.head.target.hasPrefix("/")) }
+                if case .request(let request) = step { #expect(request.head.address.target.hasPrefix("/")) }
             }
         }
     }
