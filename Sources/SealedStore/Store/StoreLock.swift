@@ -31,10 +31,14 @@ final class StoreLock: Sendable {
     /// Notes who holds the lock; only a second agent that starts reads it, so a full disk does not matter.
     ///
     /// The lock itself is held by a descriptor for reading, which does not keep the disk from being remounted.
+    ///
+    /// The file never becomes empty: a disk that is told of freed blocks (the mount option `discard`) would take
+    /// milliseconds for it, in every start.
     private static func write(_ note: LockNote, in directory: OpenDirectory) {
         guard let file = try? directory.open(fileName, writing: true) else { return }
-        try? file.resize(to: 0)
-        try? file.write(note.bytes, at: 0)
+        let bytes = note.bytes
+        try? file.resize(to: bytes.count)
+        try? file.write(bytes, at: 0)
     }
 
     /// Lets another agent in.
