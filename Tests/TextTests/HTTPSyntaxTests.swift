@@ -45,7 +45,7 @@ import Text
     }
 
     @Test func `only CR LF ends a line`() {
-        let lines = HTTPSyntax.lines(bytes("a\r\nb\nc\rd\r\n\r\n\n"))
+        let lines = Array(HTTPSyntax.lines(bytes("a\r\nb\nc\rd\r\n\r\n\n")))
         #expect(lines.map { String(decoding: $0, as: UTF8.self) } == ["a", "b\nc\rd", "", "\n"])
     }
 

@@ -19,13 +19,13 @@ struct ResponseHead: Equatable {
 
     /// Reads the lines before the empty line, CR LF between them.
     init(parsing bytes: ArraySlice<UInt8>) throws(ConnectionFailure) {
-        let lines = HTTPSyntax.lines(bytes)
-        status = try ResponseHead.status(lines[0])
+        var lines = HTTPSyntax.lines(bytes)
+        status = try ResponseHead.status(lines.next() ?? [])
         var length: Int?
         var isChunked = false
         var closes = false
         var retryAfter: Duration?
-        for line in lines.dropFirst() {
+        while let line = lines.next() {
             guard let (name, value) = HTTPSyntax.field(line) else { throw .malformed("bad header line") }
             if name.says("content-length") {
                 guard length == nil, let number = ResponseHead.number(value) else {

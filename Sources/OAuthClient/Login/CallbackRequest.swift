@@ -24,7 +24,7 @@ enum CallbackRequest: Equatable {
             self = bytes.count >= CallbackRequest.headLimit ? .refused(status: 431) : .incomplete
             return
         }
-        self = CallbackRequest.read(HTTPSyntax.lines(head), host: host)
+        self = CallbackRequest.read(Array(HTTPSyntax.lines(head)), host: host)
     }
 
     /// What stands before the empty line; `nil` as long as there is none.

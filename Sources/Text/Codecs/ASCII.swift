@@ -8,7 +8,7 @@ extension UInt8 {
 
     /// A printable character other than the blank, as in tokens and names on a line (VSCHAR without the
     /// blank, RFC 6749 Appendix A).
-    package var isVisibleASCII: Bool { (0x21...0x7E).contains(self) }
+    @inlinable package var isVisibleASCII: Bool { (0x21...0x7E).contains(self) }
 
     /// A visible character other than quote and backslash, as in scopes (NQCHAR, RFC 6749 Appendix A).
     package var isNQChar: Bool {
@@ -36,5 +36,5 @@ extension UInt8 {
 
 extension Collection where Element == UInt8 {
     /// Visible ASCII and nothing else, at least one byte: what can be a token, or a name on a line.
-    package var isVisibleWord: Bool { !isEmpty && allSatisfy(\.isVisibleASCII) }
+    @inlinable package var isVisibleWord: Bool { !isEmpty && allSatisfy(\.isVisibleASCII) }
 }

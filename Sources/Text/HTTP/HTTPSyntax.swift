@@ -40,17 +40,24 @@ package enum HTTPSyntax {
 
     /// The lines of `head`, separated by CR LF; a bare CR or LF stays in its line, which the readers here
     /// then refuse.
-    package static func lines(_ head: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
-        var lines: [ArraySlice<UInt8>] = []
-        var start = head.startIndex
-        var place = start
-        while let feed = head[place...].firstIndex(of: UInt8(ascii: "\n")) {
-            place = feed + 1
-            guard feed > start, head[feed - 1] == UInt8(ascii: "\r") else { continue }
-            lines.append(head[start..<(feed - 1)])
-            start = place
+    package static func lines(_ head: ArraySlice<UInt8>) -> Lines { Lines(rest: head) }
+
+    /// Line after line of a head; the last one is empty if the head ends with a line end.
+    package struct Lines: Sequence, IteratorProtocol {
+        fileprivate var rest: ArraySlice<UInt8>?
+
+        package mutating func next() -> ArraySlice<UInt8>? {
+            guard let rest else { return nil }
+            var place = rest.startIndex
+            while let feed = rest[place...].firstIndex(of: UInt8(ascii: "\n")) {
+                place = feed + 1
+                guard feed > rest.startIndex, rest[feed - 1] == UInt8(ascii: "\r") else { continue }
+                self.rest = rest[place...]
+                return rest[..<(feed - 1)]
+            }
+            self.rest = nil
+            return rest
         }
-        return lines + [head[start...]]
     }
 }
 
