@@ -35,7 +35,7 @@ bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: help demo test test-full fuzz attack build check-linkage lint bench install uninstall deb check-deb clean
+.PHONY: help demo test test-full fuzz attack build check-linkage lint bench install tokenctl-full uninstall deb check-deb clean
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
@@ -45,6 +45,7 @@ help:
 	@echo 'make attack      hostile issuers, programs, peers, disks and clocks against the release build  [W="words": only these]'
 	@echo 'make build       release binaries in $(RELEASE)'
 	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=] [STRIP=:]'
+	@echo 'make tokenctl-full  tokenctl with every command in one static file, for containers and other hosts'
 	@echo 'make uninstall   removes what install put there'
 	@echo 'make deb         Debian packages of the release build: tokenagent and tokenagent-dbgsym'
 	@echo 'make check-deb   installs them on a clean Debian 12 in a folder, uses and removes them (as root)'
@@ -101,14 +102,15 @@ bench: build
 
 # Never builds: `make build && sudo make install` must not leave files of root in the tree.
 install:
-	@test -x $(RELEASE)/tokenagent -a -x $(RELEASE)/tokenagent-runner -a -x $(RELEASE)/tokenctl || \
+	@test -x $(RELEASE)/tokenagent -a -x $(RELEASE)/tokenctl -a -x $(RELEASE)/tokenctl-commands || \
 	    { echo 'make install: nothing is built yet; run "make build" first' >&2; exit 1; }
 	$(INSTALL) -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(mandir)/man1' \
 	    '$(DESTDIR)$(mandir)/man5' '$(DESTDIR)$(mandir)/man7' \
 	    '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
-	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner '$(DESTDIR)$(libexecdir)'
-	$(STRIP) '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner'
+	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner $(RELEASE)/tokenctl-commands '$(DESTDIR)$(libexecdir)'
+	$(STRIP) '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
+	    '$(DESTDIR)$(libexecdir)/tokenctl-commands'
 	for link in $(LINKS); do ln -sf tokenctl '$(DESTDIR)$(bindir)'"/$$link" || exit 1; done
 	for link in $(HIDDEN_LINKS); do ln -sf ../../bin/tokenctl '$(DESTDIR)$(libexecdir)'"/$$link" || exit 1; done
 	for page in $(MANPAGES); do \
@@ -128,6 +130,7 @@ install:
 
 uninstall:
 	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
+	    '$(DESTDIR)$(libexecdir)/tokenctl-commands' \
 	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
 	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link" '$(DESTDIR)$(mandir)'"/man1/$$link.1"; done
 	for link in $(HIDDEN_LINKS); do rm -f '$(DESTDIR)$(libexecdir)'"/$$link"; done
@@ -136,6 +139,12 @@ uninstall:
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS) $(EXAMPLES)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
 	rm -f '$(DESTDIR)$(docdir)/docs/promises.md'
 	-rmdir '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
+
+# tokenctl itself starts faster because it knows only get; this one needs no second file.
+tokenctl-full: build
+	$(INSTALL) -m 755 $(RELEASE)/tokenctl-commands $(RELEASE)/tokenctl-full
+	$(STRIP) $(RELEASE)/tokenctl-full
+	@echo 'copy $(RELEASE)/tokenctl-full as tokenctl'
 
 deb: build
 	@Scripts/install-dependencies deb

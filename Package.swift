@@ -24,10 +24,13 @@ let eagerBinding: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "-z", "-Xlinker",
 /// Only a static `tokenctl` starts in under a millisecond, and a static `tokenagent-runner` is smallest.
 let staticExecutable: [LinkerSetting] = [
     .unsafeFlags(["-static-executable"], release),
-    // What the static Foundation and Synchronization archives do not pull in by themselves.
+    .linkedLibrary("swiftSynchronization", release),
+]
+
+/// What the static archive of FoundationEssentials, which the argument parser brings, does not pull in by itself.
+let staticFoundation: [LinkerSetting] = [
     .linkedLibrary("_FoundationCollections", release),
     .linkedLibrary("_FoundationCShims", release),
-    .linkedLibrary("swiftSynchronization", release),
 ]
 
 /// The agent resolves host names through every NSS module people have, so it keeps glibc dynamic.
@@ -37,9 +40,6 @@ let staticStandardLibrary: [LinkerSetting] = [
     .unsafeFlags(["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], release),
     // Nothing is loaded into the agent that would look for its symbols.
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], release),
-    // What the static Foundation, which libraries of ours bring, does not pull in by itself.
-    .linkedLibrary("_FoundationCollections", release),
-    .linkedLibrary("_FoundationCShims", release),
     .linkedLibrary("swiftSynchronization", release),
 ]
 
@@ -49,6 +49,7 @@ let package = Package(
         .executable(name: "tokenagent", targets: ["tokenagent"]),
         .executable(name: "tokenagent-runner", targets: ["tokenagent-runner"]),
         .executable(name: "tokenctl", targets: ["tokenctl"]),
+        .executable(name: "tokenctl-commands", targets: ["tokenctl-commands"]),
         .executable(name: "demo-issuer", targets: ["demo-issuer"]),
         .library(name: "AgentProtocol", targets: ["AgentProtocol"]),
     ],
@@ -134,7 +135,7 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict,
-            linkerSettings: staticStandardLibrary + eagerBinding
+            linkerSettings: staticStandardLibrary + staticFoundation + eagerBinding
         ),
         .executableTarget(
             name: "tokenagent-runner",
@@ -142,14 +143,25 @@ let package = Package(
             swiftSettings: strict,
             linkerSettings: staticExecutable + eagerBinding
         ),
+        .target(
+            name: "CommandCore",
+            dependencies: ["CHardening", "Text", "AgentProtocol"],
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "tokenctl",
+            dependencies: ["CHardening", "AgentProtocol", "CommandCore"],
+            swiftSettings: strict,
+            linkerSettings: staticExecutable
+        ),
+        .executableTarget(
+            name: "tokenctl-commands",
             dependencies: [
-                "CHardening", "Text", "AgentProtocol",
+                "CHardening", "Text", "AgentProtocol", "CommandCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict,
-            linkerSettings: staticExecutable
+            linkerSettings: staticExecutable + staticFoundation
         ),
         .target(
             name: "DemoIssuer",
@@ -256,14 +268,17 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenctlTests",
-            dependencies: ["AgentProtocol", "DemoIssuer", "Text", "TestSupport", "tokenctl"],
+            dependencies: [
+                "AgentProtocol", "CommandCore", "DemoIssuer", "Text", "TestSupport", "tokenctl",
+                "tokenctl-commands",
+            ],
             swiftSettings: testing
         ),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "AgentProtocol", "DemoIssuer", "Text", "TestSupport", "tokenagent",
-                "tokenagent-runner", "tokenctl", "demo-issuer",
+                "tokenagent-runner", "tokenctl", "tokenctl-commands", "demo-issuer",
             ],
             swiftSettings: testing
         ),

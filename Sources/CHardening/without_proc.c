@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// A start without /proc, as in a chroot or a sandbox.
+// A start that needs nothing of /proc, as in a chroot or a sandbox, and looks for no crash reporter.
 //
 // Swift's runtime reads the arguments from /proc/self/cmdline. In a static executable it also asks /proc/self/exe,
-// before main, for the directory of its crash reporter, and aborts if that link is missing. It does not ask if
-// SWIFT_BACKTRACE says where the reporter is.
+// before main, for the directory of its crash reporter, looks for it in eight places, and aborts if the link is
+// missing. It does not ask if SWIFT_BACKTRACE says where the reporter is. No program of ours wants a report: it would
+// show memory.
 
 #include "CHardening.h"
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 static const char *const variable = "SWIFT_BACKTRACE";
@@ -21,14 +23,18 @@ __attribute__((constructor(101))) static void note_start(int argc, char *argv[],
     (void)envp;
     count = argc;
     words = argv;
-    if (access("/proc/self/exe", F_OK) == 0) return;
-    // This replaces what the person has set: without the reporter's path in it the runtime would abort.
+    // What the person has set stays, for the programs that this one starts, unless the runtime would abort with it.
+    if (getenv(variable) != NULL && access("/proc/self/exe", F_OK) == 0) return;
     was_set = setenv(variable, "enable=no,swift-backtrace=/nonexistent", 1) == 0;
 }
 
 int hardening_argument_count(void) { return count; }
 
 const char *hardening_argument(int index) { return index >= 0 && index < count ? words[index] : NULL; }
+
+char *const *hardening_argument_list(void) { return words; }
+
+const char *hardening_executed_path(void) { return (const char *)getauxval(AT_EXECFN); }
 
 void hardening_restore_environment(void)
 {

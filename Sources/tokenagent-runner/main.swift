@@ -6,6 +6,7 @@ import CHardening
 import CommandExecution
 import Glibc
 
+hardening_restore_environment()
 hardening_restore_crash_signals()
 guard hardening_fill_standard_descriptors() == 0, hardening_refuse_inspection() == 0 else { exit(1) }
 signal(SIGPIPE, SIG_IGN)

@@ -115,5 +115,11 @@ int hardening_argument_count(void);
 /// One of those words; null if there are not so many.
 const char *hardening_argument(int index);
 
+/// Those words as the system passed them, ended by a null pointer.
+char *const *hardening_argument_list(void);
+
+/// The path this process was executed under, known without /proc; null where the system does not say.
+const char *hardening_executed_path(void);
+
 /// Removes from the environment the variable that a start without /proc needs; call before passing it on.
 void hardening_restore_environment(void);

@@ -13,6 +13,7 @@ package enum BuiltPrograms {
 
     package static var agent: String { "\(directory)/tokenagent" }
     package static var client: String { "\(directory)/tokenctl" }
+    package static var commands: String { "\(directory)/tokenctl-commands" }
     package static var issuer: String { "\(directory)/demo-issuer" }
 
     /// The root of the checkout.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import Text
+
+/// Which agent a command talks to, and whether it may start it.
+package struct AgentEndpoint: Equatable {
+    /// The path that `--socket` gave, which overrides the environment.
+    package var socket: String?
+    package var mayStartAgent: Bool
+
+    package init(socket: String? = nil, mayStartAgent: Bool = true) {
+        self.socket = socket
+        self.mayStartAgent = mayStartAgent
+    }
+
+    /// Connects, starting the agent if none answers.
+    package func connect() throws(AgentError) -> AgentConnection {
+        let path = try socketPath
+        do {
+            return try AgentConnection(socket: path)
+        } catch {
+            guard error.code == .noAgent, mayStartAgent, AgentStarter.isAllowed else { throw error }
+        }
+        try AgentStarter.start(socket: socket == nil ? nil : path)
+        return try AgentConnection(socket: path)
+    }
+
+    /// Connects to an agent that answers; nil if none does.
+    ///
+    /// A killed agent may still take a connection: the kernel closes its descriptors one after the other.
+    package func connectIfThere() -> AgentConnection? {
+        guard let path = try? socketPath, var connection = try? AgentConnection(socket: path),
+            (try? connection.exchange(AgentRequest(.get), timeout: AgentConnection.connectTimeout)) != nil
+        else { return nil }
+        return connection
+    }
+
+    /// Sends one request and answers the object in its answer.
+    ///
+    /// An answer without a body is an empty object.
+    package func message<Members>(
+        _ request: AgentRequest,
+        timeout: Duration = .seconds(60)
+    ) throws(AgentError) -> WireMessage<Members> {
+        var agent = try connect()
+        return try agent.message(request, timeout: timeout)
+    }
+
+    /// Sends one request whose answer has nothing to say.
+    package func send(_ request: AgentRequest, timeout: Duration = .seconds(60)) throws(AgentError) {
+        var agent = try connect()
+        _ = try agent.exchange(request, timeout: timeout)
+    }
+
+    /// The absolute path of the socket.
+    package var socketPath: String {
+        get throws(AgentError) {
+            guard let socket else { return try AgentPaths.socket() }
+            guard !socket.hasPrefix("/") else { return socket }
+            guard let directory = unsafe getcwd(nil, 0) else {
+                throw AgentError(.badRequest, "--socket is not an absolute path: \(socket)")
+            }
+            defer { unsafe free(directory) }
+            return unsafe String(cString: directory) + "/" + socket
+        }
+    }
+}
+
+extension AgentConnection {
+    /// Sends one request and answers the object in its answer, empty if there is no body.
+    package mutating func message<Members>(
+        _ request: AgentRequest,
+        timeout: Duration
+    ) throws(AgentError) -> WireMessage<Members> {
+        let body = try exchange(request, timeout: timeout).body
+        guard !body.isEmpty else { return WireMessage() }
+        // A list of all sessions may hold any number of values.
+        let json = try? JSONValue(parsing: body, maximumValues: .max)
+        guard let message = json.flatMap({ WireMessage<Members>($0) }) else {
+            throw AgentError(.internal, "the agent's answer is not a JSON object")
+        }
+        return message
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// One run of a command: what it says when it fails, and its exit status.
+package enum CommandLineRun {
+    /// Runs a command, reports its failure as the words of this process ask for it and answers the exit status.
+    package static func status(_ carryOut: () throws -> Int32) -> Int32 {
+        do {
+            let status = try carryOut()
+            return status == 0 ? 0 : ended(status, LinkName.arguments(of: CommandWords()))
+        } catch let error as AgentError {
+            return report(error)
+        } catch {
+            return report(AgentError(.internal, "\(error)"))
+        }
+    }
+
+    private static func report(_ error: AgentError) -> Int32 {
+        let arguments = LinkName.arguments(of: CommandWords())
+        let wantsJSON = arguments.prefix { $0 != "--" }.contains("--json")
+        return ended(FailureReport.print(error, asJSON: wantsJSON), arguments)
+    }
+
+    private static func ended(_ status: Int32, _ arguments: [String]) -> Int32 {
+        if GetOrder.isForEval(arguments) { EvalFailure.print(status) }
+        return status
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import Text
+
+/// Standard output: only the answer goes there, and the command fails if it cannot be written.
+package enum StandardOutput {
+    /// Writes all of `bytes`.
+    ///
+    /// - Throws: ``AgentError`` with the code `internal` if the reader has gone or the disk is full.
+    package static func write(_ bytes: [UInt8]) throws(AgentError) {
+        let error = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: STDOUT_FILENO) }
+        guard error == 0 else {
+            throw AgentError(.internal, "standard output: \(systemMessage(error))")
+        }
+    }
+
+    /// Writes text and a line feed.
+    package static func line(_ text: String) throws(AgentError) {
+        try write(Array((text + "\n").utf8))
+    }
+
+    /// Writes a JSON text and a line feed.
+    package static func json(_ value: JSONValue) throws(AgentError) {
+        try write(TerminalText.ascii(value) + [0x0A])
+    }
+
+    package static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+}
+
+/// Standard error, for the one line of a failure.
+package enum StandardError {
+    package static func write(_ text: String) {
+        _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: STDERR_FILENO) }
+    }
+}
+
+/// Writes all of `bytes` and answers 0 or the error number.
+package func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    var written = 0
+    while written < bytes.count {
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
+        let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+        if count < 0, errno != EINTR { return errno }
+        written += max(0, count)
+    }
+    return 0
+}

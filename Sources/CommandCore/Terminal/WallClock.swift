@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The wall clock, for showing how far away an instant is.
+package enum WallClock {
+    /// Seconds since 1970, UTC.
+    package static var seconds: Int64 {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &now)
+        return Int64(now.tv_sec)
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// The options of every command, so that nobody has to know which commands ask the agent.
+struct EndpointOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Talk to the agent at this socket.", valueName: "path"))
+    var socket: SocketArgument?
+
+    @Flag(name: .customLong("no-autostart"), help: "Fail instead of starting an agent when none answers.")
+    var refusesAutostart = false
+
+    var endpoint: AgentEndpoint {
+        AgentEndpoint(socket: socket?.path, mayStartAgent: !refusesAutostart)
+    }
+}
+
+/// The options of every command that prints data or may fail for a reason of its own.
+struct AgentOptions: ParsableArguments {
+    @OptionGroup var agent: EndpointOptions
+
+    @Flag(name: .customLong("json"), help: "Print data, or the failure, as JSON.")
+    var wantsJSON = false
+
+    var endpoint: AgentEndpoint { agent.endpoint }
+}
+
+/// The path of a socket on the command line: not empty, which would be the working directory.
+struct SocketArgument: ExpressibleByArgument {
+    let path: String
+
+    init?(argument: String) {
+        guard !argument.isEmpty else { return nil }
+        path = argument
+    }
+}
+
+/// Which of a session's tokens is meant.
+struct VariantOptions: ParsableArguments {
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp(
+            "A scope the token shall have instead of the session's; repeatable.",
+            valueName: "scope"
+        )
+    )
+    var scopes: [String] = []
+
+    @Option(help: ArgumentHelp("The audience the token shall be for.", valueName: "audience"))
+    var audience: String?
+}
+
+/// The name of a session on the command line: not empty; the agent knows which exist.
+struct SessionArgument: ExpressibleByArgument {
+    let name: String
+
+    init?(argument: String) {
+        guard !argument.isEmpty else { return nil }
+        name = argument
+    }
+
+    static var defaultCompletionKind: CompletionKind {
+        .shellCommand("tokenctl list --no-autostart 2>/dev/null")
+    }
+}
+
+extension ArgumentHelp {
+    static let sessionName = ArgumentHelp("The session, as the configuration names it.", valueName: "name")
+}
+
+/// A duration on the command line, where a bare number means seconds.
+struct DurationArgument: ExpressibleByArgument {
+    let duration: Duration
+
+    init?(argument: String) {
+        guard let duration = DurationText.parse(argument, allowingBareSeconds: true) else { return nil }
+        self.duration = duration
+    }
+}

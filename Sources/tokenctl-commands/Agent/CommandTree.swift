@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// Every command, with its options and its help.
+struct CommandTree: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tokenctl",
+        abstract: "Hands out access tokens that an agent keeps fresh.",
+        discussion: """
+            Exit status: 0 done, 1 other failure, 2 wrong usage or configuration, 3 no agent, 4 login required, \
+            5 temporary failure, 6 agent locked, 7 no such session, 8 refused.
+            """,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Tokens",
+                subcommands: [
+                    GetCommand.self, ExecCommand.self, CurlCommand.self, RefreshCommand.self,
+                    ClaimsCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Sessions",
+                subcommands: [
+                    LoginCommand.self, LogoutCommand.self, StatusCommand.self, ListCommand.self,
+                    WatchCommand.self, AuditCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "For other programs",
+                subcommands: [
+                    GitCredentialCommand.self, DockerCredentialCommand.self, KubeCredentialCommand.self,
+                    TerraformCommand.self, GoogleCommand.self, GoAuthCommand.self, BazelCommand.self,
+                    KeyringCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Agent",
+                subcommands: [
+                    LockCommand.self, UnlockCommand.self, VaultCommand.self, ConfigCommand.self,
+                    ReloadCommand.self, DoctorCommand.self,
+                    VersionCommand.self, ShutdownCommand.self, CompletionsCommand.self,
+                ]
+            ),
+        ]
+    )
+
+    /// Reads the arguments, does what they say and answers the exit status.
+    ///
+    /// - Throws: what the command throws; wrong usage is an ``AgentError`` with the code `badRequest`.
+    static func status(of arguments: [String]) throws -> Int32 {
+        do {
+            if arguments == ["--version"] { return try status(of: ["version"]) }
+            var command = try parseAsRoot(arguments)
+            try command.run()
+            return 0
+        } catch let error as AgentError {
+            throw error
+        } catch let exit as ExitCode {
+            return exit.rawValue
+        } catch let stop where exitCode(for: stop) == .success {
+            let text = fullMessage(for: stop)
+            try StandardOutput.write(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
+            return 0
+        } catch {
+            throw usageError(error, arguments)
+        }
+    }
+
+    private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {
+        let names = configuration.subcommands.compactMap { $0.configuration.commandName }
+        guard let first = arguments.first, first.hasPrefix("-") || names.contains(first) else {
+            return AgentError(
+                .badRequest,
+                "there is no command \(arguments.first ?? "")",
+                remedy: "see tokenctl --help"
+            )
+        }
+        let text = message(for: error).split(separator: "\n").joined(separator: " ")
+        let command = first.hasPrefix("-") ? "" : " \(first)"
+        return AgentError(
+            .badRequest,
+            text.hasSuffix(".") ? String(text.dropLast()) : text,
+            remedy: "see tokenctl\(command) --help"
+        )
+    }
+}

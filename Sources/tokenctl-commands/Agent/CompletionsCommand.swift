@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// Prints a completion script.
+struct CompletionsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "completions",
+        abstract: "Print the completion script of a shell."
+    )
+
+    enum Shell: String, CaseIterable, ExpressibleByArgument {
+        case bash
+        case zsh
+        case fish
+    }
+
+    @Argument(help: "The shell.")
+    var shell: Shell
+
+    @OptionGroup var agent: EndpointOptions
+
+    func run() throws {
+        let kind: CompletionShell =
+            switch shell {
+            case .bash: .bash
+            case .zsh: .zsh
+            case .fish: .fish
+            }
+        try StandardOutput.line(CommandTree.completionScript(for: kind))
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Has the agent read its configuration again.
+struct ReloadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload",
+        abstract: "Read the configuration again and say what has changed.",
+        discussion: "A configuration with a mistake changes nothing."
+    )
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        let answer: ReloadMessage = try agent.endpoint.message(AgentRequest(.post, "reload"))
+        if agent.wantsJSON { return try StandardOutput.json(answer.json) }
+        for line in ReloadReport(message: answer).lines {
+            try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+        }
+    }
+}
+
+/// What a reload has changed, or would change.
+struct ReloadReport {
+    let message: ReloadMessage
+
+    /// The configuration file that the agent reads.
+    var file: String { message.file ?? "" }
+
+    /// A line for each difference, and for each change that only a restart takes over.
+    var differences: [String] {
+        let kinds = [("added", message.added), ("removed", message.removed), ("changed", message.changed)]
+        let changes = kinds.flatMap { kind, keys in
+            (keys ?? []).map { "\(TextTable.padded(kind, to: 8)) \($0)" }
+        }
+        let late = (message.restart ?? []).map { item in
+            "needs a restart of the agent: \(item.key ?? ""): \(item.reason ?? "")"
+        }
+        return changes + late
+    }
+
+    var lines: [String] {
+        let count = message.sessions ?? 0
+        let summary = "\(file): \(count) session\(count == 1 ? "" : "s")"
+        return differences.isEmpty ? ["\(summary), nothing has changed"] : [summary] + differences
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CHardening
+import CommandCore
+import Glibc
+
+/// What the program that started this one was given lately, kept in small files beside the agent's socket.
+///
+/// A program that gets its token refused often says so only by asking again. The files hold no token: a time, and
+/// eight bytes computed from the token, which tell it from the next. Later calls remove the files of programs
+/// that have ended.
+struct AskMemory {
+    /// Shortest time between two refreshes of a session for repeated questions: a minute.
+    ///
+    /// A server that refuses every token must not cost a refresh at each try.
+    private static let shortestPause: Int64 = 60
+    /// Most files kept, so that a program with ever new questions cannot fill the directory.
+    private static let mostNotes = 512
+
+    private let directory: String
+    /// Process number and start of the program, which tell it from a later one of the same number.
+    private let asker: String
+
+    /// Nil if program or directory are unknown or others can enter the directory: nothing is remembered then.
+    init?(of endpoint: AgentEndpoint) {
+        guard let asker = AskMemory.parent, let socket = try? endpoint.socketPath,
+            let slash = socket.lastIndex(of: "/"), slash != socket.startIndex
+        else { return nil }
+        directory = socket[..<slash] + "/asked"
+        self.asker = asker
+        do {
+            try PrivateDirectory.check(String(socket[..<slash]))
+            try PrivateDirectory.prepare(directory)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Whether the program was given this very token for `question` not longer than `seconds` ago.
+    func wasGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Bool {
+        guard let note = entry(path(question)), note.mark == AskMemory.hash(token.value) else { return false }
+        return (0...seconds).contains(AskMemory.now - note.time)
+    }
+
+    /// Remembers what the program is given.
+    func remember(_ token: TokenAnswer, for question: String) {
+        guard removeOldNotes() < AskMemory.mostNotes else { return }
+        write("\(AskMemory.now) \(AskMemory.hash(token.value))", to: path(question), O_TRUNC)
+    }
+
+    /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.
+    func mayRefresh(_ session: String) -> Bool {
+        let path = directory + "/refreshed-" + AskMemory.hash(session)
+        if write("\(AskMemory.now) 0", to: path, O_EXCL) { return true }
+        if let note = entry(path), (0..<AskMemory.shortestPause).contains(AskMemory.now - note.time) {
+            return false
+        }
+        return write("\(AskMemory.now) 0", to: path, O_TRUNC)
+    }
+
+    // MARK: The files
+
+    private func path(_ question: String) -> String {
+        "\(directory)/\(asker)-\(AskMemory.hash(question))"
+    }
+
+    private func entry(_ path: String) -> (time: Int64, mark: String)? {
+        guard let text = AskMemory.contents(of: path) else { return nil }
+        let words = text.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 2, let time = Int64(words[0]) else { return nil }
+        return (time, words[1])
+    }
+
+    @discardableResult
+    private func write(_ text: String, to path: String, _ flags: Int32) -> Bool {
+        let file = unsafe open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0o600)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        let bytes = Array(text.utf8)
+        return unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: file) } == 0
+    }
+
+    /// Removes the notes of programs that have ended, and answers how many are left.
+    private func removeOldNotes() -> Int {
+        guard let listing = unsafe opendir(directory) else { return AskMemory.mostNotes }
+        defer { unsafe closedir(listing) }
+        var count = 0
+        while let entry = unsafe readdir(listing) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard let number = name.split(separator: "-").first.flatMap({ pid_t($0) }), number > 0 else {
+                continue
+            }
+            if kill(number, 0) != 0, errno == ESRCH {
+                unsafe unlink("\(directory)/\(name)")
+            } else {
+                count += 1
+            }
+        }
+        return count
+    }
+
+    /// The program that started this one, if it still runs.
+    private static var parent: String? {
+        let number = getppid()
+        guard number > 1, let bytes = contents(of: "/proc/\(number)/stat"),
+            let name = bytes.lastIndex(of: UInt8(ascii: ")"))
+        else { return nil }
+        // The start is the 22nd field; the second field ends with the parenthesis (proc_pid_stat(5)).
+        let fields = bytes[(name + 1)...].split(separator: UInt8(ascii: " "))
+        guard fields.count > 19 else { return nil }
+        return "\(number)-" + String(decoding: fields[19], as: UTF8.self)
+    }
+
+    private static func contents(of path: String) -> [UInt8]? {
+        let file = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 1024)
+        let count = unsafe read(file, &bytes, bytes.count)
+        return count < 0 ? nil : Array(bytes.prefix(count))
+    }
+
+    /// FNV-1a: a short name for what may be long.
+    ///
+    /// If two questions share a hash, the worst is a refresh for nothing.
+    private static func hash(_ text: String) -> String {
+        let value = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return String(value, radix: 16)
+    }
+
+    /// Seconds since boot.
+    private static var now: Int64 { hardening_boot_clock() / 1_000_000_000 }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+
+/// How a program shows that its server refused the last credential it got from us.
+enum RefusalSign {
+    /// It does not.
+    case none
+    /// It asks the same again within seconds.
+    case repetition(of: String)
+    /// It hands over the answer of the server it asks about; nil at its first question.
+    case answer(CurlAnswer?, to: String, by: HostName?)
+}
+
+/// Asks for a token and heeds signs that the last one was refused.
+struct AttentiveAsk {
+    /// How soon a second question means a refusal: 10 s.
+    ///
+    /// A program that got a good token asks again only when it expires.
+    private static let window: Int64 = 10
+    /// How long a program may take to hand over its server's answer: an hour.
+    private static let patience: Int64 = 3600
+
+    let demand: TokenDemand
+    let sign: RefusalSign
+    let endpoint: AgentEndpoint
+
+    /// The token, a fresh one if there are signs that the present one was refused.
+    func token() throws(AgentError) -> TokenAnswer {
+        let token = try endpoint.token(demand)
+        let question: String
+        switch sign {
+        case .none: return token
+        case .repetition(let text), .answer(_, let text, _): question = "\(demand.session) \(text)"
+        }
+        guard let memory = AskMemory(of: endpoint) else { return token }
+        let fresh = try replacement(of: token, for: question, memory) ?? token
+        memory.remember(fresh, for: question)
+        return fresh
+    }
+
+    private func replacement(
+        of token: TokenAnswer,
+        for question: String,
+        _ memory: AskMemory
+    ) throws(AgentError) -> TokenAnswer? {
+        switch sign {
+        case .none: return nil
+        case .repetition:
+            // A guess: it does not count against the token, which is given again if no refresh is possible.
+            guard memory.wasGiven(token, for: question, within: AttentiveAsk.window),
+                memory.mayRefresh(demand.session)
+            else { return nil }
+            endpoint.replace(token, demand)
+        case .answer(let answer, _, let place):
+            // The server may have refused a request that held no token of ours.
+            guard let answer, answer.verdict == .refused,
+                memory.wasGiven(token, for: question, within: AttentiveAsk.patience)
+            else { return nil }
+            let report = RefusalReport(
+                token: token,
+                status: answer.status,
+                challenge: answer.challenge,
+                body: [],
+                place: place
+            )
+            guard try report.send(to: endpoint, about: demand) != nil else { return nil }
+        }
+        return try endpoint.token(demand)
+    }
+}
+
+extension AgentEndpoint {
+    /// Asks for a token, waiting for it as long as `demand` says.
+    func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
+        var agent = try connect()
+        return try agent.token(demand)
+    }
+
+    /// Has `token` replaced, as it was perhaps refused, and ignores failures.
+    ///
+    /// A `[[socket]]` denies refreshes. A report there costs at most one refresh a minute and counts against
+    /// no token.
+    func replace(_ token: TokenAnswer, _ demand: TokenDemand) {
+        do throws(AgentError) {
+            try refresh(demand)
+        } catch {
+            guard error.code == .denied else { return }
+            let report = RefusalReport(token: token, status: 401, challenge: "", body: [])
+            _ = try? report.send(to: self, about: demand)
+        }
+    }
+
+    /// Refreshes the token that `demand` describes, whether or not it is still good.
+    private func refresh(_ demand: TokenDemand) throws(AgentError) {
+        var body = JSONBody<RefreshMembers>()
+        body.add(demand.scopes, demand.audience)
+        let request = AgentRequest(.post, "sessions", demand.session, "refresh", body: body.finished())
+        try send(request, timeout: demand.patience)
+    }
+}

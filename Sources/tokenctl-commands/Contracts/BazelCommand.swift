@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// A credential helper as Bazel and others call it (EngFlow's credential-helper-spec).
+struct BazelCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bazel",
+        abstract: "Answer bazel as its credential helper.",
+        discussion: """
+            With hosts in the session: --credential_helper=*.example.com=/path/to/bazel-credential-tokenagent, a \
+            link to tokenctl.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("What bazel wants: get.", valueName: "operation"))
+    var operation: String
+
+    @OptionGroup var helper: HelperOptions
+
+    func run() throws {
+        guard operation == "get" else {
+            throw AgentError(.badRequest, "there is no operation \(TerminalText.escaped(operation))")
+        }
+        try helper.answer(BazelCredential(try StandardInput.all(), session: helper.session?.name))
+    }
+}
+
+/// One `get`: `{"uri": …}` on standard input.
+struct BazelCredential: HelperContract {
+    private let uri: String?
+    private let session: String?
+
+    init(_ input: [UInt8], session: String?) {
+        uri = (try? JSONValue(parsing: input))?.object?["uri"]?.string
+        self.session = session
+    }
+
+    func question() throws(AgentError) -> HelperQuestion? {
+        guard let uri else { throw AgentError(.badRequest, "standard input is not {\"uri\": ...}") }
+        return ServerAddress(url: uri).map { HelperQuestion(session: session, server: $0) }
+    }
+
+    func answer(_ credential: HelperCredential) -> String {
+        var reply = JSONObject()
+        reply["headers"] = ["Authorization": [.string("Bearer \(credential.token.value)")]]
+        reply["expires"] = credential.token.expiresAt.map { .string(DurationPhrase.rfc3339($0)) }
+        return JSONValue.object(reply).text + "\n"
+    }
+
+    var nothing: HelperReply { HelperReply(output: "{}\n") }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// A credential helper of Docker, Podman and their like.
+struct DockerCredentialCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "docker-credential",
+        abstract: "Answer docker as its credential helper.",
+        discussion: """
+            With a link docker-credential-tokenagent in PATH and hosts in the session, in ~/.docker/config.json: \
+            "credHelpers": {"registry.example.com": "tokenagent"}.
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("What docker wants: get, store, erase, list or version.", valueName: "operation")
+    )
+    var operation: String
+
+    @Option(help: ArgumentHelp("The user name for the registry.", valueName: "user"))
+    var username: String?
+
+    @OptionGroup var helper: HelperOptions
+
+    func validate() throws {
+        guard username != "<token>" else {
+            throw ValidationError("docker sends the secret of the user <token> as a refresh token")
+        }
+    }
+
+    func run() throws {
+        switch operation {
+        case "get":
+            try helper.answer(
+                DockerCredential(try StandardInput.all(), session: helper.session?.name, user: username)
+            )
+        case "erase":
+            let contract = DockerCredential(
+                try StandardInput.all(),
+                session: helper.session?.name,
+                user: username
+            )
+            if let question = contract.question() { helper.replaceToken(for: question) }
+        case "list": try list()
+        case "version":
+            try StandardOutput.line("docker-credential-tokenagent (tokenagent) \(AgentRelease.version)")
+        case "store":
+            try refuse("tokens come from the agent; log in with: tokenctl login")
+        default:
+            try refuse("there is no operation \(TerminalText.escaped(operation))")
+        }
+    }
+
+    private func list() throws {
+        var servers = JSONObject()
+        for entry in try helper.sessions().entries {
+            servers["https://" + entry.host] = .string(entry.user ?? TokenPlace.commonUser)
+        }
+        try StandardOutput.json(.object(servers))
+    }
+
+    /// docker reads what went wrong from standard output.
+    private func refuse(_ message: String) throws {
+        try StandardOutput.line(message)
+        throw ExitCode(1)
+    }
+}
+
+/// One `get`: the bare name of a server on standard input.
+struct DockerCredential: HelperContract {
+    private let server: String
+    private let session: String?
+    private let user: String?
+
+    init(_ input: [UInt8], session: String?, user: String?) {
+        // A line end may follow, but nothing after it: such an address could be read in two ways.
+        let line = input.last == 0x0A ? input.dropLast() : input[...]
+        server = String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
+        self.session = session
+        self.user = user
+    }
+
+    func question() -> HelperQuestion? {
+        ServerAddress(server).map { HelperQuestion(session: session, server: $0, user: user) }
+    }
+
+    /// The user must not be `<token>`: docker would then send the secret as a refresh token.
+    func answer(_ credential: HelperCredential) -> String {
+        let reply: JSONValue = [
+            "ServerURL": .string(server), "Username": .string(credential.user),
+            "Secret": .string(credential.token.value),
+        ]
+        return reply.text + "\n"
+    }
+
+    /// Only after exactly these words does docker try another way to log in.
+    var nothing: HelperReply {
+        HelperReply(output: "credentials not found in native keychain\n", status: 1)
+    }
+
+    /// Said twice: docker reads standard output and goes on without a login, people see standard error.
+    func failure(_ error: AgentError) -> HelperReply {
+        HelperReply(output: FailureReport.line(for: error) + "\n", complaint: error, status: 1)
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// A credential helper of git (gitcredentials(7)).
+struct GitCredentialCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "git-credential",
+        abstract: "Answer git as its credential helper.",
+        discussion: """
+            In git's configuration: [credential "https://git.example.com"] helper = !tokenctl git-credential --session \
+            work. With a link git-credential-tokenagent in PATH and hosts in the session: helper = tokenagent.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("What git wants: get, store, erase or capability.", valueName: "operation"))
+    var operation: String
+
+    @Option(help: ArgumentHelp("The user name for Basic authentication.", valueName: "user"))
+    var username: String?
+
+    @OptionGroup var helper: HelperOptions
+
+    func run() throws {
+        switch operation {
+        case "get":
+            try helper.answer(try contract())
+        case "erase":
+            let contract = try contract()
+            guard let token = contract.refusedToken, let question = contract.question() else { return }
+            helper.report(token, for: question)
+        case "capability":
+            try StandardOutput.write(Array("version 0\ncapability authtype\n".utf8))
+        // Nothing to store: the agent keeps its tokens itself. Git wants unknown operations to be ignored.
+        default: _ = try? StandardInput.all()
+        }
+    }
+
+    private func contract() throws(AgentError) -> GitCredential {
+        GitCredential(try StandardInput.all(), session: helper.session?.name, user: username)
+    }
+}
+
+/// git's question, in lines of `name=value` (git-credential(1)).
+struct GitCredential: HelperContract {
+    private let fields: [(name: String, value: String)]
+    private let session: String?
+    private let user: String?
+
+    init(_ input: [UInt8], session: String?, user: String?) {
+        let lines = input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        fields = lines.prefix { !$0.isEmpty }.compactMap { line in
+            line.firstIndex(of: UInt8(ascii: "=")).map { end in
+                (
+                    String(decoding: line[..<end], as: UTF8.self),
+                    String(decoding: line[(end + 1)...], as: UTF8.self)
+                )
+            }
+        }
+        self.session = session
+        self.user = user
+    }
+
+    /// The password or token that the server refused.
+    var refusedToken: String? { self["credential"] ?? self["password"] }
+
+    func question() -> HelperQuestion? {
+        guard let scheme = self["protocol"], let host = self["host"],
+            let server = ServerAddress(scheme: scheme, host: host)
+        else { return nil }
+        return HelperQuestion(session: session, server: server, user: self["username"] ?? user)
+    }
+
+    /// Always gives user name and password, which is all that git before 2.46 knows.
+    ///
+    /// A Bearer token comes first only if git has announced that it understands one: otherwise git silently
+    /// drops the answer.
+    func answer(_ credential: HelperCredential) -> String {
+        var lines: [String] = []
+        if takesBearer {
+            lines = [
+                "capability[]=authtype", "authtype=Bearer", "credential=\(credential.token.value)",
+                "ephemeral=1",
+            ]
+        }
+        lines += ["username=\(credential.user)", "password=\(credential.token.value)"]
+        if let expiry = credential.token.expiresAt { lines.append("password_expiry_utc=\(expiry)") }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Keeps git from asking other helpers or the person, whose password the server would not take.
+    func failure(_ error: AgentError) -> HelperReply {
+        HelperReply(output: "quit=1\n", complaint: error)
+    }
+
+    private var takesBearer: Bool {
+        let challenges = fields.filter { $0.name.bytewise == "wwwauth[]" }.map {
+            $0.value.bytewise.lowercased
+        }
+        let isWelcome = challenges.isEmpty || challenges.contains { $0.hasPrefix("bearer") }
+        let knows = fields.contains { $0.name.bytewise == "capability[]" && $0.value.bytewise == "authtype" }
+        return isWelcome && knows
+    }
+
+    private subscript(_ name: ByteText) -> String? {
+        fields.last { $0.name.bytewise == name && !$0.value.isEmpty }?.value
+    }
+}

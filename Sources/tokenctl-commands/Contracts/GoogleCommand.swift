@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// An executable that Google's libraries ask for the token of an external account.
+struct GoogleCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "google",
+        abstract: "Answer Google's libraries as the executable of an external account.",
+        discussion: """
+            In the credential file: "credential_source": {"executable": {"command": "/usr/bin/tokenctl google work"}}, \
+            with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment.
+            """
+    )
+
+    @Argument(help: .sessionName)
+    var name: SessionArgument
+
+    @Flag(
+        name: .customLong("access-token"),
+        help: "Give the access token, which must be a JWT, in place of the ID token."
+    )
+    var givesAccessToken = false
+
+    @OptionGroup var helper: HelperOptions
+
+    func run() throws {
+        // The libraries give up after 30 s and then say less than we can.
+        try helper.answer(
+            GoogleCredential(session: name.name, givesAccessToken: givesAccessToken),
+            timeout: .seconds(25)
+        )
+    }
+}
+
+/// The subject token; a failure is an answer too, with exit status 0 and nothing on standard error, which the
+/// libraries would read as part of it.
+struct GoogleCredential: HelperContract {
+    var session: String
+    var givesAccessToken: Bool
+
+    func question() -> HelperQuestion? {
+        HelperQuestion(session: session, wantsIDToken: !givesAccessToken)
+    }
+
+    func answer(_ credential: HelperCredential) -> String {
+        let kind = givesAccessToken ? "jwt" : "id_token"
+        var reply = JSONObject()
+        reply["version"] = 1
+        reply["success"] = true
+        reply["token_type"] = .string("urn:ietf:params:oauth:token-type:\(kind)")
+        reply["id_token"] = .string(credential.token.value)
+        reply["expiration_time"] = credential.token.expiresAt.map { .integer($0) }
+        return JSONValue.object(reply).text + "\n"
+    }
+
+    func failure(_ error: AgentError) -> HelperReply {
+        let reply: JSONValue = [
+            "version": 1, "success": false, "code": .string(error.code.rawValue),
+            "message": .string(FailureReport.line(for: error)),
+        ]
+        return HelperReply(output: String(decoding: TerminalText.ascii(reply), as: UTF8.self) + "\n")
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+
+/// A contract with another program: how it asks for a credential, and how it wants the answer or the failure.
+///
+/// A new contract is one file with a type that conforms to this, and its line in ``CommandTree``.
+protocol HelperContract {
+    /// What the program asks; nil if it wants nothing that we have.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if the question does not follow the contract.
+    func question() throws(AgentError) -> HelperQuestion?
+    /// How the program shows that its server refused the last credential.
+    var refusalSign: RefusalSign { get }
+    /// The answer for standard output.
+    func answer(_ credential: HelperCredential) -> String
+    /// What is said when no session is for the server.
+    var nothing: HelperReply { get }
+    /// What is said when there is a session, but no token.
+    func failure(_ error: AgentError) -> HelperReply
+}
+
+extension HelperContract {
+    var refusalSign: RefusalSign { .none }
+
+    var nothing: HelperReply { HelperReply() }
+
+    func failure(_ error: AgentError) -> HelperReply {
+        HelperReply(complaint: error, status: error.code.exitStatus)
+    }
+}
+
+/// What another program asks for.
+struct HelperQuestion {
+    /// Nil: whichever session is for ``server``.
+    var session: String?
+    /// The server the token is for, if the program says.
+    var server: ServerAddress?
+    /// The user name that the program wants to use there.
+    var user: String?
+    var wantsIDToken = false
+}
+
+/// A token, and the user name to give with it.
+struct HelperCredential {
+    var token: TokenAnswer
+    /// For Basic authentication; servers that take tokens there hardly look at it.
+    var user: String
+}
+
+/// What goes to the other program.
+struct HelperReply {
+    var output = ""
+    /// Said on standard error.
+    var complaint: AgentError?
+    var status: Int32 = 0
+}
+
+/// Answers another program as its contract says.
+struct HelperRun {
+    var endpoint: AgentEndpoint
+    var timeout: Duration?
+    /// Whether a session that names no servers is for all of them.
+    var isForAnyHost = false
+
+    /// Answers one question and returns the exit status.
+    func answer(_ contract: some HelperContract) throws(AgentError) -> Int32 {
+        guard let question = try contract.question() else { return try give(contract.nothing) }
+        let reply: HelperReply
+        do {
+            reply = try self.reply(to: question, contract)
+        } catch {
+            reply = contract.failure(question.session.map { error.about($0) } ?? error)
+        }
+        return try give(reply)
+    }
+
+    private func reply(
+        to question: HelperQuestion,
+        _ contract: some HelperContract
+    ) throws(AgentError) -> HelperReply {
+        guard let choice = try SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint) else {
+            return contract.nothing
+        }
+        var demand = TokenDemand(session: choice.session, wantsIDToken: question.wantsIDToken)
+        demand.timeout = timeout
+        let token: TokenAnswer
+        do {
+            let ask = AttentiveAsk(demand: demand, sign: contract.refusalSign, endpoint: endpoint)
+            token = try ask.token()
+        } catch {
+            throw error.about(choice.session)
+        }
+        let user = question.user ?? choice.user ?? TokenPlace.commonUser
+        return HelperReply(output: contract.answer(HelperCredential(token: token, user: user)))
+    }
+
+    private func give(_ reply: HelperReply) throws(AgentError) -> Int32 {
+        if !reply.output.isEmpty { try StandardOutput.write(Array(reply.output.utf8)) }
+        if let complaint = reply.complaint {
+            StandardError.write("tokenctl: \(FailureReport.line(for: complaint))\n")
+        }
+        return reply.status
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// The options of every command that another program calls.
+struct HelperOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The session; else the one whose hosts name the server.", valueName: "name"))
+    var session: SessionArgument?
+
+    @Flag(name: .customLong("any-host"), help: "Answer for every server if the session names none in hosts.")
+    var isForAnyHost = false
+
+    @OptionGroup var agent: EndpointOptions
+
+    private var endpoint: AgentEndpoint { agent.endpoint }
+
+    /// Does what `contract` says.
+    ///
+    /// - Throws: the exit status, unless it is 0.
+    func answer(_ contract: some HelperContract, timeout: Duration? = nil) throws {
+        let run = HelperRun(endpoint: endpoint, timeout: timeout, isForAnyHost: isForAnyHost)
+        let status = try run.answer(contract)
+        if status != 0 { throw ExitCode(status) }
+    }
+
+    /// Tells the agent that a server refused `token`, and ignores failures.
+    func report(_ token: String, for question: HelperQuestion) {
+        guard let choice = choice(for: question),
+            let secret = try? Secret(Array(token.utf8), of: "token")
+        else { return }
+        var json = JSONBody<ReportMembers>()
+        json.add(\.token, secret: secret)
+        json.add(\.status, 401)
+        if let place = question.server?.place { json.add(\.host, place.text) }
+        var request = AgentRequest(.post, "sessions", choice.session, "report", body: json.finished())
+        defer { request.wipeBody() }
+        try? endpoint.send(request)
+    }
+
+    /// Has the session's token replaced for later questions, but not at every call, and ignores failures.
+    func replaceToken(for question: HelperQuestion) {
+        guard let choice = choice(for: question),
+            AskMemory(of: endpoint)?.mayRefresh(choice.session) == true
+        else { return }
+        let demand = TokenDemand(session: choice.session)
+        guard let token = try? endpoint.token(demand) else { return }
+        endpoint.replace(token, demand)
+    }
+
+    private func choice(for question: HelperQuestion) -> SessionChoice? {
+        try? SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint)
+    }
+
+    /// The servers that sessions say they are for.
+    func sessions() throws(AgentError) -> SessionsOfHosts {
+        SessionsOfHosts(try endpoint.sessions())
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// The program `keyring` as pip, uv and others call it.
+struct KeyringCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keyring",
+        abstract: "Answer pip or uv in place of the program keyring.",
+        discussion: """
+            With a link keyring in PATH and hosts in the session: pip --keyring-provider subprocess, uv \
+            --keyring-provider subprocess.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("What is wanted: get.", valueName: "operation"))
+    var operation: String
+
+    @Argument(help: ArgumentHelp("The address of the package index.", valueName: "service"))
+    var service: String
+
+    @Argument(help: ArgumentHelp("The user name, if it is known.", valueName: "user"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("What is printed: password, or creds with the user name.", valueName: "mode"))
+    var mode: Mode = .password
+
+    @Option(help: ArgumentHelp("How it is printed: plain or json.", valueName: "format"))
+    var output: Output = .plain
+
+    @OptionGroup var helper: HelperOptions
+
+    func run() throws {
+        guard operation == "get" else {
+            throw AgentError(.badRequest, "the agent cannot \(TerminalText.escaped(operation)) passwords")
+        }
+        let question = ServerAddress(service).map {
+            HelperQuestion(session: helper.session?.name, server: $0, user: user)
+        }
+        try helper.answer(KeyringCredential(asked: question, service: service, mode: mode, output: output))
+    }
+
+    enum Mode: String, ExpressibleByArgument, CaseIterable {
+        case password
+        case creds
+    }
+
+    enum Output: String, ExpressibleByArgument, CaseIterable {
+        case plain
+        case json
+    }
+}
+
+/// One `get`; if there is nothing to give, exit status 1 without a word.
+struct KeyringCredential: HelperContract {
+    var asked: HelperQuestion?
+    var service: String
+    var mode: KeyringCommand.Mode
+    var output: KeyringCommand.Output
+
+    func question() -> HelperQuestion? { asked }
+
+    var refusalSign: RefusalSign { .repetition(of: "keyring \(service)") }
+
+    func answer(_ credential: HelperCredential) -> String {
+        let token = credential.token.value
+        switch (mode, output) {
+        case (.password, .plain): return token + "\n"
+        case (.creds, .plain): return credential.user + "\n" + token + "\n"
+        case (.password, .json):
+            let reply: JSONValue = ["password": .string(token)]
+            return reply.text + "\n"
+        case (.creds, .json):
+            let reply: JSONValue = ["username": .string(credential.user), "password": .string(token)]
+            return reply.text + "\n"
+        }
+    }
+
+    var nothing: HelperReply { HelperReply(status: 1) }
+}

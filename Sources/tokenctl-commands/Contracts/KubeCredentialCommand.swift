@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// A credential plugin of Kubernetes clients (client-go, ExecCredential).
+struct KubeCredentialCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kube-credential",
+        abstract: "Answer kubectl as its credential plugin.",
+        discussion: """
+            In a kubeconfig: exec with command tokenctl, args [kube-credential, work], apiVersion \
+            client.authentication.k8s.io/v1 and interactiveMode Never.
+            """
+    )
+
+    @Argument(help: .sessionName)
+    var name: SessionArgument?
+
+    @Flag(name: .customLong("id-token"), help: "Give the ID token, which OpenID Connect clusters want.")
+    var wantsIDToken = false
+
+    @OptionGroup var helper: HelperOptions
+
+    func run() throws {
+        let request = AgentPaths.variable("KUBERNETES_EXEC_INFO") ?? ""
+        let session = name?.name ?? helper.session?.name
+        try helper.answer(KubeCredential(request, session: session, wantsIDToken: wantsIDToken))
+    }
+}
+
+/// What `KUBERNETES_EXEC_INFO` says, and the ExecCredential for it.
+struct KubeCredential: HelperContract {
+    /// The version of the answer without `KUBERNETES_EXEC_INFO`.
+    private static let currentVersion = "client.authentication.k8s.io/v1"
+
+    private let request: JSONObject?
+    private let session: String?
+    private let wantsIDToken: Bool
+
+    init(_ request: String, session: String?, wantsIDToken: Bool) {
+        self.request = (try? JSONValue(parsing: request.utf8))?.object
+        self.session = session
+        self.wantsIDToken = wantsIDToken
+    }
+
+    /// The answer must have the version the client is configured with.
+    private var version: String { request?["apiVersion"]?.string ?? KubeCredential.currentVersion }
+
+    func question() throws(AgentError) -> HelperQuestion? {
+        let known = ["v1", "v1beta1"].map { "client.authentication.k8s.io/\($0)" }
+        guard known.contains(version) else {
+            throw AgentError(
+                .badRequest,
+                "the client speaks \(version)",
+                remedy: "set apiVersion: \(known[0])"
+            )
+        }
+        var question = HelperQuestion(session: session, wantsIDToken: wantsIDToken)
+        if let url = request?["spec"]?.object?["cluster"]?.object?["server"]?.string {
+            question.server = ServerAddress(url)
+            // An invalid address is not the same as no address.
+            guard question.server != nil else { return nil }
+        }
+        return question
+    }
+
+    var refusalSign: RefusalSign { .repetition(of: wantsIDToken ? "kube id" : "kube") }
+
+    func answer(_ credential: HelperCredential) -> String {
+        var status = JSONObject()
+        status["token"] = .string(credential.token.value)
+        status["expirationTimestamp"] = credential.token.expiresAt.map { .string(DurationPhrase.rfc3339($0)) }
+        let reply: JSONValue = [
+            "apiVersion": .string(version), "kind": "ExecCredential", "status": .object(status),
+        ]
+        return reply.text + "\n"
+    }
+
+    var nothing: HelperReply {
+        let error = AgentError(.notFound, "no session is for this cluster", remedy: "see hosts")
+        return HelperReply(complaint: error, status: error.code.exitStatus)
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// Which session is for a server.
+struct SessionChoice: Equatable {
+    var session: String
+    /// The user that the session's `hosts` name for that server.
+    var user: String?
+
+    /// Asks the agent; nil if no session is for the server, or nothing keeps a token private on the way there.
+    ///
+    /// A session that the question names is only for the servers in its own `hosts`. Without `hosts` it is
+    /// for no server that the program names, unless the person allows that with `isForAnyHost`.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the session needs `hosts` and has none.
+    init?(
+        for question: HelperQuestion,
+        isForAnyHost: Bool,
+        _ endpoint: AgentEndpoint
+    ) throws(AgentError) {
+        if let server = question.server, !server.isPrivate { return nil }
+        guard let session = question.session else {
+            guard let server = question.server else {
+                throw AgentError(.badRequest, "no session is named", remedy: "name one with --session")
+            }
+            try self.init(for: server.place, among: try endpoint.sessions())
+            return
+        }
+        let rules = try endpoint.hostRules(of: session)
+        guard let server = question.server else {
+            self.init(session: session)
+            return
+        }
+        guard !rules.isEmpty else {
+            guard isForAnyHost else { throw SessionChoice.noHosts(session) }
+            self.init(session: session)
+            return
+        }
+        guard let rule = SessionChoice.closest(rules, to: server.place)?.rule else { return nil }
+        self.init(session: session, user: rule.user)
+    }
+
+    private static func noHosts(_ session: String) -> AgentError {
+        AgentError(
+            .misconfigured,
+            "its configuration does not say which servers its tokens are for",
+            session: session,
+            remedy: "set hosts there, or give --any-host"
+        )
+    }
+
+    /// The session whose `hosts` name `host` most closely; nil if none does.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` if two do.
+    init?(for host: HostName, among sessions: [SessionMessage]) throws(AgentError) {
+        let candidates = sessions.compactMap { known -> (name: String, closeness: Int, rule: HostRule)? in
+            guard let name = known.session,
+                let best = SessionChoice.closest(SessionChoice.rules(known), to: host)
+            else { return nil }
+            return (name, best.closeness, best.rule)
+        }
+        guard let best = candidates.max(by: { $0.closeness < $1.closeness }) else { return nil }
+        let rivals = candidates.filter { $0.closeness == best.closeness }.map(\.name)
+        guard rivals.count == 1 else {
+            let names = rivals.joined(separator: " and ")
+            throw AgentError(.misconfigured, "\(names) are both for \(host.host)", remedy: "see hosts")
+        }
+        self.init(session: best.name, user: best.rule.user)
+    }
+
+    init(session: String, user: String? = nil) {
+        self.session = session
+        self.user = user
+    }
+
+    static func rules(_ session: SessionMessage) -> [HostRule] {
+        session.hosts?.compactMap { HostRule($0) } ?? []
+    }
+
+    static func closest(_ rules: [HostRule], to host: HostName) -> (closeness: Int, rule: HostRule)? {
+        rules.compactMap { rule in rule.closeness(to: host).map { ($0, rule) } }.max { $0.0 < $1.0 }
+    }
+}
+
+extension AgentEndpoint {
+    /// The servers that a session's `hosts` name; none if it has no `hosts`.
+    func hostRules(of session: String) throws(AgentError) -> [HostRule] {
+        do {
+            return SessionChoice.rules(try message(AgentRequest(.get, "sessions", session)))
+        } catch {
+            throw error.about(session)
+        }
+    }
+}

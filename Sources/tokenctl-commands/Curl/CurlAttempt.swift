@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Glibc
+
+/// One run of curl whose output is kept back until the server has taken the token.
+struct CurlAttempt: ~Copyable {
+    /// Most bytes of a refusal that are kept back, 1 MiB; anything longer is a document, not a refusal.
+    private static let longestRefusal = 1 << 20
+    /// Most bytes of a refusal's body that the agent is told: 8 KiB.
+    private static let longestReport = 8192
+
+    private let arguments: CurlArguments
+    let server: ServerAddress
+    private(set) var answer: CurlAnswer
+    /// Whether curl ended as it does after an answer; else the last head may be that of a proxy.
+    private var hasAnswer = true
+    private var isPassing = false
+    private var heads: HeldStream
+    private var output: HeldStream
+    private var errors: HeldStream
+    /// Where curl's headers go in the end.
+    private var headerTarget: Int32 = -1
+
+    private init(
+        _ arguments: CurlArguments,
+        _ server: ServerAddress,
+        _ heads: consuming HeldStream,
+        _ output: consuming HeldStream,
+        _ errors: consuming HeldStream
+    ) {
+        self.arguments = arguments
+        self.server = server
+        answer = CurlAnswer(of: server)
+        self.heads = heads
+        self.output = output
+        self.errors = errors
+    }
+
+    /// Prepares a run.
+    static func prepared(
+        _ arguments: CurlArguments,
+        _ server: ServerAddress
+    ) throws(AgentError) -> CurlAttempt {
+        let heads = try HeldStream()
+        let output = try HeldStream()
+        let errors = try HeldStream()
+        return CurlAttempt(arguments, server, heads, output, errors)
+    }
+
+    /// Runs curl with `token` and answers its exit status; afterwards ``isRefused`` tells whether the output is
+    /// still held.
+    mutating func run(
+        _ token: TokenAnswer,
+        input: Int32,
+        _ signals: borrowing RelayedSignals
+    ) throws(AgentError) -> Int32 {
+        let options = try CurlOptions(
+            token,
+            headers: heads.pipe.writing,
+            avoidsProxies: server.isClear,
+            isQuiet: StandardOutput.isTerminal && arguments.outputFile == nil
+        )
+        let child = try ChildProcess(
+            "curl",
+            arguments.commandLine(
+                config: "/dev/fd/\(options.descriptor)",
+                headers: "/dev/fd/\(heads.pipe.writing)"
+            ),
+            input: .descriptor(input),
+            output: .descriptor(output.pipe.writing),
+            error: .descriptor(errors.pipe.writing),
+            keeping: [options.descriptor, heads.pipe.writing]
+        )
+        heads.closeWriting()
+        output.closeWriting()
+        errors.closeWriting()
+        while watch(child, signals) {}
+        let status = child.wait()
+        // 22 is an answer that --fail takes for a failure.
+        hasAnswer = status == 0 || status == 22
+        if !isRefused { pass() }
+        return status
+    }
+
+    /// Whether the server refused the token and nothing of its answer was let through.
+    var isRefused: Bool { !isPassing && hasAnswer && answer.verdict == .refused }
+
+    /// Lets through what was held.
+    mutating func pass() {
+        if !isPassing {
+            isPassing = true
+            openHeaderTarget()
+        }
+        if headerTarget >= 0 {
+            heads.hold(answer.bytes)
+            heads.pass(to: headerTarget)
+        }
+        output.pass(to: STDOUT_FILENO)
+        errors.pass(to: STDERR_FILENO)
+    }
+
+    /// The body of the refusal, as far as it was seen.
+    func refusedBody() -> [UInt8] {
+        if let file = arguments.outputFile, file != "-" {
+            return CurlAttempt.beginning(of: file)
+        }
+        // With --include the heads come first.
+        let body =
+            output.held.starts(with: answer.bytes)
+            ? output.held.dropFirst(answer.bytes.count) : output.held[...]
+        return Array(body.prefix(CurlAttempt.longestReport))
+    }
+
+    /// Handles what has come; false when curl has closed everything.
+    private mutating func watch(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Bool {
+        let streams = [heads.descriptor, output.descriptor, errors.descriptor]
+        guard streams.contains(where: { $0 >= 0 }) else { return false }
+        var wanted = (streams + [signals.descriptor]).map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
+        guard unsafe poll(&wanted, nfds_t(wanted.count), -1) > 0 else { return true }
+        signals.pass(to: child)
+        // curl flushes the head of an answer before it writes the body.
+        if heads.descriptor >= 0 { readHeads() }
+        if wanted[1].revents != 0 { readOutput() }
+        if wanted[2].revents != 0 { readErrors() }
+        return true
+    }
+
+    private mutating func readHeads() {
+        let bytes = heads.read()
+        guard !bytes.isEmpty else { return }
+        answer.append(bytes)
+        if isPassing {
+            if headerTarget >= 0 { heads.pass(bytes, to: headerTarget) }
+        } else if answer.verdict == .settled {
+            pass()
+        }
+    }
+
+    private mutating func readOutput() {
+        let bytes = output.read()
+        if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
+        output.hold(bytes)
+        // Output without a head is not HTTP; output beyond the limit is not a refusal.
+        let isForeign = !bytes.isEmpty && answer.bytes.isEmpty
+        if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
+    }
+
+    private mutating func readErrors() {
+        let bytes = errors.read()
+        if isPassing { return errors.pass(bytes, to: STDERR_FILENO) }
+        errors.hold(bytes)
+        if errors.held.count > CurlAttempt.longestRefusal { pass() }
+    }
+
+    private mutating func openHeaderTarget() {
+        switch arguments.headerFile {
+        case nil: return
+        case "-": headerTarget = STDOUT_FILENO
+        case "%": headerTarget = STDERR_FILENO
+        case .some(let path):
+            headerTarget = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            guard headerTarget < 0 else { return }
+            StandardError.write("tokenctl: \(path): \(systemMessage(errno))\n")
+        }
+    }
+
+    private static func beginning(of path: String) -> [UInt8] {
+        let file = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        defer { close(file) }
+        return unsafe [UInt8](unsafeUninitializedCapacity: longestReport) { buffer, count in
+            count = unsafe max(0, read(file, buffer.baseAddress, buffer.count))
+        }
+    }
+}

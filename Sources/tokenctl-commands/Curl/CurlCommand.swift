@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Glibc
+import Text
+
+/// Runs curl with a token, and once more when the server says that the token has expired.
+struct CurlCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "curl",
+        abstract: "Run curl with a token, once more if it was refused.",
+        discussion: """
+            The token never stands in arguments or the environment. It is for one server, that of the URL: \
+            the URL must be whole, and if the session has hosts they must name the server. curl reads no \
+            file with options, and an option that could lead the token elsewhere is refused. Output and exit \
+            status are curl's. If that server answers 401 or 403, the agent decides: with a fresh token the \
+            request is sent once more, and if the session is over the status is 4.
+            """
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument
+
+    @OptionGroup var variant: VariantOptions
+
+    @OptionGroup var agent: AgentOptions
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("After --: the arguments for curl.", valueName: "curl-arguments")
+    )
+    var arguments: [String] = []
+
+    func validate() throws {
+        guard !arguments.isEmpty else { throw ValidationError("curl's arguments go after --") }
+    }
+
+    func run() throws {
+        let status: Int32
+        do {
+            status = try send()
+        } catch {
+            throw error.about(session.name)
+        }
+        if status != 0 { throw ExitCode(status) }
+    }
+
+    private var demand: TokenDemand {
+        TokenDemand(
+            session: session.name,
+            scopes: variant.scopes,
+            audience: variant.audience,
+            reportsRefusals: true
+        )
+    }
+
+    /// A session that says which servers its tokens are for has no tokens for others.
+    private func checkHosts(for server: ServerAddress) throws(AgentError) {
+        let rules = try agent.endpoint.hostRules(of: session.name)
+        guard rules.isEmpty || SessionChoice.closest(rules, to: server.place) != nil else {
+            throw AgentError(
+                .denied,
+                "its hosts do not name \(server.origin)",
+                session: session.name,
+                remedy: "add that server there, or use another session"
+            )
+        }
+    }
+
+    private func send() throws(AgentError) -> Int32 {
+        let arguments = try CurlArguments(arguments)
+        let server = try arguments.server()
+        try checkHosts(for: server)
+        var tokens = try CurlTokens(demand, for: arguments, from: agent.endpoint)
+        let signals = try RelayedSignals()
+        let spool = try RequestSpool(isNeeded: arguments.readsStandardInput)
+        while true {
+            var attempt = try CurlAttempt.prepared(arguments, server)
+            let status = try attempt.run(tokens.current, input: spool.descriptor, signals)
+            guard attempt.isRefused, try tokens.advance(after: &attempt) else {
+                attempt.pass()
+                return status
+            }
+            spool.rewind()
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// Has the agent's program read the configuration, and reports every mistake it finds.
+struct ConfigCheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check the configuration file."
+    )
+
+    @Option(help: ArgumentHelp("Check this file instead.", valueName: "file"))
+    var config: String?
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard config?.isEmpty != true else { throw ValidationError("--config needs a path") }
+    }
+
+    func run() throws {
+        var report = try ConfigurationReport(of: config)
+        let difference = report.isGood ? difference(of: report.file) : nil
+        if let difference { report.message.agent = difference.differences }
+        if agent.wantsJSON {
+            try StandardOutput.json(report.message.json)
+        } else if report.isGood {
+            let count = report.message.sessions ?? 0
+            let line = "\(report.file): \(count) session\(count == 1 ? "" : "s"), no mistakes"
+            try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+        }
+        if let difference, !difference.differences.isEmpty, !agent.wantsJSON {
+            try StandardOutput.line("the agent runs with another configuration; see: tokenctl reload")
+            for line in difference.differences {
+                try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+            }
+        }
+        guard !report.isGood else { return }
+        for line in report.complaints {
+            StandardError.write("tokenctl: \(TerminalText.escaped(line, longest: 8192))\n")
+        }
+        throw ExitCode(FailureCode.misconfigured.exitStatus)
+    }
+
+    /// How the file differs from what the agent at the socket runs with; `nil` if none runs, it cannot say,
+    /// or it reads another file.
+    private func difference(of file: String) -> ReloadReport? {
+        var body = JSONBody<ReloadMembers>()
+        body.add(\.check, true)
+        var endpoint = agent.endpoint
+        endpoint.mayStartAgent = false
+        let request = AgentRequest(.post, "reload", body: body.finished())
+        guard let answer: ReloadMessage = try? endpoint.message(request, timeout: .seconds(10)) else {
+            return nil
+        }
+        let report = ReloadReport(message: answer)
+        return report.file == file ? report : nil
+    }
+}

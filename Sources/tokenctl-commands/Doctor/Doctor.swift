@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Glibc
+import Text
+
+/// The checks of `tokenctl doctor`: first those that tokenctl makes, then the agent's own.
+struct Doctor {
+    let endpoint: AgentEndpoint
+
+    func findings() -> [Finding] {
+        let path: String
+        do {
+            path = try endpoint.socketPath
+            try AgentPaths.checkSocketPath(path)
+        } catch {
+            return [Finding(.problem, "socket path", error.message, remedy: error.remedy)]
+        }
+        let known = [socketPath(path)] + directory(of: path) + agent(path)
+        return known.contains { $0.name == "clock" } ? known : known + [clock()]
+    }
+
+    private func socketPath(_ path: String) -> Finding {
+        Finding(.ok, "socket path", "\(path), \(path.utf8.count) of \(AgentPaths.longestSocketPath) bytes")
+    }
+
+    private func directory(of path: String) -> [Finding] {
+        guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return [] }
+        let directory = String(path[..<slash])
+        guard unsafe access(directory, F_OK) == 0 else {
+            return [
+                Finding(
+                    .warning,
+                    "socket directory",
+                    "\(directory) does not exist",
+                    remedy: "the agent makes it"
+                )
+            ]
+        }
+        do {
+            try PrivateDirectory.check(directory)
+            return [Finding(.ok, "socket directory", "\(directory) is private")] + socketMode(path)
+        } catch {
+            return [Finding(.problem, "socket directory", error.message, remedy: error.remedy)]
+        }
+    }
+
+    private func socketMode(_ path: String) -> [Finding] {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return [] }
+        guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else {
+            return [Finding(.problem, "socket", "\(path) is not a socket of this user", remedy: "remove it")]
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            return [Finding(.warning, "socket", "others may connect to it", remedy: "chmod 600 \(path)")]
+        }
+        return [Finding(.ok, "socket", "only this user may connect")]
+    }
+
+    /// A clock that is set before this release makes every certificate and every token look wrong.
+    private func clock() -> Finding {
+        let now = DurationPhrase.rfc3339(WallClock.seconds)
+        guard WallClock.seconds > 1_767_225_600 else {
+            return Finding(.problem, "clock", "it says \(now)", remedy: "set the system clock")
+        }
+        return Finding(.ok, "clock", now)
+    }
+
+    private func agent(_ path: String) -> [Finding] {
+        do {
+            var agent = try AgentConnection(socket: path)
+            let about: AgentMessage = try agent.message(AgentRequest(.get), timeout: .seconds(5))
+            return [reached(about), version(about), lock(about)] + ownChecks(&agent)
+        } catch {
+            return unreached(error)
+        }
+    }
+
+    /// The agent's own checks; a locked agent says why it could not be unlocked.
+    private func ownChecks(_ agent: inout AgentConnection) -> [Finding] {
+        do {
+            let request = AgentRequest(.get, "doctor")
+            let report: DoctorMessage = try agent.message(request, timeout: .seconds(60))
+            return report.checks?.compactMap { Finding($0) } ?? []
+        } catch {
+            return [Finding(.problem, "agent's checks", error.message, remedy: error.remedy)]
+        }
+    }
+
+    private func unreached(_ error: AgentError) -> [Finding] {
+        let problem = Finding(.problem, "agent", error.message, remedy: error.remedy)
+        guard error.code == .noAgent, let program = AgentStarter.executable else { return [problem] }
+        guard endpoint.mayStartAgent, AgentStarter.isAllowed else { return [problem] + configuration() }
+        let absence = Finding(
+            .warning,
+            "agent",
+            "it is not running; \(program) is started by the first command that needs it",
+            remedy: "start it with: tokenagent"
+        )
+        return [absence] + configuration()
+    }
+
+    /// Whether an agent would start with the configuration.
+    private func configuration() -> [Finding] {
+        do {
+            let report = try ConfigurationReport()
+            guard !report.isGood else {
+                return [Finding(.ok, "configuration", "\(report.file): no mistakes")]
+            }
+            return report.complaints.map {
+                Finding(.problem, "configuration", $0, remedy: "no agent starts with it")
+            }
+        } catch {
+            return [Finding(.problem, "configuration", error.message, remedy: error.remedy)]
+        }
+    }
+
+    private func reached(_ about: AgentMessage) -> Finding {
+        let pid = about.pid.map { String($0) } ?? "?"
+        let uptime = about.uptime.map(DurationPhrase.short) ?? "?"
+        return Finding(.ok, "agent", "process \(pid), running for \(uptime)")
+    }
+
+    private func version(_ about: AgentMessage) -> Finding {
+        let version = about.version ?? "unknown"
+        guard version != AgentRelease.version else { return Finding(.ok, "version", version) }
+        return Finding(
+            .warning,
+            "version",
+            "the agent is \(version), tokenctl is \(AgentRelease.version)",
+            remedy: "restart the agent: tokenctl shutdown"
+        )
+    }
+
+    private func lock(_ about: AgentMessage) -> Finding {
+        guard about.locked == true else { return Finding(.ok, "lock", "the agent is unlocked") }
+        return Finding(.warning, "lock", "the agent is locked", remedy: "run: tokenctl unlock")
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// `get` for the argument parser: its help, and arguments that ``GetOrder`` does not read by hand.
+struct GetCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get",
+        abstract: "Print an access token.",
+        discussion: """
+            The token comes from the agent's memory and is refreshed there before it expires. Durations are \
+            written 90s, 5m or 1h30m; a bare number means seconds. Pass a token to curl with: \
+            tokenctl get NAME --format header | curl -H @- URL
+            """
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument
+
+    @Option(name: .customLong("min-valid"), help: ArgumentHelp("Least life left.", valueName: "duration"))
+    var minimumValidity: DurationArgument?
+
+    @Option(help: ArgumentHelp("Longest wait for a refresh.", valueName: "duration"))
+    var timeout: DurationArgument?
+
+    @Flag(name: .customLong("no-wait"), help: "Do not wait for a refresh.")
+    var doesNotWait = false
+
+    @Option(help: "How to print it.")
+    var format: TokenFormat?
+
+    @Option(help: ArgumentHelp("The user, for netrc and the sasl formats.", valueName: "user"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("The machine, for netrc.", valueName: "host"))
+    var host: String?
+
+    @Flag(
+        name: .customLong("refresh-if-repeated"),
+        help: "For programs that ask again when a server refused the token: refresh then."
+    )
+    var heedsRepetition = false
+
+    @OptionGroup var variant: VariantOptions
+
+    @Flag(name: .customLong("id-token"), help: "Print the ID token instead.")
+    var wantsIDToken = false
+
+    @OptionGroup var proof: ProofOptions
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard !doesNotWait || timeout == nil else {
+            throw ValidationError("--no-wait and --timeout exclude each other")
+        }
+        guard !agent.wantsJSON || format == nil || format == .json else {
+            throw ValidationError("--json and --format exclude each other")
+        }
+    }
+
+    func run() throws {
+        try order.check()
+        if heedsRepetition { try attend() }
+        try order.carryOut()
+    }
+
+    /// What the arguments ask for, apart from `--refresh-if-repeated`.
+    var order: GetOrder {
+        let demand = TokenDemand(
+            session: session.name,
+            minimumValidity: minimumValidity?.duration,
+            timeout: doesNotWait ? .zero : timeout?.duration,
+            scopes: variant.scopes,
+            audience: variant.audience,
+            wantsIDToken: wantsIDToken,
+            proof: proof.demand
+        )
+        let chosen = agent.wantsJSON ? .json : format ?? .token
+        return GetOrder(
+            demand: demand,
+            format: chosen,
+            place: TokenPlace(host: host, user: user),
+            endpoint: agent.endpoint
+        )
+    }
+
+    /// Has the token replaced if the same program was given it just now.
+    private func attend() throws(AgentError) {
+        let order = order
+        do {
+            _ = try AttentiveAsk(demand: order.demand, sign: .repetition(of: "get"), endpoint: order.endpoint)
+                .token()
+        } catch {
+            throw error.about(order.demand.session)
+        }
+    }
+}
+
+extension TokenFormat: ExpressibleByArgument {}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Glibc
+
+/// A token in a file for one program, in a directory of its own beside the agent's socket.
+///
+/// The directory is locked as long as this process lives, see ``TokenDirectories``.
+struct TokenFile: ~Copyable {
+    private let directory: String
+    private let lock: Int32
+
+    /// The path that the program is told.
+    var path: String { directory + "/" + TokenDirectories.token }
+
+    /// Removes what killed processes left, then makes a directory for this one.
+    ///
+    /// - Throws: ``AgentError`` if the directory of the socket is open to others or cannot be written.
+    init(besideSocket socket: String) throws(AgentError) {
+        guard let slash = socket.lastIndex(of: "/"),
+            let parent = TokenDirectories.parent(besideSocket: socket)
+        else { throw AgentError(.misconfigured, "the socket path is not absolute") }
+        try PrivateDirectory.check(String(socket[..<slash]))
+        try PrivateDirectory.prepare(parent)
+        TokenDirectories.removeLeftovers(in: parent)
+        (directory, lock) = try TokenFile.makeDirectory(in: parent)
+    }
+
+    deinit {
+        TokenDirectories.remove(directory)
+        close(lock)
+    }
+
+    /// Puts `token` there; a reader sees the old one or the new one, whole.
+    borrowing func write(_ token: String) throws(AgentError) {
+        let draft = directory + "/" + TokenDirectories.draft
+        unsafe unlink(draft)
+        let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw TokenFile.failure(draft) }
+        var bytes = Array(token.utf8)
+        let error = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: file) }
+        bytes.wipe()
+        close(file)
+        guard error == 0 else { throw AgentError(.internal, "\(draft): \(systemMessage(error))") }
+        guard unsafe rename(draft, path) == 0 else { throw TokenFile.failure(path) }
+    }
+
+    private static func makeDirectory(in parent: String) throws(AgentError) -> (path: String, lock: Int32) {
+        while true {
+            var template = Array((parent + "/XXXXXX").utf8CString)
+            guard unsafe mkdtemp(&template) != nil else { throw failure(parent) }
+            let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let lock = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            // Another process may have taken it for a leftover before it was locked.
+            if lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0, unsafe access(path, W_OK) == 0 {
+                return (path, lock)
+            }
+            if lock >= 0 { close(lock) }
+        }
+    }
+
+    private static func failure(_ path: String) -> AgentError {
+        AgentError(.internal, "\(path): \(systemMessage(errno))")
+    }
+}

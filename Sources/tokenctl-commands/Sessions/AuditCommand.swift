@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Shows who was given tokens, and what else was done.
+struct AuditCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit",
+        abstract: "Show who was given tokens, who was not, and what else was done.",
+        discussion: "With --follow it goes on with new lines until Ctrl-C."
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
+
+    @Flag(help: "Go on with new lines as they come.")
+    var follow = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var query: [(name: String, value: String)] = []
+        if let session { query.append(("session", session.name)) }
+        if follow { query.append(("follow", "1")) }
+        var lines = try agent.endpoint.connect().lines(of: AgentRequest(.get, "audit", query: query))
+        do {
+            try print(&lines)
+        } catch let failure as AgentError where failure.code == .noAgent {
+            // If the agent is still there, it has dropped this reader as too slow.
+            guard agent.endpoint.connectIfThere() != nil else { throw WatchCommand.agentHasEnded }
+            throw AgentError(
+                .temporarilyUnavailable,
+                "lines are missing from here on: they were not read in time",
+                remedy: follow ? again : "write them to a file before you look at them"
+            )
+        }
+        if follow { throw WatchCommand.agentHasEnded }
+    }
+
+    /// The command that prints all lines once more.
+    private var again: String {
+        (["tokenctl audit"] + [session?.name, "--follow"].compactMap(\.self)).joined(separator: " ")
+    }
+
+    /// Prints lines to the end of the answer.
+    private func print(_ lines: inout AgentLines) throws {
+        if follow {
+            while let line = try lines.next() { try print(line) }
+            return
+        }
+        // The log has a few megabytes at most, and a person at a pager reads for longer than the agent waits.
+        var held: [[UInt8]] = []
+        var failure: AgentError?
+        do throws(AgentError) {
+            while let line = try lines.next() { held.append(line) }
+        } catch {
+            failure = error
+        }
+        for line in held { try print(line) }
+        if let failure { throw failure }
+    }
+
+    private func print(_ line: [UInt8]) throws {
+        guard let entry = try? JSONValue(parsing: line), let object = entry.object else {
+            throw AgentError(.internal, "the agent sent a line that is not JSON")
+        }
+        if agent.wantsJSON {
+            try StandardOutput.json(entry)
+        } else {
+            try StandardOutput.line(AuditCommand.text(of: object))
+        }
+    }
+
+    /// One line for a person.
+    static func text(of line: JSONObject) -> String {
+        let entry = AuditMessage(line)
+        let time = entry.time.map { DurationPhrase.rfc3339($0) } ?? ""
+        if let lost = LostLinesMessage(line).dropped { return "\(time)  \(lost) lines could not be written" }
+        let kind = entry.kind == "id" ? "ID token" : nil
+        let action = entry.action.map { String($0.map { $0 == "_" ? " " : $0 }) }
+        let words = [
+            time, entry.decision, entry.session, kind ?? action,
+            entry.pid.map { "process \($0)" }, entry.uid.map { "user \($0)" },
+            entry.by.map { "by \($0 == "signal" ? "a signal" : "the agent itself")" },
+            entry.exe, entry.unit, entry.socket.map { "through \($0)" },
+        ]
+        return words.compactMap { $0.map { TerminalText.escaped($0) } }.joined(separator: "  ")
+    }
+}

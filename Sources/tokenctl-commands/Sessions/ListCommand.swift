@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// Prints the names of the sessions.
+struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Print the names of the sessions, one per line."
+    )
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        let answer: SessionsMessage = try agent.endpoint.message(AgentRequest(.get, "sessions"))
+        if agent.wantsJSON {
+            try StandardOutput.json(answer.json)
+        } else {
+            let names = (answer.sessions ?? []).map { TerminalText.escaped(SessionRow($0).name) + "\n" }
+            try StandardOutput.write(Array(names.joined().utf8))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Logs in: the agent does the work, this command shows addresses and asks questions.
+struct LoginCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "login",
+        abstract: "Log in to a session.",
+        discussion: """
+            The agent waits for the authorization server's answer; Ctrl-C cancels the login. Without a browser \
+            on this machine use --flow device, or --no-browser and open the address elsewhere, or --paste and \
+            then paste the address to which the browser was sent in the end.
+            """
+    )
+
+    enum Flow: String, CaseIterable, ExpressibleByArgument {
+        case browser
+        case device
+        case password
+        case clientCredentials = "client_credentials"
+        case `import`
+    }
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument
+
+    @Option(help: "How to log in, instead of what the configuration says.")
+    var flow: Flow?
+
+    @Flag(name: .customLong("no-browser"), help: "Print the address instead of opening a browser.")
+    var opensNoBrowser = false
+
+    @Flag(name: .customLong("paste"), help: "Ask for the address to which the browser was sent in the end.")
+    var pastesRedirect = false
+
+    @Option(help: ArgumentHelp("The user, for the flow password.", valueName: "user"))
+    var username: String?
+
+    @Flag(name: .customLong("password-stdin"), help: "Read the password from standard input.")
+    var readsPassword = false
+
+    @Flag(name: .customLong("refresh-token-stdin"), help: "Import a refresh token from standard input.")
+    var readsRefreshToken = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard !readsPassword || !readsRefreshToken else {
+            throw ValidationError("--password-stdin and --refresh-token-stdin exclude each other")
+        }
+        guard !readsPassword || flow == nil || flow == .password else {
+            throw ValidationError("--password-stdin goes with --flow password")
+        }
+        guard !readsRefreshToken || flow == nil || flow == .import else {
+            throw ValidationError("--refresh-token-stdin goes with --flow import")
+        }
+    }
+
+    func run() throws {
+        var request = try request()
+        defer { request.wipeBody() }
+        let conversation = LoginConversation(
+            session: session.name,
+            opensBrowser: !opensNoBrowser && !pastesRedirect,
+            isJSON: agent.wantsJSON,
+            endpoint: agent.endpoint
+        )
+        let failure: AgentError?
+        do {
+            failure = try conversation.run(request)
+        } catch {
+            throw error.about(session.name)
+        }
+        // With --json the failure's event has been printed already.
+        if let failure { throw ExitCode(FailureReport.tell(failure.about(session.name))) }
+    }
+
+    private func request() throws(AgentError) -> AgentRequest {
+        var body = JSONBody<LoginMembers>()
+        if let flow = flow ?? impliedFlow { body.add(\.flow, flow.rawValue) }
+        if pastesRedirect { body.add(\.paste, true) }
+        if let username { body.add(\.username, username) }
+        if readsPassword { body.add(\.secret, secret: try StandardInput.secret("password")) }
+        if readsRefreshToken { body.add(\.secret, secret: try StandardInput.secret("refresh token")) }
+        return AgentRequest(.post, "sessions", session.name, "login", body: body.finished())
+    }
+
+    private var impliedFlow: Flow? {
+        if readsRefreshToken { return .import }
+        return readsPassword ? .password : nil
+    }
+}

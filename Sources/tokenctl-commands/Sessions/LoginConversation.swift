@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// Follows the progress of a login and answers what the agent asks.
+struct LoginConversation {
+    let session: String
+    let opensBrowser: Bool
+    let isJSON: Bool
+    let endpoint: AgentEndpoint
+
+    /// The option that answers a question in advance, where nobody can be asked.
+    private static let options = [
+        "username": "--username", "password": "--password-stdin", "refresh_token": "--refresh-token-stdin",
+    ]
+
+    /// Sends the request and returns at the end of the login; ending this process cancels it.
+    ///
+    /// - Returns: why the session is not logged in, if the agent said so with its last event.
+    func run(_ request: AgentRequest) throws(AgentError) -> AgentError? {
+        var progress = try endpoint.connect().lines(of: request)
+        while let line = try progress.next() {
+            guard let event = try? JSONValue(parsing: line).object else {
+                throw AgentError(.internal, "the agent's progress is not understood")
+            }
+            if isJSON { try StandardOutput.json(.object(event)) }
+            switch LoginProgress(event) {
+            case .openURL(let page): try present(address: page.url ?? "", redirect: page.redirectURI)
+            case .userCode(let code): try present(code)
+            case .need(let question): try answer(question)
+            case .notice(let notice): try say(notice.message ?? "")
+            case .done(let done):
+                try report(done)
+                return nil
+            case .failed(let failed): return AgentError(failed.error ?? FailureMessage())
+            case nil: break
+            }
+        }
+        throw AgentError(.noAgent, "the agent ended before the login was complete")
+    }
+
+    private func present(address: String, redirect: String?) throws(AgentError) {
+        let isOpen = opensBrowser && Browser.open(address)
+        try say("\(isOpen ? "Continue in the browser" : "Open this address in a browser"): \(address)")
+        // A server that does not know the redirect address shows that in the browser and does not tell us.
+        guard let redirect else { return }
+        try say(
+            "If it shows an error, end this with Ctrl-C: the client has to be registered at the server "
+                + "with the redirect address \(redirect) (redirect_port fixes its port)."
+        )
+    }
+
+    private func present(_ code: UserCodeMessage) throws(AgentError) {
+        let address = code.verificationURI ?? ""
+        let expiry = code.expiresIn.map { " It is good for \(DurationPhrase.short($0))." } ?? ""
+        try say("Open \(address) in a browser and enter the code \(code.userCode ?? "").\(expiry)")
+        if let complete = code.completeURI {
+            try say("Or open this address, which holds the code: \(complete)")
+        }
+    }
+
+    private func answer(_ need: NeedMessage) throws(AgentError) {
+        guard let login = need.login else {
+            throw AgentError(.internal, "the agent's question is not understood")
+        }
+        let kind = need.kind ?? ""
+        let words = kind.isEmpty ? "answer" : String(kind.map { $0 == "_" ? " " : $0 })
+        let prompt = need.prompt ?? words
+        let option = LoginConversation.options[kind]
+        var body = JSONBody<LoginAnswerMembers>()
+        if need.isSecret == false {
+            let line = try Question.line(prompt, kind: words, option: option)
+            body.add(\.value, secret: try Secret(line, of: words))
+        } else {
+            body.add(\.value, secret: try Question.secret(prompt, kind: words, option: option))
+        }
+        var request = AgentRequest(.post, "sessions", session, "login", login, body: body.finished())
+        defer { request.wipeBody() }
+        try endpoint.send(request)
+    }
+
+    private func report(_ done: DoneMessage) throws(AgentError) {
+        let life = done.expiresAt.map { $0 - WallClock.seconds } ?? 0
+        try say(
+            "Logged in to \(session)."
+                + (life > 0 ? " The token is good for \(DurationPhrase.short(life))." : "")
+        )
+        for note in done.notes ?? [] {
+            guard let message = note.message else { continue }
+            try say("Note: \(message).")
+        }
+    }
+
+    /// Prints a line for the person, unless a program is reading.
+    private func say(_ text: String) throws(AgentError) {
+        guard !isJSON else { return }
+        try StandardOutput.line(TerminalText.escaped(text, longest: 8192))
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Ends a session, here and at the server.
+struct LogoutCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "logout",
+        abstract: "Revoke a session's tokens and forget them.",
+        discussion: "The tokens are forgotten here even when the server cannot be reached."
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
+
+    @Flag(help: "Log out of every session.")
+    var all = false
+
+    @Flag(name: .customLong("local"), help: "Forget the tokens without asking the server to revoke them.")
+    var isLocal = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard (session == nil) == all else { throw ValidationError("give either a session or --all") }
+    }
+
+    func run() throws {
+        let failure: AgentError? = if let session { logOut(of: session.name) } else { try logOutOfAll() }
+        // With --json the failure is part of the session's JSON already.
+        if let failure { throw ExitCode(FailureReport.tell(failure)) }
+    }
+
+    /// Goes on after a failure and answers the first failure.
+    private func logOutOfAll() throws(AgentError) -> AgentError? {
+        var failure: AgentError?
+        for known in try agent.endpoint.sessions().map(SessionRow.init) where known.state != "logged_out" {
+            let next = logOut(of: known.name)
+            failure = failure ?? next
+        }
+        return failure
+    }
+
+    /// Logs out of one session and answers what went wrong, which the JSON says too if that is wanted.
+    private func logOut(of session: String) -> AgentError? {
+        let (answer, failure) = outcome(for: session)
+        guard agent.wantsJSON else { return failure ?? sayUnsupported(session, answer) }
+        var printed = RefusalMessage(answer)
+        printed.error = failure.map(FailureReport.message)
+        do {
+            try StandardOutput.json(printed.json)
+        } catch {
+            return failure ?? error
+        }
+        return failure
+    }
+
+    private func sayUnsupported(_ session: String, _ answer: LogoutMessage) -> AgentError? {
+        guard answer.told == .unsupported, let why = answer.message else { return nil }
+        do {
+            try StandardOutput.line("\(session): logged out here only: \(TerminalText.escaped(why))")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func outcome(for session: String) -> (answer: LogoutMessage, failure: AgentError?) {
+        var body = JSONBody<LogoutMembers>()
+        body.add(\.local, isLocal)
+        let request = AgentRequest(.post, "sessions", session, "logout", body: body.finished())
+        do {
+            let answer: LogoutMessage = try agent.endpoint.message(request, timeout: .seconds(120))
+            return (answer, LogoutCommand.leftover(session, answer))
+        } catch {
+            return (LogoutMessage { $0.session = session }, error.about(session))
+        }
+    }
+
+    /// A copy of the tokens still works, so a script must not take this for done.
+    ///
+    /// If the server has no way to revoke them, nothing went wrong: nobody can do more.
+    private static func leftover(_ session: String, _ answer: LogoutMessage) -> AgentError? {
+        let reason = answer.message.map { ": \(TerminalText.escaped($0))" } ?? ""
+        switch answer.told {
+        case .retrying:
+            return AgentError(
+                .temporarilyUnavailable,
+                "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
+                session: session,
+                remedy: "nothing to do, the agent asks the server again"
+            )
+        case .refused:
+            return AgentError(
+                .misconfigured,
+                "\(session): logged out here; the server refused to revoke the tokens\(reason)",
+                session: session,
+                remedy: "end the session in your account at the server, which is not asked again"
+            )
+        case .revoked, .nothing, .local, .unsupported, nil: return nil
+        }
+    }
+}

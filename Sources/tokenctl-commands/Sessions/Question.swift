@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+
+/// Asks a person for a secret at the terminal.
+enum Question {
+    /// Asks once.
+    ///
+    /// - Parameters:
+    ///   - prompt: without colon and blank.
+    ///   - kind: what it is, for error messages: `passphrase`.
+    ///   - option: what to use where there is no terminal: `--passphrase-stdin`; nil if there is nothing.
+    /// - Returns: what was typed.
+    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or the answer cannot be a secret.
+    static func secret(_ prompt: String, kind: String, option: String?) throws(AgentError) -> Secret {
+        guard let terminal = Terminal() else { throw nobody(toAskFor: kind, option) }
+        guard let bytes = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: false) else {
+            throw AgentError(.internal, "no \(kind) was given")
+        }
+        return try Secret(bytes, of: kind)
+    }
+
+    /// Asks twice, for a secret in which nobody could correct a typing mistake later.
+    static func newSecret(_ prompt: String, kind: String, option: String) throws(AgentError) -> Secret {
+        let first = try secret(prompt, kind: kind, option: option)
+        let second = try secret(prompt + ", again", kind: kind, option: option)
+        guard first == second else { throw AgentError(.badRequest, "the two answers differ") }
+        return first
+    }
+
+    /// Asks for something that may be seen, at the terminal or else on standard input.
+    static func line(_ prompt: String, kind: String, option: String?) throws(AgentError) -> [UInt8] {
+        guard let terminal = Terminal() else {
+            guard let answer = try StandardInput.line(), !answer.isEmpty else {
+                throw nobody(toAskFor: kind, option)
+            }
+            return answer
+        }
+        guard let answer = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: true),
+            !answer.isEmpty
+        else { throw AgentError(.internal, "no \(kind) was given") }
+        return answer
+    }
+
+    private static func nobody(toAskFor kind: String, _ option: String?) -> AgentError {
+        AgentError(
+            .badRequest,
+            "there is no terminal to ask for the \(kind)",
+            remedy: option.map { "use \($0)" } ?? "run it in a terminal"
+        )
+    }
+}

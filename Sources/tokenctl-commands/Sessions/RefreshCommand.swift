@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Refreshes whether or not the token is still good.
+struct RefreshCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "refresh",
+        abstract: "Refresh a session now.",
+        discussion: """
+            With --rejected-stdin the token a server just refused is read from standard input, and a refresh \
+            happens only if it is still the current one.
+            """
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument
+
+    @Flag(name: .customLong("rejected-stdin"), help: "Read the refused token from standard input.")
+    var readsRejectedToken = false
+
+    @OptionGroup var variant: VariantOptions
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var body = JSONBody<RefreshMembers>()
+        if readsRejectedToken { body.add(\.rejectedToken, secret: try StandardInput.secret("token")) }
+        body.add(variant.scopes, variant.audience)
+        var request = AgentRequest(.post, "sessions", session.name, "refresh", body: body.finished())
+        defer { request.wipeBody() }
+        let answer: TokenMessage
+        do {
+            answer = try agent.endpoint.message(request, timeout: .seconds(3605))
+        } catch {
+            throw error.about(session.name)
+        }
+        if agent.wantsJSON { try StandardOutput.json(answer.json) }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// The state of one session as the agent reports it, read for printing.
+struct SessionRow {
+    private let message: SessionMessage
+
+    init(_ message: SessionMessage) {
+        self.message = message
+    }
+
+    var name: String { message.session ?? "?" }
+    var state: String { message.state ?? "?" }
+
+    /// One row of the table.
+    var row: [String] {
+        [name, state, phrase(message.expiresIn), phrase(message.nextRefreshIn), loginEnd, note].map {
+            TerminalText.escaped($0, longest: 120)
+        }
+    }
+
+    static let columns = ["SESSION", "STATE", "EXPIRES", "NEXT REFRESH", "LOGIN ENDS", "NOTE"]
+
+    /// Everything there is to say, a name and a value per line.
+    var details: [(name: String, value: String)] {
+        let lines: [(String, String?)] = [
+            ("session", name), ("state", state), ("reason", message.reason), ("message", message.message),
+            ("kind", message.kind), ("issuer", message.issuer), ("account", message.account),
+            ("expires", instant(message.expiresAt, message.expiresIn)),
+            ("next refresh", instant(message.nextRefreshAt, message.nextRefreshIn)),
+            ("login ends", instant(message.loginEndsAt)),
+            ("refresh token ends", instant(message.refreshExpiresAt)),
+            ("logged in", instant(message.loggedInAt)),
+            ("session age", message.age.map(DurationPhrase.short)),
+            ("age at most", message.maximumAge.map(DurationPhrase.short)),
+            ("scopes", message.scope?.joined(separator: " ")), ("rotation", message.rotation),
+            ("storage", message.storage), ("last refresh", lastRefresh),
+            ("refreshes", message.refreshes.map { String($0) }),
+            ("waiters", message.waiters.map { String($0) }), ("server clock", clockDifference),
+            ("failures", failures), ("last error", lastError), ("to do", message.remedy),
+        ]
+        let kept = message.kept?.members.map { ("kept \($0.name)", Optional($0.value.plainText)) } ?? []
+        let notes = (message.notes ?? []).map { ("note", $0.message) }
+        return (lines + notes + kept).compactMap { name, value in
+            guard let value, !value.isEmpty else { return nil }
+            return (TerminalText.escaped(name), TerminalText.escaped(value))
+        }
+    }
+
+    /// When the last refresh was, and why.
+    private var lastRefresh: String? {
+        guard let time = instant(message.lastRefreshAt) else { return nil }
+        return [time, message.lastRefreshReason.map { String($0.map { $0 == "_" ? " " : $0 }) }]
+            .compactMap(\.self).joined(separator: ", ")
+    }
+
+    private var loginEnd: String {
+        guard let end = message.loginEndsAt else { return "" }
+        return DurationPhrase.relative(end - WallClock.seconds)
+    }
+
+    /// Why the session is not ready, and what to do.
+    private var note: String {
+        let reason = state == "ready" ? nil : message.message ?? message.lastError?.message ?? message.reason
+        switch (reason, message.remedy) {
+        case (let reason?, let remedy?): return "\(reason); \(remedy)"
+        case (let only?, nil), (nil, let only?): return only
+        case (nil, nil): return ""
+        }
+    }
+
+    private var failures: String? {
+        message.failures?.members.map { "\($0.name) \($0.value.plainText)" }.joined(separator: ", ")
+    }
+
+    private var lastError: String? {
+        guard let error = message.lastError else { return nil }
+        let code = error.code ?? error.failureClass
+        let age = error.at.map { " (\(DurationPhrase.relative($0 - WallClock.seconds)))" } ?? ""
+        return [code, error.message].compactMap(\.self).joined(separator: ": ") + age
+    }
+
+    private var clockDifference: String? {
+        message.serverClockAhead.map { ahead in
+            "\(DurationPhrase.short(abs(ahead))) \(ahead > 0 ? "ahead of" : "behind") this computer"
+        }
+    }
+
+    private func phrase(_ seconds: Int64?) -> String { seconds.map { DurationPhrase.relative($0) } ?? "" }
+
+    /// An instant and how far away it is.
+    private func instant(_ at: Int64?, _ distance: Int64? = nil) -> String? {
+        guard let at else { return nil }
+        let away = distance ?? at - WallClock.seconds
+        return "\(DurationPhrase.rfc3339(at)) (\(DurationPhrase.relative(away)))"
+    }
+}
+
+extension JSONValue {
+    /// A string without its quotes, anything else as JSON.
+    var plainText: String { string ?? text }
+}

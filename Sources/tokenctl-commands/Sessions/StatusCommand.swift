@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Shows the state of one session or of all.
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show the state of a session, or of all.",
+        discussion: "With --watch the display is kept up to date until Ctrl-C."
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
+
+    @Flag(help: "Keep the display up to date.")
+    var watch = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        let report = StatusReport(session: session?.name, isJSON: agent.wantsJSON, endpoint: agent.endpoint)
+        if watch {
+            try StatusWatch(report: report).run()
+        } else {
+            try StandardOutput.write(try report.text())
+        }
+    }
+}
+
+/// One snapshot of one session or of all, as text.
+struct StatusReport {
+    var session: String?
+    var isJSON: Bool
+    var endpoint: AgentEndpoint
+
+    /// Asks the agent and renders its answer, with a line feed at the end.
+    func text() throws(AgentError) -> [UInt8] {
+        guard let session else {
+            let all: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
+            return text(all.json, lines(all.sessions ?? []))
+        }
+        do {
+            let one: SessionMessage = try endpoint.message(AgentRequest(.get, "sessions", session))
+            return text(one.json, lines(one))
+        } catch {
+            throw error.about(session)
+        }
+    }
+
+    private func text(_ json: JSONValue, _ lines: @autoclosure () -> [String]) -> [UInt8] {
+        isJSON ? TerminalText.ascii(json) + [0x0A] : lines().flatMap { $0.utf8 + [0x0A] }
+    }
+
+    private func lines(_ session: SessionMessage) -> [String] {
+        let details = SessionRow(session).details
+        let width = details.map(\.name.utf8.count).max() ?? 0
+        return details.map { TextTable.padded($0.name, to: width) + "  " + $0.value }
+    }
+
+    private func lines(_ sessions: [SessionMessage]) -> [String] {
+        guard !sessions.isEmpty else { return ["no sessions are configured; see: tokenctl config example"] }
+        return TextTable.lines(SessionRow.columns, sessions.map { SessionRow($0).row })
+    }
+}
+
+extension AgentEndpoint {
+    /// All sessions that this user may see.
+    func sessions() throws(AgentError) -> [SessionMessage] {
+        let answer: SessionsMessage = try message(AgentRequest(.get, "sessions"))
+        return answer.sessions ?? []
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Prints events as they happen.
+struct WatchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Print events as JSON, one per line, until Ctrl-C.",
+        discussion: """
+            Events: refreshed, refresh_failed, login_required, expiring, logged_in, logged_out, locked, unlocked.
+            """
+    )
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument?
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        let query = session.map { [(name: "session", value: $0.name)] } ?? []
+        var connection = try agent.endpoint.connect()
+        while true {
+            var events = try connection.lines(of: AgentRequest(.get, "events", query: query))
+            do {
+                try print(&events)
+            } catch let failure as AgentError where failure.code == .noAgent {
+                // If the agent is still there, it has dropped this reader as too slow.
+                guard let again = agent.endpoint.connectIfThere() else { throw WatchCommand.agentHasEnded }
+                connection = again
+                StandardError.write("tokenctl: events are missing here: they were not read in time\n")
+                continue
+            }
+            throw WatchCommand.agentHasEnded
+        }
+    }
+
+    static let agentHasEnded = AgentError(.noAgent, "the agent has ended")
+
+    /// Prints events to the end of the stream.
+    private func print(_ events: inout AgentLines) throws {
+        while let line = try events.next() {
+            guard let event = try? JSONValue(parsing: line) else {
+                throw AgentError(.internal, "the agent sent an event that is not JSON")
+            }
+            try StandardOutput.json(event)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Glibc
+
+/// The signals that end or stop a program at a terminal, turned into bytes of a pipe for a while.
+struct TerminalSignals: ~Copyable {
+    private static let caught = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
+
+    private let pipe: Pipe
+    private var former: [(signal: Int32, action: sigaction)] = []
+
+    init() throws(AgentError) {
+        pipe = try Pipe()
+        unsafe signalPipe = pipe.writing
+        for signal in TerminalSignals.caught {
+            var action = sigaction()
+            unsafe action.__sigaction_handler.sa_handler = { signal in
+                let saved = errno
+                var byte = UInt8(truncatingIfNeeded: signal)
+                _ = unsafe write(signalPipe, &byte, 1)
+                errno = saved
+            }
+            var old = sigaction()
+            unsafe sigaction(signal, &action, &old)
+            former.append((signal, old))
+        }
+    }
+
+    deinit {
+        for (signal, action) in former {
+            var action = action
+            unsafe sigaction(signal, &action, nil)
+        }
+        unsafe signalPipe = -1
+    }
+
+    /// Waits until `descriptor` can be read or a signal has come; answers the signals, none if none came.
+    borrowing func wait(for descriptor: Int32) -> [Int32] {
+        var wanted = [
+            pollfd(fd: pipe.reading, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        while unsafe poll(&wanted, 2, -1) < 0, errno == EINTR {}
+        guard wanted[0].revents != 0 else { return [] }
+        return pipe.available().map(Int32.init)
+    }
+}
+
+/// Where the handlers write; they can reach nothing but a global.
+nonisolated(unsafe) private var signalPipe: Int32 = -1

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// Wipes the keys; nothing is served until `unlock`.
+struct LockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lock",
+        abstract: "Lock the agent: its keys are wiped and nothing is served."
+    )
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        try agent.endpoint.send(AgentRequest(.post, "lock"))
+    }
+}

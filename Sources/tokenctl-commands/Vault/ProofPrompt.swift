@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Glibc
+import Text
+
+/// The options of the commands that change how the store opens; only a person who can open it may use them.
+struct VaultProofOptions: ParsableArguments {
+    @Option(
+        name: .customLong("key-file"),
+        help: ArgumentHelp(
+            "A file with what opens the store now; the store's own key file is found without this option.",
+            valueName: "file"
+        )
+    )
+    var keyFile: String?
+}
+
+/// Proves to the agent that the person who changes how the store opens can open it already.
+enum ProofPrompt {
+    /// Adds to `body` what the agent at `endpoint` asks for.
+    ///
+    /// With `fromStandardInput` a passphrase is the next line there, and not asked for at the terminal.
+    static func add<Members: ProvingMembers>(
+        to body: inout JSONBody<Members>,
+        for endpoint: AgentEndpoint,
+        _ options: VaultProofOptions,
+        fromStandardInput: Bool
+    ) throws {
+        if let file = options.keyFile { return body.add(\.unlockKey, secret: try KeyDigits.read(file)) }
+        let vault: VaultMessage = try endpoint.message(AgentRequest(.get, "vault"))
+        switch vault.proof {
+        case .passphrase:
+            let passphrase = try VaultPassphrase.present(fromStandardInput: fromStandardInput)
+            body.add(\.unlockPassphrase, secret: passphrase)
+        case .keyFile: body.add(\.unlockKey, secret: try KeyDigits.read(try keyFile(of: vault)))
+        case .key:
+            throw AgentError(
+                .badRequest,
+                "this needs what the command or credential of the store delivers",
+                remedy: "use --key-file FILE, or set hooks.confirm so that a person can be asked"
+            )
+        case .confirm, nil: return
+        }
+    }
+
+    private static func keyFile(of vault: VaultMessage) throws(AgentError) -> String {
+        guard let path = vault.slots?.first(where: { $0.type == .keyFile })?.detail else {
+            throw AgentError(.internal, "the agent names no key file")
+        }
+        return path
+    }
+}
+
+/// The content of a key file as hexadecimal digits.
+private enum KeyDigits {
+    /// The longest key file the store takes.
+    private static let longest = 8192
+
+    static func read(_ path: String) throws(AgentError) -> Secret {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw AgentError(.badRequest, "\(path): \(systemMessage(errno))") }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: longest + 1)
+        defer { bytes.wipe() }
+        var count = 0
+        while count < bytes.count {
+            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw AgentError(.badRequest, "\(path): \(systemMessage(errno))") }
+            guard got > 0 else { break }
+            count += got
+        }
+        guard count <= longest else { throw AgentError(.badRequest, "\(path) is longer than a key file") }
+        var digits: [UInt8] = []
+        digits.reserveCapacity(2 * count)
+        for byte in bytes[..<count] {
+            let (high, low) = Hex.digits(of: byte)
+            digits.append(high)
+            digits.append(low)
+        }
+        return try Secret(digits, of: "key of \(path)")
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Gives the agent its keys back.
+struct UnlockCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock",
+        abstract: "Unlock the agent.",
+        discussion: """
+            Asks for the passphrase if the store has one; a key file, a command or a systemd credential unlocks \
+            it without a question.
+            """
+    )
+
+    @Flag(name: .customLong("passphrase-stdin"), help: "Read the passphrase from standard input.")
+    var readsPassphrase = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        if readsPassphrase { return try unlock(with: try StandardInput.secret("passphrase")) }
+        do {
+            // Ways that need no person go first; the agent says when a passphrase is the only way left.
+            try agent.endpoint.send(AgentRequest(.post, "unlock"))
+        } catch {
+            guard error.code == .locked else { throw error }
+            try unlock(with: try VaultPassphrase.present())
+        }
+    }
+
+    private func unlock(with passphrase: consuming Secret) throws(AgentError) {
+        var body = JSONBody<UnlockMembers>()
+        body.add(\.passphrase, secret: passphrase)
+        var request = AgentRequest(.post, "unlock", body: body.finished())
+        defer { request.wipeBody() }
+        try agent.endpoint.send(request)
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// How the store is unlocked.
+struct VaultCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "vault",
+        abstract: "Choose how the store is unlocked.",
+        subcommands: [
+            VaultInitCommand.self, VaultPasswdCommand.self, VaultSlotsCommand.self, VaultRekeyCommand.self,
+        ]
+    )
+}
+
+/// A way to unlock that `--type` can ask for.
+struct RequestedSlot: ExpressibleByArgument {
+    var kind: SlotKind
+
+    init(_ kind: SlotKind) {
+        self.kind = kind
+    }
+
+    init?(argument: String) {
+        guard let kind = SlotKind(word: argument), SlotKind.requested.contains(kind) else { return nil }
+        self.init(kind)
+    }
+
+    var defaultValueDescription: String { kind.rawValue }
+
+    static var allValueStrings: [String] { SlotKind.requested.map(\.rawValue) }
+}
+
+/// The options that describe one way to unlock the store.
+struct VaultSlotOptions: ParsableArguments {
+    @Option(help: "How the store is unlocked.")
+    var type = RequestedSlot(.passphrase)
+
+    @Option(help: ArgumentHelp("The key file, made if it is missing.", valueName: "file"))
+    var path: String?
+
+    @Option(help: ArgumentHelp("The name of the systemd credential.", valueName: "name"))
+    var credential: String?
+
+    @Flag(
+        name: .customLong("passphrase-stdin"),
+        help:
+            "Read passphrases from standard input: the present one if the store has one, a line, then the new one."
+    )
+    var readsPassphrase = false
+
+    @OptionGroup var proof: VaultProofOptions
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp(
+            "For the type command: -- PROGRAM ARGUMENT…, which prints the key.",
+            valueName: "command"
+        )
+    )
+    var command: [String] = []
+
+    func validate() throws {
+        guard (type.kind == .command) == (!command.isEmpty) else {
+            throw ValidationError("a command after -- goes with --type command")
+        }
+        guard (type.kind == .systemdCredential) == (credential != nil) else {
+            throw ValidationError("--credential goes with --type systemd-cred")
+        }
+        guard path == nil || type.kind == .keyFile else {
+            throw ValidationError("--path goes with --type keyfile")
+        }
+    }
+
+    /// Has the agent make such a slot by `POST /v1/vault/PATH`, asking for the passphrases it needs.
+    func make(by path: String, at endpoint: AgentEndpoint) throws {
+        var body = JSONBody<SlotAdditionMembers>()
+        try ProofPrompt.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
+        body.add(\.type, type.kind.rawValue)
+        if let file = self.path { body.add(\.path, try absolute(file)) }
+        if let credential { body.add(\.credential, credential) }
+        if !command.isEmpty { body.add(\.command, command) }
+        if type.kind == .passphrase {
+            body.add(\.passphrase, secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
+        }
+        var request = AgentRequest(.post, "vault", path, body: body.finished())
+        defer { request.wipeBody() }
+        try endpoint.send(request)
+    }
+
+    /// The absolute path: the agent runs in another directory.
+    private func absolute(_ path: String) throws(AgentError) -> String {
+        try AgentEndpoint(socket: path).socketPath
+    }
+}
+
+/// Chooses how a new store is unlocked.
+struct VaultInitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Replace the automatic key file of a store without sessions."
+    )
+
+    @OptionGroup var slot: VaultSlotOptions
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        try slot.make(by: "init", at: agent.endpoint)
+    }
+}
+
+/// Changes the passphrase.
+struct VaultPasswdCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "passwd",
+        abstract: "Change the passphrase of the store."
+    )
+
+    @Flag(
+        name: .customLong("passphrase-stdin"),
+        help: "Read the old and the new passphrase from standard input, a line each."
+    )
+    var readsPassphrases = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var body = JSONBody<PassphraseMembers>()
+        if readsPassphrases {
+            body.add(\.old, secret: try line("old passphrase"))
+            body.add(\.new, secret: try line("new passphrase"))
+        } else {
+            body.add(\.old, secret: try VaultPassphrase.present())
+            body.add(\.new, secret: try VaultPassphrase.new(fromStandardInput: false))
+        }
+        var request = AgentRequest(.post, "vault", "passwd", body: body.finished())
+        defer { request.wipeBody() }
+        try agent.endpoint.send(request)
+    }
+
+    private func line(_ kind: String) throws(AgentError) -> Secret {
+        try Secret(try StandardInput.line() ?? [], of: kind)
+    }
+}
+
+/// Replaces the key under which everything is sealed.
+struct VaultRekeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rekey",
+        abstract: "Seal the store under a new key."
+    )
+
+    @Flag(
+        name: .customLong("passphrase-stdin"),
+        help: "Read the passphrase of the store from standard input."
+    )
+    var readsPassphrase = false
+
+    @OptionGroup var proof: VaultProofOptions
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        var body = JSONBody<RekeyMembers>()
+        // The new key has to be wrapped for every slot, and a passphrase is known to nobody but the person.
+        try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
+        var request = AgentRequest(.post, "vault", "rekey", body: body.finished())
+        defer { request.wipeBody() }
+        try agent.endpoint.send(request, timeout: .seconds(300))
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Lists, adds and removes the ways to unlock the store.
+struct VaultSlotsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "slots",
+        abstract: "List, add or remove the ways to unlock the store.",
+        subcommands: [ListSlots.self, AddSlot.self, RemoveSlot.self],
+        defaultSubcommand: ListSlots.self
+    )
+
+    struct ListSlots: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
+            abstract: "List the ways to unlock the store."
+        )
+
+        @OptionGroup var agent: AgentOptions
+
+        func run() throws {
+            let vault: VaultMessage = try agent.endpoint.message(AgentRequest(.get, "vault"))
+            if agent.wantsJSON { return try StandardOutput.json(vault.json) }
+            let rows = vault.slots?.map { slot in
+                [
+                    slot.index.map { String($0) } ?? "", slot.type?.rawValue ?? "",
+                    slot.madeAt.map(DurationPhrase.rfc3339) ?? "unknown",
+                    TerminalText.escaped(slot.detail ?? ""),
+                ]
+            }
+            for line in TextTable.lines(["SLOT", "TYPE", "MADE", "DETAIL"], rows ?? []) {
+                try StandardOutput.line(line)
+            }
+        }
+    }
+
+    struct AddSlot: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "add",
+            abstract: "Add a way to unlock the store."
+        )
+
+        @OptionGroup var slot: VaultSlotOptions
+        @OptionGroup var agent: AgentOptions
+
+        func run() throws {
+            try slot.make(by: "slots", at: agent.endpoint)
+        }
+    }
+
+    struct RemoveSlot: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove",
+            abstract: "Remove a way to unlock the store; the last one stays."
+        )
+
+        @Argument(help: ArgumentHelp("The slot's number, as the list shows it.", valueName: "slot"))
+        var index: Int
+
+        @Flag(
+            name: .customLong("passphrase-stdin"),
+            help: "Read the passphrase of the store from standard input."
+        )
+        var readsPassphrase = false
+
+        @OptionGroup var proof: VaultProofOptions
+        @OptionGroup var agent: AgentOptions
+
+        func run() throws {
+            var body = JSONBody<SlotRemovalMembers>()
+            try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
+            var request = AgentRequest(
+                .delete,
+                "vault",
+                "slots",
+                String(index),
+                body: body.finished()
+            )
+            defer { request.wipeBody() }
+            try agent.endpoint.send(request)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+
+import CommandCore
+import Testing
+
+@testable import tokenctl_commands
+
+/// `tokenctl` reads the options of `get` by hand; help, completions and errors come from the argument parser.
+@Suite struct `The two readers of get's options` {
+    private static let words = [
+        "work", "other", "--min-valid", "5m", "--min-valid=90", "--min-valid=", "--timeout", "1s",
+        "--timeout=2h",
+        "--no-wait", "--format", "json", "--format=env", "--format=nothing", "--json", "--scope", "a",
+        "--scope=b c", "--scope=", "--audience", "--audience=x=y", "--id-token", "--dpop-url", "https://api/",
+        "--dpop-url=https://a/?b=c", "--dpop-method", "POST", "--dpop-nonce", "-n", "--dpop-nonce=", "--user",
+        "--user=me", "--host=h", "--socket", "/s", "--socket=", "--no-autostart", "--refresh-if-repeated",
+        "--help",
+        "-h", "--", "-x", "é", "",
+    ]
+
+    /// What the argument parser makes of the words; nil if it refuses them or shows help.
+    private static func parsed(_ arguments: [String]) -> GetCommand? {
+        try? CommandTree.parseAsRoot(arguments) as? GetCommand
+    }
+
+    @Test func `what is read by hand, the parser reads in the same way`() {
+        var generator = SeededGenerator(seed: 10)
+        var both = 0
+        for _ in 0..<3000 {
+            let count = Int.random(in: 0...4, using: &generator)
+            var arguments = (0..<count).map { _ in Self.words.randomElement(using: &generator) ?? "" }
+            arguments.insert("work", at: Int.random(in: 0...count, using: &generator))
+            arguments.insert("get", at: 0)
+            guard let order = GetOrder(reading: arguments) else { continue }
+            both += 1
+            let command = Self.parsed(arguments)
+            #expect(command?.order == order, "\(arguments)")
+            #expect(command?.heedsRepetition == false, "\(arguments)")
+        }
+        #expect(both > 200, "only \(both) of the command lines were read by hand at all")
+    }
+
+    @Test(arguments: [
+        ["--min-valid", "5m"], ["--timeout=1s"], ["--no-wait"], ["--format", "env"], ["--json"],
+        ["--scope", "a"],
+        ["--audience=b"], ["--id-token"],
+        ["--dpop-url", "https://a/", "--dpop-method=POST", "--dpop-nonce", "n"],
+        ["--format=sasl-xoauth2", "--user", "me"], ["--format=netrc", "--host=h"], ["--socket", "/s"],
+        ["--no-autostart"], [],
+    ])
+    func `every option that get has is read by hand`(options: [String]) throws {
+        let order = try #require(GetOrder(reading: ["get", "work"] + options))
+        #expect(Self.parsed(["get", "work"] + options)?.order == order)
+    }
+}
+
+/// xorshift64*: the same command lines in every run.
+private struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state ^= state >> 12
+        state ^= state << 25
+        state ^= state >> 27
+        return state &* 0x2545_F491_4F6C_DD1D
+    }
+}
