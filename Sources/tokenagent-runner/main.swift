@@ -19,5 +19,5 @@ guard CommandRunnerProcess.isAgent(at: CommandRunnerProcess.agentDescriptor) els
 CommandRunnerProcess(
     socket: CommandRunnerProcess.agentDescriptor,
     environment: ProcessEnvironment.current,
-    source: Array(CommandLine.arguments.dropFirst())
+    source: (1..<max(1, hardening_argument_count())).map { unsafe String(cString: hardening_argument($0)) }
 ).serve()
