@@ -40,19 +40,23 @@ struct ProcessExaminationTests {
         sleeping.signal(.kill)
     }
 
-    @Test func `tokenctl asks for the program that started it`() async throws {
+    @Test(arguments: [("get work", BuiltPrograms.client), ("list", BuiltPrograms.commands)])
+    func `tokenctl asks for the program that started it`(command: String, executable: String) async throws {
         let directory = try TemporaryDirectory()
         // The client waits for an agent that never answers.
         let agent = try ScriptedAgent(.hang)
         let shell = try Program(
-            ["sh", "-c", "\"$0\" list --socket \"$1\" & echo $!; wait", BuiltPrograms.client, agent.socket],
+            [
+                "sh", "-c", "\"$0\" \(command) --socket \"$1\" & echo $!; wait", BuiltPrograms.client,
+                agent.socket,
+            ],
             environment: ["PATH": "/usr/bin:/bin", "TOKENAGENT_AUTOSTART": "0", "HOME": directory.path]
         )
         let number = try await Polling.value { pid_t(shell.standardOutput.filter(\.isNumber)) }
         let client = try #require(number)
         let facts = try await Polling.value {
             let facts = examination.facts(of: client)
-            return facts?.programs.contains { $0.executable == BuiltPrograms.client } == true ? facts : nil
+            return facts?.programs.contains { $0.executable == executable } == true ? facts : nil
         }
         let found = try #require(facts)
         let shells = try #require(examination.facts(of: shell.pid)?.programs.first)

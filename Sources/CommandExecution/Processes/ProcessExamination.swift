@@ -16,13 +16,17 @@ struct ProcessExamination: Sendable {
     private let digests = DigestCache()
     private let clients: [String]
 
-    /// Takes for `tokenctl` the program of that name beside this one, or in `../../bin` seen from there.
+    /// How the kernel names the two programs of `tokenctl`: 15 bytes at most (proc_pid_comm(5)).
+    private static let clientNames: Set = ["tokenctl", "tokenctl-comman"]
+
+    /// Takes for `tokenctl` the programs `tokenctl` and `tokenctl-commands` beside this one, and `tokenctl` in
+    /// `../../bin` seen from there.
     init() {
         var own = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/exe", &own, own.count)
         let path = own.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
         let directory = String(decoding: path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
-        clients = ["\(directory)/tokenctl", "\(directory)/../../bin/tokenctl"]
+        clients = ["tokenctl", "tokenctl-commands", "../../bin/tokenctl"].map { "\(directory)/\($0)" }
     }
 
     /// The facts about `process`; `nil` when there is no process of that number.
@@ -45,7 +49,7 @@ struct ProcessExamination: Sendable {
         if let executable = directory.executable {
             return clients.contains { FileIdentity(at: $0) == executable.file }
         }
-        return directory.hidesExecutable && status.name == "tokenctl"
+        return directory.hidesExecutable && Self.clientNames.contains(status.name)
     }
 
     /// The programs above `process`, the nearest first.
