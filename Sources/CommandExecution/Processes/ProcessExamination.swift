@@ -33,7 +33,10 @@ struct ProcessExamination: Sendable {
     func facts(of process: pid_t, digesting digested: Set<String> = []) -> PeerFacts? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
         var programs = program(directory, digested).map { [$0] } ?? []
-        if isClient(directory, status) { programs += ancestors(of: process, digested) }
+        if isClient(directory, status) {
+            if let own = programs.first { programs += otherHalf(of: own, digested) }
+            programs += ancestors(of: process, digested)
+        }
         return PeerFacts(
             programs: programs,
             unit: directory.unit,
@@ -50,6 +53,25 @@ struct ProcessExamination: Sendable {
             return clients.contains { FileIdentity(at: $0) == executable.file }
         }
         return directory.hidesExecutable && Self.clientNames.contains(status.name)
+    }
+
+    /// `tokenctl`, if `own` is the program with its other commands: what is allowed to the one is to the other.
+    private func otherHalf(of own: PeerFacts.Program, _ digested: Set<String>) -> [PeerFacts.Program] {
+        guard own.executable.hasSuffix("/tokenctl-commands"),
+            let client = clients.first(where: { $0.hasSuffix("/tokenctl") && FileIdentity(at: $0) != nil }),
+            let resolved = unsafe realpath(client, nil)
+        else { return [] }
+        defer { unsafe free(resolved) }
+        let path = unsafe String(cString: resolved)
+        guard digested.contains(path), let file = FileIdentity(at: path) else {
+            return [PeerFacts.Program(executable: path)]
+        }
+        return [PeerFacts.Program(executable: path, digest: digests.digest(of: file, opening: opened(path)))]
+    }
+
+    private func opened(_ path: String) -> Int32? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        return descriptor >= 0 ? descriptor : nil
     }
 
     /// The programs above `process`, the nearest first.
