@@ -38,7 +38,7 @@ extension GetOrder {
     }
 
     /// Whether the words ask for the format `env`, which a shell evaluates, even if other words are wrong.
-    package static func isForEval(_ arguments: [String]) -> Bool {
+    static func isForEval(_ arguments: [String]) -> Bool {
         guard arguments.first == "get" else { return false }
         return arguments.contains("--format=env")
             || zip(arguments, arguments.dropFirst()).contains { $0 == "--format" && $1 == "env" }

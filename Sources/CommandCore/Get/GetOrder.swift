@@ -5,10 +5,10 @@ import Text
 
 /// What `tokenctl get` was asked to do.
 package struct GetOrder: Equatable {
-    package var demand: TokenDemand
+    package internal(set) var demand: TokenDemand
     var format: TokenFormat
     var place: TokenPlace
-    package var endpoint: AgentEndpoint
+    package internal(set) var endpoint: AgentEndpoint
 
     package init(
         demand: TokenDemand,

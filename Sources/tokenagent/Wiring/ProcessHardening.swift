@@ -9,7 +9,6 @@ import Logging
 enum ProcessHardening {
     /// In every form of start, before anything else.
     static func begin() {
-        hardening_restore_environment()
         hardening_restore_crash_signals()
         guard hardening_fill_standard_descriptors() == 0 else { exit(1) }
     }
