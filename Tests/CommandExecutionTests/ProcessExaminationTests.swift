@@ -61,7 +61,13 @@ struct ProcessExaminationTests {
         let found = try #require(facts)
         let shells = try #require(examination.facts(of: shell.pid)?.programs.first)
         // What a rule allows to tokenctl it allows to its other half.
-        #expect(found.programs.contains { $0.executable == BuiltPrograms.client })
+        let half = examination.facts(of: client, digesting: [BuiltPrograms.client])?.programs
+            .first { $0.executable == BuiltPrograms.client }
+        let told = try await Program.run(
+            ["sha256sum", BuiltPrograms.client],
+            environment: ["PATH": "/usr/bin:/bin"]
+        )
+        #expect(told.standardOutput.split(separator: " ").first.map(String.init) == half?.digest)
         #expect(found.programs.drop { $0.executable.hasPrefix(BuiltPrograms.client) }.first == shells)
         // A shell does not ask for anybody.
         #expect(examination.facts(of: shell.pid)?.programs.count == 1)

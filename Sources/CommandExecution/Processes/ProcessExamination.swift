@@ -63,10 +63,9 @@ struct ProcessExamination: Sendable {
         else { return [] }
         defer { unsafe free(resolved) }
         let path = unsafe String(cString: resolved)
-        guard digested.contains(path), let file = FileIdentity(at: path) else {
-            return [PeerFacts.Program(executable: path)]
-        }
-        return [PeerFacts.Program(executable: path, digest: digests.digest(of: file, opening: opened(path)))]
+        guard let file = FileIdentity(at: path) else { return [] }
+        let executable = ProcessDirectory.Executable(path: path, file: file)
+        return [program(executable, digested, opening: opened(path))]
     }
 
     private func opened(_ path: String) -> Int32? {
@@ -96,10 +95,18 @@ struct ProcessExamination: Sendable {
         _ digested: Set<String>
     ) -> PeerFacts.Program? {
         guard let executable = directory.executable else { return nil }
+        return program(executable, digested, opening: directory.openExecutable())
+    }
+
+    private func program(
+        _ executable: ProcessDirectory.Executable,
+        _ digested: Set<String>,
+        opening descriptor: @autoclosure () -> Int32?
+    ) -> PeerFacts.Program {
         guard digested.contains(executable.path) else {
             return PeerFacts.Program(executable: executable.path)
         }
-        let digest = digests.digest(of: executable.file, opening: directory.openExecutable())
+        let digest = digests.digest(of: executable.file, opening: descriptor())
         return PeerFacts.Program(executable: executable.path, digest: digest)
     }
 }
