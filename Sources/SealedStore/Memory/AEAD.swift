@@ -18,21 +18,36 @@ package enum AEAD {
         associated: [UInt8],
         key: UnsafeRawBufferPointer
     ) -> [UInt8] {
-        unsafe [UInt8](unsafeUninitializedCapacity: plaintext.count + overhead) { output, count in
+        unsafe associated.withUnsafeBytes { unsafe seal(plaintext, associated: $0, key: key) }
+    }
+
+    /// Seals `plaintext` and `padding` zeros after it.
+    static func seal(
+        _ plaintext: UnsafeRawBufferPointer,
+        padding: Int = 0,
+        associated: UnsafeRawBufferPointer,
+        key: UnsafeRawBufferPointer
+    ) -> [UInt8] {
+        let length = plaintext.count + padding
+        return unsafe [UInt8](unsafeUninitializedCapacity: length + overhead) { output, count in
             guard let nonce = output.baseAddress, let keyBytes = key.baseAddress else { return }
             unsafe randombytes_buf(nonce, nonceCount)
+            let text = unsafe UnsafeMutableRawBufferPointer(start: nonce + nonceCount, count: length)
+            unsafe text.copyMemory(from: plaintext)
+            if padding > 0 { unsafe sodium_memzero(nonce + nonceCount + plaintext.count, padding) }
+            // In its own place: the ciphertext overwrites the plaintext.
             unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
                 nonce + nonceCount,
                 nil,
-                plaintext.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                UInt64(plaintext.count),
-                associated,
+                nonce + nonceCount,
+                UInt64(length),
+                associated.baseAddress?.assumingMemoryBound(to: UInt8.self),
                 UInt64(associated.count),
                 nil,
                 nonce,
                 keyBytes.assumingMemoryBound(to: UInt8.self)
             )
-            count = plaintext.count + overhead
+            count = length + overhead
         }
     }
 
@@ -41,6 +56,17 @@ package enum AEAD {
     package static func open(
         _ sealed: UnsafeRawBufferPointer,
         associated: [UInt8],
+        key: UnsafeRawBufferPointer,
+        into plaintext: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        unsafe associated.withUnsafeBytes {
+            unsafe open(sealed, associated: $0, key: key, into: plaintext)
+        }
+    }
+
+    static func open(
+        _ sealed: UnsafeRawBufferPointer,
+        associated: UnsafeRawBufferPointer,
         key: UnsafeRawBufferPointer,
         into plaintext: UnsafeMutableRawBufferPointer
     ) -> Bool {
@@ -54,7 +80,7 @@ package enum AEAD {
             nil,
             nonce + nonceCount,
             UInt64(sealed.count - nonceCount),
-            associated,
+            associated.baseAddress?.assumingMemoryBound(to: UInt8.self),
             UInt64(associated.count),
             nonce,
             keyBytes
