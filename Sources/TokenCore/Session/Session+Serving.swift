@@ -25,6 +25,21 @@ extension Session {
         return advance(wanting: wanted, at: moment) + settleWaitless(at: moment.now)
     }
 
+    /// The answer to every request that asks for nothing but a token, as long as the ``revision`` stays the same.
+    ///
+    /// - Returns: `nil` if each request has to be decided, because it may change something.
+    package func standingToken(at now: Instant) -> StandingToken? {
+        if let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) { return nil }
+        guard let token = adequateToken(for: TokenNeed(deadline: now), at: now) else { return nil }
+        var ends: [Instant] = []
+        if let expiresAt = token.expiresAt {
+            ends.append(expiresAt - leastLife(of: token, minimum: nil) + .nanoseconds(1))
+        }
+        if case .ready(let login) = state, let due = dueTime(of: login) { ends.append(due) }
+        let until = ends.min() ?? Instant(nanoseconds: .max)
+        return until > now ? StandingToken(token: token, until: until) : nil
+    }
+
     /// Whether `need` can be met at once; asking changes nothing.
     package func meets(_ need: TokenNeed, at now: Instant) -> Bool {
         adequateToken(for: need, at: now) != nil
@@ -150,12 +165,12 @@ extension Session {
         guard let token = usableToken(need.variant), !need.wantsIDToken || token.idToken != nil,
             isServed(token, to: need)
         else { return nil }
-        let required = RefreshSchedule.requiredValidity(
-            of: token,
-            minimum: need.minimumValidity,
-            policy: policy
-        )
-        return token.lasts(max(required, .nanoseconds(1)), from: now) ? token : nil
+        return token.lasts(leastLife(of: token, minimum: need.minimumValidity), from: now) ? token : nil
+    }
+
+    /// How much life `token` must have left to be an answer; something, even if nobody asks for any.
+    private func leastLife(of token: AccessToken, minimum: Duration?) -> Duration {
+        max(RefreshSchedule.requiredValidity(of: token, minimum: minimum, policy: policy), .nanoseconds(1))
     }
 
     /// Whether `token` may be served: one in doubt is renewed instead, if a live login can do that.

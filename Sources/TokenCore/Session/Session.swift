@@ -49,8 +49,10 @@ package struct Session: Sendable {
     }
 
     package let name: SessionName
-    package internal(set) var policy: SessionPolicy
-    var state: State
+    package internal(set) var policy: SessionPolicy { didSet { revision &+= 1 } }
+    var state: State { didSet { revision &+= 1 } }
+    /// Changes with everything that a ``StandingToken`` depends on.
+    package private(set) var revision: UInt64 = 0
     var progress: LoginProgress?
     var waiters = Waiters()
     var variantUse = VariantUse()

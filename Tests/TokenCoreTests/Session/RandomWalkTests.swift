@@ -4,19 +4,6 @@ import Testing
 
 @testable import TokenCore
 
-/// SplitMix64: small, seedable, the same on every platform.
-private struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 /// A world that runs a session's effects in random order and checks what must always hold.
 private struct World {
     var session: Session
@@ -33,6 +20,8 @@ private struct World {
     var erased: Set<SecretID> = []
     var refused: Set<SecretID> = []
     var nextID: UInt64 = 1
+    /// How often the session had a standing token.
+    var stood = 0
 
     init(seed: UInt64) {
         generator = SeededGenerator(state: seed)
@@ -145,6 +134,22 @@ private struct World {
         }
         postponed = []
         checkInvariants()
+        checkStanding()
+    }
+
+    /// Until it ends, a standing token is what the session answers, and asking changes nothing.
+    mutating func checkStanding() {
+        guard let standing = session.standingToken(at: moment.now) else { return }
+        stood += 1
+        let (first, waiter) = (moment.now.nanoseconds, WaiterID(rawValue: .max))
+        let last = min(standing.until.nanoseconds, first + 10_000_000_000_000) - 1
+        for time in [first, Int64.random(in: first...last, using: &generator), last] {
+            let then = Moment(now: Instant(nanoseconds: time), wallTime: moment.wallTime)
+            var asked = session
+            let effects = asked.tokenRequested(by: waiter, TokenNeed(deadline: then.now), at: then)
+            #expect(effects == [.reply(waiter, .token(standing.token))])
+            #expect(asked.revision == session.revision)
+        }
     }
 
     mutating func get() {
@@ -286,5 +291,6 @@ private struct World {
     func `no order of events breaks what always holds`(seed: Int) {
         var world = World(seed: UInt64(seed))
         for _ in 0..<600 { world.step() }
+        #expect(world.stood > 5)
     }
 }
