@@ -54,8 +54,7 @@ package struct AuditFile: Sendable {
             let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
-            var status = stat()
-            guard ownSize(descriptor) != nil, unsafe fstat(descriptor, &status) == 0 else { continue }
+            guard let status = ownFile(descriptor) else { continue }
             let identity = AuditPosition.Identity(device: status.st_dev, inode: status.st_ino)
             if position.done.contains(identity) { continue }
             if position.current != identity {
@@ -75,20 +74,22 @@ package struct AuditFile: Sendable {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags, 0o600)
         guard descriptor >= 0 else { return nil }
-        guard let size = ownSize(descriptor), fchmod(descriptor, 0o600) == 0 else {
+        guard let status = ownFile(descriptor),
+            status.st_mode & 0o7777 == 0o600 || fchmod(descriptor, 0o600) == 0
+        else {
             close(descriptor)
             return nil
         }
-        return (descriptor, size)
+        return (descriptor, Int(status.st_size))
     }
 
-    /// The size of a regular file of ours with one name; `nil` if it is something else.
-    private func ownSize(_ descriptor: CInt) -> Int? {
+    /// The status of a regular file of ours with one name; `nil` if it is something else.
+    private func ownFile(_ descriptor: CInt) -> stat? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             status.st_uid == geteuid(), status.st_nlink == 1
         else { return nil }
-        return Int(status.st_size)
+        return status
     }
 
     private func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {

@@ -12,13 +12,14 @@ final class AuditLog {
     private let trail: AuditTrail?
     private let configuration: LiveConfiguration
     private let timekeeper: any Timekeeper
-    private var followers: [ObjectIdentifier: Subscriber] = [:]
+    let followers: AuditFollowers
 
     init(_ trail: AuditTrail?, configuration: LiveConfiguration, timekeeper: any Timekeeper) {
         self.trail = trail
         self.configuration = configuration
         self.timekeeper = timekeeper
-        trail?.onWritten = { [weak self] records in self?.written(records) }
+        followers = AuditFollowers(configuration: configuration)
+        trail?.onWritten = { [followers] records in followers.written(records) }
     }
 
     /// Adds a line about a token that `connection` asked for.
@@ -33,7 +34,7 @@ final class AuditLog {
             isIDToken ? .idToken : .accessToken,
             decision,
             name,
-            by: AuditRecord.Origin(connection),
+            by: .peer(of: connection),
             at: time
         )
     }
@@ -103,29 +104,12 @@ final class AuditLog {
         guard reading.follows else { return reading.finish() }
         connection.awaited = .events
         reading.goOn()
-        followers[ObjectIdentifier(connection)] = Subscriber(connection: connection, session: session)
-    }
-
-    /// Passes new lines on to those who follow the log.
-    func written(_ records: [AuditRecord]) {
-        guard !followers.isEmpty else { return }
-        let lines = records.map { record in
-            var line: [UInt8] = []
-            record.write(to: &line)
-            return (session: record.session, bytes: line)
-        }
-        for follower in followers.values {
-            let wanted = lines.filter { line in
-                (follower.session == nil || follower.session == line.session)
-                    && line.session.map { configuration.isShown($0, to: follower.connection) } ?? true
-            }
-            if !wanted.isEmpty { follower.connection.stream(wanted.flatMap(\.bytes)) }
-        }
+        followers.add(Subscriber(connection: connection, session: session))
     }
 
     /// The peer of `connection` left.
     func withdraw(_ connection: Connection) {
-        followers[ObjectIdentifier(connection)] = nil
+        followers.remove(connection)
     }
 
     /// How many follow the log.
@@ -134,8 +118,7 @@ final class AuditLog {
     /// Writes the remaining lines and ends the answers to those who follow the log.
     func end(isolation: isolated (any Actor)? = #isolation) async {
         try? await trail?.flush().get()
-        for follower in followers.values { follower.connection.endStream() }
-        followers = [:]
+        followers.end()
     }
 }
 

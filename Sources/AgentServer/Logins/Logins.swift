@@ -150,7 +150,7 @@ final class Logins {
         in agent: isolated SessionAgent
     ) {
         agent.journal.loginEnded(result, of: name)
-        let origin = logins[number].map { AuditRecord.Origin($0.connection) } ?? .agent
+        let origin = logins[number].map { AuditRecord.Origin.peer(of: $0.connection) } ?? .agent
         agent.audit.add(.login, result.decision, name, by: origin)
         logins[number]?.tell(line(for: result, name, in: agent))
         end(number, in: agent)

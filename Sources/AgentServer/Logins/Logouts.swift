@@ -21,7 +21,7 @@ final class Logouts {
         guard agent.sessions[name] != nil else { throw .unknown(name) }
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
-        agent.audit.add(.logout, .done, name, by: AuditRecord.Origin(connection))
+        agent.audit.add(.logout, .done, name, by: .peer(of: connection))
         agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 

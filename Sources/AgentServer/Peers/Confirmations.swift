@@ -163,7 +163,7 @@ final class Confirmations {
         _ message: String,
         in agent: isolated SessionAgent
     ) {
-        let origin = AuditRecord.Origin(call.connection)
+        let origin = AuditRecord.Origin.peer(of: call.connection)
         switch action {
         case .token: agent.audit.add(.denied, call.session, call.connection, isIDToken: call.wantsIDToken)
         case .login: agent.audit.add(.login, .denied, call.session, by: origin)

@@ -21,7 +21,9 @@ final class PeerWitness: @unchecked Sendable {
     private var expectsNothing = false
     private var isIdentified = false
     /// What is known of the peer for the request that is being answered.
-    private(set) var facts: PeerFacts?
+    private(set) var facts: PeerFacts? { didSet { writtenOrigin = nil } }
+    /// How the audit log names the peer by those facts, once it has.
+    private var writtenOrigin: AuditRecord.Origin?
 
     init(process: Int32) {
         self.process = process
@@ -63,7 +65,15 @@ final class PeerWitness: @unchecked Sendable {
     /// Whether ``facts`` have been found for the request that begins; those of an earlier one are forgotten.
     func takeIdentified() -> Bool {
         defer { isIdentified = false }
-        if !isIdentified { facts = nil }
+        if !isIdentified, facts != nil { facts = nil }
         return isIdentified
+    }
+
+    /// How the audit log names the peer by the present ``facts``; made by `make` when first needed.
+    func origin(_ make: () -> AuditRecord.Origin) -> AuditRecord.Origin {
+        if let writtenOrigin { return writtenOrigin }
+        let made = make()
+        writtenOrigin = made
+        return made
     }
 }

@@ -64,7 +64,7 @@ final class VaultRequests {
     /// Serves `POST /v1/lock`; the answer comes when the keys are gone.
     func serveLock(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
-            await agent.lock(by: AuditRecord.Origin(connection))
+            await agent.lock(by: .peer(of: connection))
             connection.answer(.message(LockMessage { $0.locked = !agent.isServing }))
         }
     }
@@ -78,7 +78,7 @@ final class VaultRequests {
         let passphrase = try RequestBody(request.body, UnlockMembers.self).value(\.passphrase)
         Task {
             do throws(RequestFailure) {
-                let origin = AuditRecord.Origin(connection)
+                let origin = AuditRecord.Origin.peer(of: connection)
                 try await agent.unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
                 connection.answer(.message(LockMessage { $0.locked = !agent.isServing }))
             } catch {
@@ -188,7 +188,7 @@ final class VaultRequests {
                 tellChange(kind, by: connection, in: agent)
                 connection.answer(.message(status.wire(proofDemand(status, in: agent))))
             } catch {
-                agent.audit.add(kind.action, .failed, by: AuditRecord.Origin(connection))
+                agent.audit.add(kind.action, .failed, by: .peer(of: connection))
                 connection.answer(Answer(error))
             }
         }
@@ -239,7 +239,7 @@ final class VaultRequests {
         by connection: Connection,
         in agent: isolated SessionAgent
     ) {
-        agent.audit.add(kind.action, .done, by: AuditRecord.Origin(connection))
+        agent.audit.add(kind.action, .done, by: .peer(of: connection))
         agent.ports.logger.notice(
             "how the store opens was changed",
             metadata: [

@@ -209,9 +209,9 @@ extension SessionAgent {
             session: AgentHarness.work,
             subject: .accessToken,
             decision: .served,
-            origin: .peer(Peer(processID: 1, userID: 1), nil, socket: nil)
+            origin: AuditRecord.Origin(Peer(processID: 1, userID: 1), nil, socket: nil)
         )
-        audit.written(Array(repeating: record, count: 850))
+        audit.followers.written(Array(repeating: record, count: 850))
     }
 }
 
