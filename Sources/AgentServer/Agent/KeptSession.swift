@@ -3,10 +3,40 @@
 import TokenCore
 
 /// A session with what the agent, not the state machine, needs to know about it.
-struct KeptSession {
+///
+/// Confined to the agent's event loop; the agent alone changes session and settings.
+final class KeptSession {
     var session: Session
     var settings: SessionSettings
     var counts = SessionCounts()
+    private var standing: StandingAnswer?
+
+    init(session: Session, settings: SessionSettings) {
+        self.session = session
+        self.settings = settings
+    }
+
+    /// What requests for nothing but a token are answered with; `nil` if the session has to be asked each time.
+    func standing(at now: Instant) -> StandingAnswer? {
+        if let standing, standing.revision == session.revision, now < standing.until { return standing }
+        standing = session.standingToken(at: now).map { StandingAnswer($0, of: session) }
+        return standing
+    }
+}
+
+/// The answer to plain requests for a session's token, laid out once for all of them.
+final class StandingAnswer {
+    let token: SecretID
+    let layout: TokenLayout
+    fileprivate let until: Instant
+    fileprivate let revision: UInt64
+
+    fileprivate init(_ standing: StandingToken, of session: Session) {
+        token = standing.token.secret
+        layout = TokenLayout(standing.token, of: session.name)
+        until = standing.until
+        revision = session.revision
+    }
 }
 
 extension Session {

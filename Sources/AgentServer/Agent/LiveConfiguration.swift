@@ -143,11 +143,22 @@ final class LiveConfiguration {
     ///
     /// A yes counts as a look. Hidden and unknown names are treated alike, and only the agent's own user at
     /// its own socket causes a look.
-    func owesLook(_ route: Route, _ query: Substring, for connection: Connection, at now: Instant) -> Bool {
-        guard connection.caller.isOwnUserAtOwnSocket else { return false }
+    /// `isKept` says whether the agent has the session that the address names.
+    func owesLook(
+        _ request: HTTPRequest,
+        isKept: Bool,
+        for connection: Connection,
+        at now: @autoclosure () -> Instant
+    ) -> Bool {
+        guard connection.caller.isOwnUserAtOwnSocket, let route = request.head.address.route else {
+            return false
+        }
         let isLogin = if case .login = route { true } else { false }
-        let isAbsent = route.named(query).map { !isConfigured($0, for: connection) } ?? false
-        return (isLogin || isAbsent) && watch.begins(at: now)
+        let isAbsent =
+            route.named(request.head.address.query).map { name in
+                isKept ? !isShown(name, to: connection) : !isConfigured(name, for: connection)
+            } ?? false
+        return (isLogin || isAbsent) && watch.begins(at: now())
     }
 
     /// Whether the file holds another configuration; one that was only touched does not.

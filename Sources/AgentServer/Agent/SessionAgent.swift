@@ -110,9 +110,9 @@ package actor SessionAgent {
 
     /// Lets an event change a session, then does what follows from it.
     func apply(_ name: SessionName, _ event: (inout Session, Moment) -> [Effect]) {
-        guard let index = sessions.index(forKey: name) else { return }
+        guard let kept = sessions[name] else { return }
         let moment = moment
-        let effects = event(&sessions.values[index].session, moment)
+        let effects = event(&kept.session, moment)
         follow(effects, of: name, at: moment)
     }
 
@@ -120,8 +120,7 @@ package actor SessionAgent {
     ///
     /// The caller hands the effects to ``follow(_:of:at:)``.
     func ask<Value>(_ name: SessionName, _ question: (inout Session, Moment) -> Value) -> Value? {
-        guard let index = sessions.index(forKey: name) else { return nil }
-        return question(&sessions.values[index].session, moment)
+        sessions[name].map { question(&$0.session, moment) }
     }
 
     /// Does what a session decided, in order, and asks it when it next needs attention.
@@ -132,8 +131,7 @@ package actor SessionAgent {
 
     /// Counts something that happened to a session.
     func count(of name: SessionName, _ change: (inout SessionCounts) -> Void) {
-        guard let index = sessions.index(forKey: name) else { return }
-        change(&sessions.values[index].counts)
+        if let kept = sessions[name] { change(&kept.counts) }
     }
 
     private func planWake(_ name: SessionName) {

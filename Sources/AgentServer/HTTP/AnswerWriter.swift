@@ -11,26 +11,28 @@ struct AnswerWriter {
     /// `HEAD`: the fields of the answer without its body (RFC 9110 §9.3.2).
     var isHead: Bool
 
-    func write(_ answer: Answer, to output: inout ByteBuffer) {
-        writeHead(answer.status, answer.contentType, bodyCount: answer.body.count, to: &output, answer.fields)
-        if !isHead { output.writeBytes(answer.body) }
-    }
+    /// For nearly all requests.
+    static let usual = AnswerWriter(keepsAlive: true, isHTTP11: true, isHead: false)
 
-    /// Writes status line and fields; no cache may keep what the agent says.
-    func writeHead(
-        _ status: HTTPStatus,
-        _ contentType: StaticString,
-        bodyCount: Int,
-        to output: inout ByteBuffer,
-        _ fields: [Answer.Field] = []
-    ) {
-        writeStart(status, contentType, to: &output)
-        output.writeStaticString("\r\nContent-Length: ")
-        output.writeString(String(bodyCount))
-        for field in fields {
+    /// Whether the head is the same as that of ``usual``.
+    var isUsual: Bool { keepsAlive && isHTTP11 }
+
+    func write(_ answer: Answer, to output: inout ByteBuffer) {
+        output.writeBytes(headUpToLength(answer.status, answer.contentType))
+        output.writeString(String(answer.body.count))
+        for field in answer.fields {
             output.writeString("\r\n\(field.name): \(field.value)")
         }
         output.writeStaticString("\r\n\r\n")
+        if !isHead { output.writeBytes(answer.body) }
+    }
+
+    /// Status line and fields, up to the value of `Content-Length`; no cache may keep what the agent says.
+    func headUpToLength(_ status: HTTPStatus, _ contentType: StaticString) -> [UInt8] {
+        var head = ByteBuffer()
+        writeStart(status, contentType, to: &head)
+        head.writeStaticString("\r\nContent-Length: ")
+        return Array(head.readableBytesView)
     }
 
     /// Writes the head of an answer of unknown length; its body follows in ``writeChunk(_:to:)``s.

@@ -58,6 +58,16 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
         var holdsRead = false
     }
 
+    /// Where answers go.
+    private struct Outlet {
+        /// The socket, for answers that the kernel takes at once; `nil` from the moment the channel begins to close.
+        var descriptor: CInt?
+        /// Writes that the channel still has to finish.
+        var channelWrites = 0
+        /// Whether the peer takes its answers, so that the channel holds few of them.
+        var isWritable = true
+    }
+
     private struct Deadlines {
         /// The peer has begun a request and has to finish it.
         var request: Scheduled<Void>?
@@ -80,6 +90,9 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     private var deadlines = Deadlines()
     /// The peer sends nothing more, and may still read.
     private var isHalfClosed = false
+    private var outlet = Outlet()
+    /// What the register remembers of the connection.
+    var registration: ConnectionRegister.Entry?
 
     init(_ caller: Caller, _ services: ConnectionServices) {
         self.caller = caller
@@ -94,6 +107,7 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
 
     /// Closes at once, whatever is under way.
     func close() {
+        outlet.descriptor = nil
         context?.close(promise: nil)
     }
 
@@ -107,11 +121,11 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     /// - Returns: whether it is closed.
     @discardableResult
     func closeUnlessAsked() -> Bool {
-        guard let context else { return true }
+        guard context != nil else { return true }
         if state == .reading, hasUnreadBytes(stopping: false) || hasUnreadBytes(stopping: true) {
             return false
         }
-        context.close(promise: nil)
+        close()
         return true
     }
 
@@ -160,7 +174,7 @@ extension Connection {
         turn.isParsing = true
         defer { turn.isParsing = false }
         var left = Connection.mostInTurn
-        while state == .reading, hasRoomForAnswers {
+        while state == .reading, input.count > 0, hasRoomForAnswers {
             guard left > 0 else { return letOthersIn() }
             left -= 1
             do {
@@ -228,18 +242,19 @@ extension Connection {
     }
 
     private func endRequestDeadline() {
-        deadlines.request?.cancel()
+        guard let deadline = deadlines.request else { return }
+        deadline.cancel()
         deadlines.request = nil
     }
 
     /// Whether the answers already queued leave room for another.
     private var hasRoomForAnswers: Bool {
         if (output?.readableBytes ?? 0) >= limits.unreadAnswers { flush() }
-        return context?.channel.isWritable ?? false
+        return outlet.isWritable
     }
 
     private var mayRead: Bool {
-        state == .draining || input.count < limits.readAhead && context?.channel.isWritable ?? false
+        state == .draining || outlet.isWritable && input.count < limits.readAhead
     }
 
     private func resumeReadIfPossible() {
@@ -264,9 +279,11 @@ extension Connection {
     }
 
     /// Answers the present request with whatever `write` appends.
-    func respond(_ write: (AnswerWriter, inout ByteBuffer) -> Void) {
+    ///
+    /// If it throws, the request is still to be answered.
+    func respond(_ write: (AnswerWriter, inout ByteBuffer) throws -> Void) rethrows {
         guard state == .answering else { return }
-        append { write(writer, &$0) }
+        try append { try write(writer, &$0) }
         if writer.keepsAlive {
             state = .reading
             continueReading()
@@ -275,10 +292,10 @@ extension Connection {
         }
     }
 
-    private func append(_ write: (inout ByteBuffer) -> Void) {
+    private func append(_ write: (inout ByteBuffer) throws -> Void) rethrows {
         var buffer = output.take() ?? services.buffer.take()
-        write(&buffer)
-        output = buffer
+        defer { output = buffer }
+        try write(&buffer)
     }
 
     /// Closes after the last answer, reading on for a while so that the peer surely gets it.
@@ -287,8 +304,7 @@ extension Connection {
         deadlines.request?.cancel()
         if isHalfClosed {
             // Nothing is left to read: close once all is written; closing the output would not wait for that.
-            let rest = wrapOutboundOut(output.take() ?? ByteBuffer())
-            context?.writeAndFlush(rest).assumeIsolated().whenComplete { [weak self] _ in self?.close() }
+            write(output.take() ?? ByteBuffer())?.whenComplete { [weak self] _ in self?.close() }
         } else {
             flush()
             context?.close(mode: .output, promise: nil)
@@ -302,9 +318,32 @@ extension Connection {
     }
 
     private func flush() {
-        guard let buffer = output.take(), let context else { return }
-        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+        guard var buffer = output.take(), context != nil else { return }
+        sendAtOnce(&buffer)
+        if buffer.readableBytes > 0 { write(buffer) }
         services.buffer.giveBack(buffer)
+    }
+
+    /// Takes out of `buffer` what the kernel has room for, unless the channel has something to write before.
+    ///
+    /// Nearly all answers go this way; the channel's own costs as much as all else that is done for a request.
+    /// What goes wrong here goes wrong there again, and is dealt with there.
+    private func sendAtOnce(_ buffer: inout ByteBuffer) {
+        guard let descriptor = outlet.descriptor, outlet.channelWrites == 0 else { return }
+        let sent = unsafe buffer.withUnsafeReadableBytes { bytes in
+            unsafe send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL))
+        }
+        if sent > 0 { buffer.moveReaderIndex(forwardBy: sent) }
+    }
+
+    /// Hands `buffer` to the channel, which writes it when the peer takes it; `nil` if the channel is gone.
+    @discardableResult
+    private func write(_ buffer: ByteBuffer) -> EventLoopFuture<Void>.Isolated? {
+        guard let context else { return nil }
+        outlet.channelWrites += 1
+        let written = context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated()
+        written.whenComplete { [self] _ in outlet.channelWrites -= 1 }
+        return written
     }
 }
 
@@ -334,18 +373,16 @@ extension Connection {
         guard state == .streaming else { return }
         stream.append { writer.writeStreamEnd(to: &$0) }
         flush()
-        context?.writeAndFlush(wrapOutboundOut(stream.takeAll()), promise: nil)
+        write(stream.takeAll())
         _ = services.backlog.update(self, unread: 0)
         finish()
     }
 
     /// Hands the channel the next piece, after what was answered before.
     private func continueStream() {
-        guard state == .streaming, let context, let piece = stream.next() else { return }
+        guard state == .streaming, context != nil, let piece = stream.next() else { return }
         flush()
-        context.writeAndFlush(wrapOutboundOut(piece)).assumeIsolated().whenSuccess { [weak self] in
-            self?.pieceTaken()
-        }
+        write(piece)?.whenSuccess { [weak self] in self?.pieceTaken() }
     }
 
     private func pieceTaken() {
@@ -368,10 +405,14 @@ extension Connection {
 extension Connection {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        outlet.descriptor = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { $0 }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        outlet.descriptor = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -394,7 +435,8 @@ extension Connection {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         deadlines.stall?.cancel()
         deadlines.stall = nil
-        if context.channel.isWritable {
+        outlet.isWritable = context.channel.isWritable
+        if outlet.isWritable {
             if state == .reading { continueReading() }
             resumeReadIfPossible()
         } else {
@@ -405,6 +447,7 @@ extension Connection {
     func channelInactive(context: ChannelHandlerContext) {
         let wasAnswering = state == .answering || state == .streaming
         state = .closed
+        outlet.descriptor = nil
         endRequestDeadline()
         deadlines.stall?.cancel()
         output = nil
@@ -421,6 +464,6 @@ extension Connection {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
+        close()
     }
 }

@@ -18,18 +18,43 @@ struct HTTPRequest: Equatable, Sendable {
     var method: Method { head.method }
 }
 
-/// The request line and the few fields the agent acts on.
-struct HTTPRequestHead: Equatable, Sendable {
-    var method: HTTPRequest.Method
-    var address: RequestAddress
+/// The request line and the few fields the agent acts on; shared by requests that repeat the same bytes.
+final class HTTPRequestHead: Equatable, Sendable {
+    let method: HTTPRequest.Method
+    let address: RequestAddress
     /// Whether it is HTTP/1.1 rather than 1.0.
-    var isHTTP11: Bool
+    let isHTTP11: Bool
     /// Whether the peer wants to send more requests on this connection.
-    var keepsAlive: Bool
+    let keepsAlive: Bool
     /// Body bytes to come, 0…65,536.
-    var contentLength = 0
+    let contentLength: Int
     /// Whether the peer waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
-    var expectsContinue = false
+    let expectsContinue: Bool
     /// Whether the peer prefers `text/plain` to JSON.
-    var prefersPlainText = false
+    let prefersPlainText: Bool
+
+    init(
+        method: HTTPRequest.Method,
+        address: RequestAddress,
+        isHTTP11: Bool,
+        keepsAlive: Bool,
+        contentLength: Int,
+        expectsContinue: Bool,
+        prefersPlainText: Bool
+    ) {
+        self.method = method
+        self.address = address
+        self.isHTTP11 = isHTTP11
+        self.keepsAlive = keepsAlive
+        self.contentLength = contentLength
+        self.expectsContinue = expectsContinue
+        self.prefersPlainText = prefersPlainText
+    }
+
+    static func == (left: HTTPRequestHead, right: HTTPRequestHead) -> Bool {
+        left.method == right.method && left.address == right.address && left.isHTTP11 == right.isHTTP11
+            && left.keepsAlive == right.keepsAlive && left.contentLength == right.contentLength
+            && left.expectsContinue == right.expectsContinue
+            && left.prefersPlainText == right.prefersPlainText
+    }
 }

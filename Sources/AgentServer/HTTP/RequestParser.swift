@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NIOCore
 
 /// Cuts a stream of bytes into requests, in whatever pieces the bytes arrive.
@@ -105,7 +106,10 @@ struct RequestParser {
     private func repeats(_ bytes: [UInt8], _ count: Int, in input: ByteBuffer) -> Bool {
         guard bytes.count == count else { return false }
         return unsafe input.withUnsafeReadableBytes { new in
-            unsafe bytes.withUnsafeBytes { old in unsafe old.elementsEqual(new.prefix(count)) }
+            unsafe bytes.withUnsafeBytes { old in
+                guard let old = old.baseAddress, let new = new.baseAddress else { return count == 0 }
+                return unsafe memcmp(old, new, count) == 0
+            }
         }
     }
 }

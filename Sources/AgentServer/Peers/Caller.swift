@@ -13,6 +13,8 @@ struct Caller {
     let acceptedAt: Instant
     /// What is known of the peer's process, where rules ask for it.
     let witness: PeerWitness
+    /// Whether it is the agent's own user, who can read the configuration, at the agent's own socket.
+    let isOwnUserAtOwnSocket: Bool
 
     init(
         _ peer: Peer,
@@ -23,8 +25,6 @@ struct Caller {
         self.restrictedPath = restrictedPath
         self.acceptedAt = acceptedAt
         witness = PeerWitness(process: peer.processID)
+        isOwnUserAtOwnSocket = restrictedPath == nil && peer.userID == geteuid()
     }
-
-    /// Whether it is the agent's own user, who can read the configuration, at the agent's own socket.
-    var isOwnUserAtOwnSocket: Bool { restrictedPath == nil && peer.userID == geteuid() }
 }

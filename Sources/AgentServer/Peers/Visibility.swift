@@ -12,7 +12,8 @@ extension LiveConfiguration {
 
     /// Whether the peer's socket is for `name`; known also while the agent is locked.
     func isListed(_ name: SessionName, at connection: Connection) -> Bool {
-        restriction(of: connection)?.sessions.contains(name) ?? true
+        guard connection.caller.restrictedPath != nil else { return true }
+        return restriction(of: connection)?.sessions.contains(name) ?? true
     }
 
     func isShown(_ name: SessionName, to connection: Connection) -> Bool {
@@ -24,7 +25,7 @@ extension LiveConfiguration {
 
     /// Whether the peer may know of a configured session `name`; known also while no session is loaded.
     func isConfigured(_ name: SessionName, for connection: Connection) -> Bool {
-        self[name] != nil && isShown(name, to: connection)
+        current.sessions.keys.contains(name) && isShown(name, to: connection)
     }
 
     /// The names of the configured sessions that a peer may know of.

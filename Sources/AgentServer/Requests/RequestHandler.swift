@@ -69,13 +69,12 @@ final class RequestHandler {
     /// before anything is said that depends on it, and for the peer's identity before anything that depends
     /// on the peer. Only then are the sessions looked at.
     func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
-        let address = request.head.address
-        let (query, found) = (address.query, address.route)
+        let found = request.head.address.route
         let isIdentified = connection.caller.witness.takeIdentified()
         let configuration = agent.configuration
         do throws(RequestFailure) {
             try checkSocket(connection, found, configuration)
-            guard let route = found else { throw RequestFailure(nothingAt: address.path) }
+            guard let route = found else { throw RequestFailure(nothingAt: request.head.address.path) }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
             guard agent.phase != .opening || works(route, connection, whileOpening: configuration) else {
                 return arrivals.add(request, on: connection)
@@ -89,15 +88,20 @@ final class RequestHandler {
                 throw .unknown(name)
             }
             guard agent.isServing || route.traits.worksLocked else { throw .lockedAgent }
+            let kept = route.session.flatMap { agent.sessions[$0] }
             if agent.phase == .working,
-                configuration.owesLook(route, query, for: connection, at: agent.now)
+                configuration.owesLook(request, isKept: kept != nil, for: connection, at: agent.now)
             {
                 return look(for: connection, in: agent) { agent in
                     agent.requests.handle(request, on: connection, in: agent)
                 }
             }
-            try checkKnown(route, connection, in: agent)
-            try serve(route, request, query, on: connection, in: agent)
+            try checkKnown(route, isKept: kept != nil, connection, configuration)
+            if case .token = route, let kept {
+                try serveToken(of: kept, request, on: connection, in: agent)
+            } else {
+                try serve(route, request, on: connection, in: agent)
+            }
         } catch {
             connection.answer(Answer(configuration.explained(error, to: connection)))
             auditHidden(error, found, connection, in: agent)
@@ -160,7 +164,7 @@ final class RequestHandler {
         Task {
             if await agent.configuration.hasChanged() {
                 // If a mistake prevents that, it is in the log, and in the answers from now on.
-                _ = try? await agent.configuration.reload(by: AuditRecord.Origin(connection), in: agent)
+                _ = try? await agent.configuration.reload(by: .peer(of: connection), in: agent)
             }
             if connection.state == .answering { proceed(agent) }
         }
@@ -172,12 +176,13 @@ final class RequestHandler {
     /// the answer nor the time it takes tells a session that the rules hide from one that does not exist.
     private func checkKnown(
         _ route: Route,
+        isKept: Bool,
         _ connection: Connection,
-        in agent: isolated SessionAgent
+        _ configuration: LiveConfiguration
     ) throws(RequestFailure) {
-        guard let name = route.session,
-            agent.sessions[name] == nil || !agent.configuration.isShown(name, to: connection)
-        else { return }
+        guard let name = route.session, !isKept || !configuration.isShown(name, to: connection) else {
+            return
+        }
         throw .unknown(name)
     }
 
@@ -200,15 +205,15 @@ extension RequestHandler {
     private func serve(
         _ route: Route,
         _ request: HTTPRequest,
-        _ query: Substring,
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
+        let query = request.head.address.query
         switch route {
         case .agent: connection.answer(status.agent(for: connection, in: agent))
         case .sessions: connection.answer(status.sessions(for: connection, in: agent))
         case .session(let name): connection.answer(try status.session(name, for: connection, in: agent))
-        case .token(let name): try serveToken(of: name, request, query, on: connection, in: agent)
+        case .token(let name): throw .unknown(name)
         case .refresh(let name): try serveRefresh(of: name, request, on: connection, in: agent)
         case .report(let name):
             try reports.serve(request, TokenCall(connection: connection, session: name), in: agent)
@@ -234,18 +239,24 @@ extension RequestHandler {
     }
 
     private func serveToken(
-        of name: SessionName,
+        of kept: KeptSession,
         _ request: HTTPRequest,
-        _ query: Substring,
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
+        let name = kept.session.name
+        let query = request.head.address.query
         let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
-        let query = query.isEmpty ? TokenQuery() : try TokenQuery(query)
-        let call = try TokenCall(query, for: name, as: format, on: connection)
-        try agent.configuration.checkVariant(query.variant, call)
-        try confirmations.confirmed(call, to: .token, query.variant, within: query.timeout, in: agent) {
-            $0.requests.tokens.serve(query, $1, in: $0)
+        if query.isEmpty, !agent.configuration.needsConfirmation(name, for: connection),
+            tokens.serveStanding(kept, as: format, on: connection, in: agent)
+        {
+            return
+        }
+        let wanted = query.isEmpty ? TokenQuery() : try TokenQuery(query)
+        let call = try TokenCall(wanted, for: name, as: format, on: connection)
+        try agent.configuration.checkVariant(wanted.variant, call)
+        try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout, in: agent) {
+            $0.requests.tokens.serve(wanted, $1, in: $0)
         }
     }
 
@@ -301,7 +312,7 @@ extension RequestHandler {
                 let changes =
                     isCheck
                     ? try await configuration.changes()
-                    : try await configuration.reload(by: AuditRecord.Origin(connection), in: agent)
+                    : try await configuration.reload(by: .peer(of: connection), in: agent)
                 let shown = changes.limited { name in
                     guard configuration[name] == nil else {
                         return configuration.isShown(name, to: connection)
@@ -319,7 +330,7 @@ extension RequestHandler {
     }
 
     private func serveShutdown(on connection: Connection) {
-        audit.add(.shutdown, .done, by: AuditRecord.Origin(connection))
+        audit.add(.shutdown, .done, by: .peer(of: connection))
         connection.answer(.message(ShutdownMessage { $0.stopping = true }))
         onShutdownRequest()
     }

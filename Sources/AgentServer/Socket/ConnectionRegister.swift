@@ -39,20 +39,21 @@ final class ConnectionRegister {
         }
     }
 
-    /// What is remembered of a connection.
-    private struct Entry {
-        let connection: Connection
-        let admittedAt: ContinuousClock.Instant
+    /// What is remembered of a connection, which keeps it, so that a request need not look for it.
+    final class Entry {
+        // Held by the register until the connection has closed, as the connection holds this.
+        fileprivate let connection: Connection
+        fileprivate let admittedAt: ContinuousClock.Instant
         /// Orders connections by their last request.
-        var lastUse: UInt64
+        fileprivate var lastUse: UInt64
         /// How often housekeeping found the connection without a request since its last one.
-        var idleRounds = 0
-        var hasHadRequest = false
+        fileprivate var idleRounds = 0
+        fileprivate var hasHadRequest = false
 
-        mutating func use(_ number: UInt64) {
-            lastUse = number
-            idleRounds = 0
-            hasHadRequest = true
+        fileprivate init(_ connection: Connection, admittedAt: ContinuousClock.Instant, lastUse: UInt64) {
+            self.connection = connection
+            self.admittedAt = admittedAt
+            self.lastUse = lastUse
         }
     }
 
@@ -87,7 +88,9 @@ final class ConnectionRegister {
         uses += 1
         if entries.isEmpty { onFirst() }
         if entries.count >= Self.crowd { crowdMoves += 1 }
-        entries[id] = Entry(connection: connection, admittedAt: now(), lastUse: uses)
+        let entry = Entry(connection, admittedAt: now(), lastUse: uses)
+        entries[id] = entry
+        connection.registration = entry
         byProcess[process, default: []].insert(id)
         return true
     }
@@ -95,6 +98,7 @@ final class ConnectionRegister {
     func remove(_ connection: Connection) {
         let id = ObjectIdentifier(connection)
         if entries.count >= Self.crowd { crowdMoves += 1 }
+        connection.registration = nil
         guard entries.removeValue(forKey: id) != nil else { return }
         let process = connection.caller.peer.processID
         byProcess[process]?.remove(id)
@@ -104,14 +108,16 @@ final class ConnectionRegister {
     /// Notes that a connection is in use.
     func requestCame(on connection: Connection) {
         uses += 1
-        entries[ObjectIdentifier(connection)]?.use(uses)
+        guard let entry = connection.registration else { return }
+        entry.lastUse = uses
+        entry.idleRounds = 0
+        entry.hasHadRequest = true
     }
 
     /// Closes connections that nobody has used for long; called by ``Housekeeping``, every half minute while there are any.
     func closeUnused() {
-        for (id, var entry) in entries where entry.connection.isIdle {
+        for entry in entries.values where entry.connection.isIdle {
             entry.idleRounds += 1
-            entries[id] = entry
             let rounds = entry.hasHadRequest ? limits.idleRounds : limits.silentRounds
             if entry.idleRounds >= rounds { entry.connection.closeUnlessAsked() }
         }

@@ -12,7 +12,6 @@ final class TokenRequests {
     private let authorization: any AuthorizationServing
     private let examiner: PeerExaminer
     private let turns: SocketTurns
-    private let scratch = OutputBuffer()
     /// Requests that wait, by the name the session knows them under.
     private var calls: [WaiterID: TokenCall] = [:]
     private var nextNumber: UInt64 = 1
@@ -28,6 +27,28 @@ final class TokenRequests {
     var waitingCount: Int { calls.count }
 
     // MARK: Serving
+
+    /// Answers a request for nothing but the session's token, if that changes nothing.
+    ///
+    /// - Returns: whether it is answered; if not, ``serve(_:_:in:)`` follows.
+    func serveStanding(
+        _ kept: KeptSession,
+        as format: TokenCall.Format,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        let moment = agent.moment
+        guard let standing = kept.standing(at: moment.now) else { return false }
+        do {
+            let layout = format == .text ? .text : standing.layout
+            try write(layout, standing.token, on: connection, at: moment)
+        } catch {
+            return false
+        }
+        kept.counts.served += 1
+        noteServed(kept.session.name, on: connection, at: moment, in: agent)
+        return true
+    }
 
     /// Serves `GET …/token`: in this very turn of the loop when the session's token is good.
     func serve(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) {
@@ -235,44 +256,51 @@ extension TokenRequests {
         } catch {
             return answer(error, to: call, in: agent)
         }
-        let answer = ServedToken(
-            session: call.session,
-            token: token,
-            wantsIDToken: call.wantsIDToken,
-            format: call.format,
-            moment: moment,
-            proof: proof
-        )
+        let layout =
+            call.format == .text
+            ? .text
+            : TokenLayout(
+                token,
+                of: call.session,
+                isID: call.wantsIDToken,
+                isRetry: call.format == .retry,
+                proof: proof
+            )
         call.connection.awaited = nil
         defer { endTurn(of: call.connection, in: agent) }
-        write(answer, secret, to: call, in: agent)
-    }
-
-    private func write(
-        _ answer: ServedToken,
-        _ secret: SecretID,
-        to call: TokenCall,
-        in agent: isolated SessionAgent
-    ) {
-        var body = scratch.take()
         do {
-            try unsafe memory.open(secret) { bytes in
-                call.connection.respond { writer, output in
-                    unsafe answer.write(bytes, as: writer, scratch: &body, to: &output)
-                }
-            }
+            try write(layout, secret, on: call.connection, at: moment)
             agent.count(of: call.session) { $0.served += 1 }
-            if !call.connection.writer.isHead {
-                let (isID, time) = (call.wantsIDToken, answer.moment.wallTime)
-                agent.audit.add(.served, call.session, call.connection, isIDToken: isID, at: time)
-            }
+            noteServed(call.session, isIDToken: call.wantsIDToken, on: call.connection, at: moment, in: agent)
         } catch {
             agent.journal.write(.error, "a token cannot be opened", call.session)
             let message = "The token cannot be opened."
             let failure = RequestFailure(code: .internal, message: message, session: call.session)
             self.answer(failure, to: call, in: agent)
         }
-        scratch.giveBack(body)
+    }
+
+    private func write(
+        _ layout: TokenLayout,
+        _ secret: SecretID,
+        on connection: Connection,
+        at moment: Moment
+    ) throws {
+        let sealed = try memory.find(secret)
+        try connection.respond { writer, output in
+            try layout.write(sealed, as: writer, at: moment, to: &output)
+        }
+    }
+
+    private func noteServed(
+        _ name: SessionName,
+        isIDToken: Bool = false,
+        on connection: Connection,
+        at moment: Moment,
+        in agent: isolated SessionAgent
+    ) {
+        guard !connection.writer.isHead else { return }
+        agent.audit.add(.served, name, connection, isIDToken: isIDToken, at: moment.wallTime)
     }
 
     /// Proof that the sender of `token` holds the session's key (RFC 9449 §4.2).

@@ -142,6 +142,27 @@ final class SocketPeer: Sendable {
         }
     }
 
+    /// Whether as many bytes have come and are not read yet.
+    func hasUnread(_ count: Int) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return recv(descriptor, &bytes, count, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) == count
+    }
+
+    /// Reads in small pieces, after `begins`, up to the piece that holds `last`.
+    func slowly(until last: String, begins: @escaping @Sendable () -> Bool) async throws -> [UInt8] {
+        _ = try await Polling.until { begins() }
+        return try await onThread { [self] in
+            var (all, end) = ([UInt8](), Array(last.utf8))
+            var piece = [UInt8](repeating: 0, count: 3_000)
+            repeat {
+                let count = recv(descriptor, &piece, piece.count, 0)
+                guard count > 0 else { throw SystemFailure("recv") }
+                all += piece[..<count]
+            } while all.suffix(6_000).firstRange(of: end) == nil
+            return all
+        }
+    }
+
     private func onThread<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {

@@ -35,6 +35,64 @@ struct ServingTests {
         await agent.stop()
     }
 
+    @Test func `HEAD says how long the answer would be, also where a token has to be escaped`() async throws {
+        let agent = try await AgentHarness()
+        for token in ["plain-token", #"a"b\c"#, "tab\tand\u{1}more than eight bytes"] {
+            try await agent.logIn(token: token)
+            let path = "/v1/sessions/work/token"
+            let (body, head) = (try agent.peer(), try agent.peer())
+            let answer = try await body.exchange("GET", path)
+            let length = "Content-Length: \(answer.body.utf8.count)\r\n"
+            #expect(answer.head.contains(length))
+            #expect(try json(answer)["access_token"]?.string == token)
+            try head.send("HEAD \(path) HTTP/1.1\r\nHost: tokenagent\r\n\r\n")
+            head.endSending()
+            let alone = try await head.rest()
+            #expect(alone.hasSuffix("\r\n\r\n") && alone.contains(length))
+        }
+        await agent.stop()
+    }
+
+    @Test func `each answer on a connection has the token and the time of its moment`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(token: "first")
+        let peer = try agent.peer()
+        func get() async throws -> JSONObject {
+            try json(try await peer.exchange("GET", "/v1/sessions/work/token"))
+        }
+        #expect(try await get()["expires_in"]?.integer == 3600)
+        agent.time.advance(by: .seconds(1001))
+        #expect(try await get()["expires_in"]?.integer == 2599)
+        #expect(try await get()["access_token"]?.string == "first")
+        try await agent.logIn(token: "second")
+        let second = try await get()
+        #expect(second["access_token"]?.string == "second" && second["expires_in"]?.integer == 3600)
+        _ = try await agent.peer().exchange("POST", "/v1/lock")
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 423)
+        await agent.stop()
+    }
+
+    @Test func `a peer that reads slowly gets all its answers whole and in order`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(token: String(repeating: "t", count: 4_000))
+        let peer = try agent.peer()
+        let count = 3_000
+        // Answers of 6 MB: far more than the kernel keeps for a peer that does not read.
+        let requests = (0..<count).map { number in
+            SocketPeer.request("GET", "/v1/sessions/\(number % 2 == 0 ? "work" : "n\(number)")/token")
+        }
+        async let answers = peer.slowly(until: "no session n\(count - 1) ") { peer.hasUnread(150_000) }
+        try peer.send(requests.joined())
+        var rest = try await answers[...]
+        for number in 0..<count {
+            let end = number % 2 == 0 ? "write\"}\n" : "no session n\(number) "
+            let found = try #require(rest.firstRange(of: Array(end.utf8)), "answer \(number)")
+            #expect((found.lowerBound - rest.startIndex > 4_000) == (number % 2 == 0), "answer \(number)")
+            rest = rest[found.upperBound...]
+        }
+        await agent.stop()
+    }
+
     @Test func `a thousand requests for an expired token cost one refresh`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(lifetime: .seconds(100))

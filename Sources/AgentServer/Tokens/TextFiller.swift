@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+/// Fills memory that is known to be large enough with bytes and numbers, front to back.
+@unsafe
+struct TextFiller {
+    private let room: UnsafeMutableRawBufferPointer
+    /// Bytes written so far.
+    var count = 0
+
+    init(_ room: UnsafeMutableRawBufferPointer) {
+        unsafe self.room = unsafe room
+    }
+
+    /// What is not written yet.
+    var rest: UnsafeMutableRawBufferPointer { unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...]) }
+
+    mutating func add(_ bytes: [UInt8]) {
+        unsafe rest.copyBytes(from: bytes)
+        unsafe count += bytes.count
+    }
+
+    /// Adds the decimal digits of `number`, after a minus sign if it is below zero.
+    mutating func add(_ number: Int64) {
+        let digits = number.digitCount
+        var (place, left) = (unsafe count + digits, number.magnitude)
+        repeat {
+            place -= 1
+            unsafe room[place] = UInt8(ascii: "0") + UInt8(left % 10)
+            left /= 10
+        } while left > 0
+        if number < 0 { unsafe room[count] = UInt8(ascii: "-") }
+        unsafe count += digits
+    }
+}
+
+extension Int64 {
+    /// Bytes of the longest number in decimal.
+    static let mostDigits = 20
+
+    /// Bytes of the number in decimal, with its sign.
+    var digitCount: Int {
+        var (count, left) = (self < 0 ? 2 : 1, magnitude / 10)
+        while left > 0 {
+            count += 1
+            left /= 10
+        }
+        return count
+    }
+}
