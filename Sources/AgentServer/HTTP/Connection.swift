@@ -94,13 +94,18 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     /// What the register remembers of the connection.
     var registration: ConnectionRegister.Entry?
 
-    init(_ caller: Caller, _ services: ConnectionServices) {
+    /// `descriptor` is the socket of the channel, which the channel closes.
+    init(_ caller: Caller, _ services: ConnectionServices, descriptor: CInt? = nil) {
         self.caller = caller
+        outlet.descriptor = descriptor
         self.services = services
         input = RequestInput(limits: services.limits)
     }
 
     var limits: RequestLimits { services.limits }
+
+    /// The socket; `nil` from the moment the connection begins to close.
+    var descriptor: CInt? { outlet.descriptor }
 
     /// Whether nothing is owed to the peer.
     var isIdle: Bool { state == .reading || state == .draining }
@@ -130,14 +135,10 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     private func hasUnreadBytes(stopping: Bool) -> Bool {
-        let answer = try? context?.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { descriptor in
-            if stopping { _ = shutdown(descriptor, CInt(SHUT_RD)) }
-            var byte: UInt8 = 0
-            return unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) > 0
-        }
-        return answer ?? false
+        guard let descriptor else { return false }
+        if stopping { _ = shutdown(descriptor, CInt(SHUT_RD)) }
+        var byte: UInt8 = 0
+        return unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) > 0
     }
 
     @discardableResult
@@ -302,15 +303,23 @@ extension Connection {
     private func finish() {
         state = .draining
         deadlines.request?.cancel()
-        if isHalfClosed {
-            // Nothing is left to read: close once all is written; closing the output would not wait for that.
-            write(output.take() ?? ByteBuffer())?.whenComplete { [weak self] _ in self?.close() }
+        flush()
+        if outlet.channelWrites > 0 {
+            // The peer has time to read them, but not for ever.
+            schedule(after: limits.stallTime) { $0.close() }
+            write(ByteBuffer())?.whenComplete { [weak self] _ in self?.linger() }
         } else {
-            flush()
-            context?.close(mode: .output, promise: nil)
+            linger()
         }
-        schedule(after: limits.lingerTime) { $0.close() }
         input.clear()
+    }
+
+    /// Closes once the peer has had time to read what the kernel has for it.
+    private func linger() {
+        // Nothing is left to read: what is written still reaches the peer.
+        if isHalfClosed { return close() }
+        context?.close(mode: .output, promise: nil)
+        schedule(after: limits.lingerTime) { $0.close() }
     }
 
     private func flushUnlessReading() {
@@ -405,9 +414,6 @@ extension Connection {
 extension Connection {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        outlet.descriptor = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { $0 }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

@@ -168,6 +168,22 @@ struct ConnectionTests {
         agent.received[0].connection.answer(Answer(status: .ok, body: []))
     }
 
+    @Test func `a peer that is slow to read the last answer has ten seconds, then two to close`() throws {
+        let slow = SlowPeer()
+        try channel.pipeline.syncOperations.addHandler(slow, position: .first)
+        let last = Self.get.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n")
+        try send(last)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(9))
+        #expect(channel.isActive && !slow.hasClosed)
+        slow.read()
+        channel.embeddedEventLoop.run()
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(999))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        #expect(!channel.isActive)
+    }
+
     @Test func `lines are sent as chunks until the end`() throws {
         agent.answer = nil
         try send(Self.get)
@@ -205,6 +221,29 @@ struct ConnectionTests {
             text += buffer.readString(length: buffer.readableBytes) ?? ""
         }
         return text
+    }
+}
+
+/// A peer for which the channel cannot write anything until it reads.
+private final class SlowPeer: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    private var promises: [EventLoopPromise<Void>] = []
+    private(set) var hasClosed = false
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if let promise { promises.append(promise) }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        hasClosed = true
+        // Half of an embedded channel cannot be closed.
+        guard mode == .all else { return }
+        context.close(mode: mode, promise: promise)
+    }
+
+    func read() {
+        for promise in promises { promise.succeed() }
+        promises = []
     }
 }
 
