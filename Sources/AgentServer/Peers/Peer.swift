@@ -15,16 +15,7 @@ struct Peer: Equatable, Sendable {
     }
 
     /// Reads `SO_PEERCRED` of an accepted connection; `nil` when the kernel does not tell.
-    init?(of channel: any Channel) {
-        let found = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self,
-            Peer.init(descriptor:)
-        )
-        guard let peer = found ?? nil else { return nil }
-        self = peer
-    }
-
-    private init?(descriptor: CInt) {
+    init?(descriptor: CInt) {
         var processID: pid_t = 0
         var userID: uid_t = 0
         guard unsafe hardening_peer_credentials(descriptor, &processID, &userID) == 0 else { return nil }

@@ -2,7 +2,6 @@
 
 import CHardening
 import Glibc
-import NIOCore
 import TokenCore
 
 /// The process that connected, held so that another one with its number is not taken for it.
@@ -19,11 +18,10 @@ struct PeerProcess: Sendable {
     private let hold: Hold
 
     init(of connection: Connection) {
-        let descriptor: CInt? = try? connection.context?.channel.pipeline.syncOperations
-            .withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
-                let process = hardening_peer_process(socket)
-                return process < 0 && errno == ENOPROTOOPT ? CInt.min : process
-            }
+        let descriptor = connection.descriptor.map { socket in
+            let process = hardening_peer_process(socket)
+            return process < 0 && errno == ENOPROTOOPT ? CInt.min : process
+        }
         switch descriptor {
         case let descriptor? where descriptor >= 0: hold = .descriptor(descriptor)
         case CInt.min: hold = .began(before: connection.caller.acceptedAt)

@@ -44,11 +44,8 @@ struct SenderWatch: RecvByteBufferAllocator {
 extension Connection {
     /// Watches from now on that only the process that connected writes to this connection.
     func watchSender() {
-        guard let channel = context?.channel, let options = channel.syncOptions else { return }
-        let watch = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { SenderWatch(descriptor: $0, witness: caller.witness) }
-        guard let watch = watch ?? nil else { return }
+        guard let descriptor, let options = context?.channel.syncOptions else { return }
+        let watch = SenderWatch(descriptor: descriptor, witness: caller.witness)
         // One read for each time there is something: another one could find bytes that came after the look.
         try? options.setOption(.maxMessagesPerRead, value: 1)
         try? options.setOption(.recvAllocator, value: watch)

@@ -49,10 +49,6 @@ final class SocketListener: @unchecked Sendable {
                     try channel.pipeline.syncOperations.addHandler(AcceptPause())
                 }
             }
-            .childChannelOption(.maxMessagesPerRead, value: 4)
-            // A peer that has sent everything still reads the answer.
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelOption(.writeBufferWaterMark, value: waterMark)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.welcome(channel) }
             }
@@ -77,8 +73,12 @@ final class SocketListener: @unchecked Sendable {
 
     /// Lets in peers of the right users only, before a byte of theirs is read.
     private func welcome(_ channel: any Channel) throws {
-        guard let peer = Peer(of: channel), access.admits(peer.userID) else {
-            let user = Peer(of: channel).map { "\($0.userID)" } ?? "unknown"
+        let descriptor = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { $0 }
+        let found = descriptor.flatMap { Peer(descriptor: $0) }
+        guard let peer = found, access.admits(peer.userID) else {
+            let user = found.map { "\($0.userID)" } ?? "unknown"
             var metadata: Logger.Metadata = ["uid": "\(user)"]
             if let restrictedPath { metadata["socket"] = "\(restrictedPath)" }
             logger.warning("refused a peer of another user", metadata: metadata)
@@ -86,11 +86,14 @@ final class SocketListener: @unchecked Sendable {
         }
         let acceptedAt = Instant(nanoseconds: hardening_boot_clock())
         let caller = Caller(peer, restrictedPath: restrictedPath, acceptedAt: acceptedAt)
-        let connection = Connection(caller, services)
+        let connection = Connection(caller, services, descriptor: descriptor)
         guard services.register.admit(connection) else {
             logger.warning("refused a connection: all are in use")
             throw ChannelError.operationUnsupported
         }
+        // A peer that has sent everything still reads the answer.
+        try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+        try channel.syncOptions?.setOption(.writeBufferWaterMark, value: waterMark)
         try channel.pipeline.syncOperations.addHandler(connection)
         if watchesSenders { connection.watchSender() }
         services.agent.welcome(connection)
