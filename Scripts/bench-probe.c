@@ -9,6 +9,8 @@
 //       Sends the bytes of FILE again and again on every connection, one request at a time each. FRAMING is http
 //       (an answer ends after its Content-Length) or ssh (4-byte length first).
 //       Prints "requests-per-second p50 p99 requests", latencies in microseconds.
+//   bench-probe fresh FRAMING SOCKET CONNECTIONS SECONDS FILE
+//       The same with a new connection for every request.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -133,7 +135,13 @@ static void send_request(struct connection *c, const char *request, size_t lengt
     if (send(c->fd, request, length, MSG_NOSIGNAL) != (ssize_t)length) fail("send");
 }
 
-static int load_mode(int http, const char *path, int count, double seconds, const char *request_path) {
+static int connected(const struct sockaddr_un *address) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(fd, (const struct sockaddr *)address, sizeof *address) != 0) fail(address->sun_path);
+    return fd;
+}
+
+static int load_mode(int fresh, int http, const char *path, int count, double seconds, const char *request_path) {
     static char request[BUFFER_SIZE];
     FILE *file = fopen(request_path, "r");
     if (!file) fail(request_path);
@@ -152,8 +160,7 @@ static int load_mode(int http, const char *path, int count, double seconds, cons
     double *times = malloc(capacity * sizeof(double));
     if (!connections || !polls || !times) fail("memory");
     for (int i = 0; i < count; i++) {
-        connections[i].fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (connect(connections[i].fd, (struct sockaddr *)&address, sizeof address) != 0) fail(path);
+        connections[i].fd = connected(&address);
         polls[i] = (struct pollfd){.fd = connections[i].fd, .events = POLLIN};
     }
     double start = microseconds(), end = start + seconds * 1e6, now = start;
@@ -170,6 +177,10 @@ static int load_mode(int http, const char *path, int count, double seconds, cons
             now = microseconds();
             if (done < capacity) times[done] = now - c->sent_at;
             done++;
+            if (fresh) {
+                close(c->fd);
+                polls[i].fd = c->fd = connected(&address);
+            }
             send_request(c, request, length);
         }
     }
@@ -182,8 +193,10 @@ static int load_mode(int http, const char *path, int count, double seconds, cons
 
 int main(int argc, char **argv) {
     if (argc == 4 && strcmp(argv[1], "spawn") == 0) return spawn_mode(atoi(argv[2]), argv[3]);
-    if (argc == 7 && strcmp(argv[1], "load") == 0)
-        return load_mode(strcmp(argv[2], "http") == 0, argv[3], atoi(argv[4]), atof(argv[5]), argv[6]);
-    fprintf(stderr, "usage: bench-probe spawn RUNS FILE | bench-probe load http|ssh SOCKET CONNECTIONS SECONDS FILE\n");
+    int fresh = argc == 7 && strcmp(argv[1], "fresh") == 0;
+    if (fresh || (argc == 7 && strcmp(argv[1], "load") == 0))
+        return load_mode(fresh, strcmp(argv[2], "http") == 0, argv[3], atoi(argv[4]), atof(argv[5]), argv[6]);
+    fprintf(stderr,
+            "usage: bench-probe spawn RUNS FILE | bench-probe load|fresh http|ssh SOCKET CONNECTIONS SECONDS FILE\n");
     return 2;
 }
