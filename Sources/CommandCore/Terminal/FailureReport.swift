@@ -33,7 +33,7 @@ package enum FailureReport {
     package static func line(for error: AgentError) -> String {
         let message = sentence(for: error)
         guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0) }),
-            !message.contains(remedy)
+            !message.bytewise.contains(remedy.bytewise)
         else { return message }
         let isCommand = remedy.hasPrefix("tokenctl ") || remedy == "tokenagent"
         return message + (isCommand ? "; run: " : "; ") + remedy

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Finds the systemd unit a process runs in by its control group.
 enum SystemdUnit {
     /// The innermost service or scope in the text of `/proc/PID/cgroup` (cgroups(7)).
@@ -9,7 +11,7 @@ enum SystemdUnit {
         let lines = text.split(separator: "\n")
         let line =
             lines.first { $0.hasPrefix("0::") && $0 != "0::/" }
-            ?? lines.first { $0.contains(":name=systemd:") }
+            ?? lines.first { $0.bytewise.contains(":name=systemd:") }
         guard let path = line?.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).last
         else {
             return nil

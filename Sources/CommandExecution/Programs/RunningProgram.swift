@@ -51,7 +51,7 @@ struct RunningProgram {
         into collected: inout [UInt8],
         atMost limit: Int = CommandLimits.output
     ) throws(CommandFailure) -> Int32 {
-        let deadline = ContinuousClock.now + timeLimit
+        let deadline = RunningProgram.now + timeLimit
         let ended = hardening_open_process(process)
         defer {
             close(output)
@@ -67,10 +67,13 @@ struct RunningProgram {
         return reap()
     }
 
+    /// `ContinuousClock` tells the same, and would bring all that runs Swift's tasks into the runner.
+    private static var now: Instant { Instant(nanoseconds: hardening_boot_clock()) }
+
     private func collect(
         into collected: inout [UInt8],
         atMost limit: Int,
-        until deadline: ContinuousClock.Instant,
+        until deadline: Instant,
         ended: Int32
     ) throws(CommandFailure) {
         var isOpen = true
@@ -79,7 +82,7 @@ struct RunningProgram {
                 pollfd(fd: isOpen ? output : -1, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: ended, events: Int16(POLLIN), revents: 0),
             ]
-            let remaining = (deadline - .now).saturatedNanoseconds / 1_000_000
+            let remaining = (deadline - RunningProgram.now).saturatedNanoseconds / 1_000_000
             guard remaining > 0 else {
                 throw CommandFailure(message: "\(name) took too long and was stopped")
             }
