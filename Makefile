@@ -12,6 +12,11 @@ STRIP   ?= strip
 # A target that imports a sibling it does not declare fails the build.
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
 
+# What lets the linker leave out functions that no program calls: each is in a section of its own, and is not kept for
+# other modules to call. C code, most of it cryptography that runs once a connection, is compiled for size.
+RELEASE_FLAGS = -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -Xfrontend -Xswiftc -internalize-at-link \
+    -Xcc -ffunction-sections -Xcc -fdata-sections -Xcc -Os
+
 # Tests at a time: many start programs and measure time, and starve each other when all run at once.
 TEST_WIDTH ?= 4
 
@@ -76,7 +81,7 @@ test-full: build
 build:
 	@Scripts/install-dependencies build
 	# Libraries are those of the system: none is looked for beside the program.
-	$(SWIFT) build -c release --disable-local-rpath $(SWIFT_FLAGS)
+	$(SWIFT) build -c release --disable-local-rpath $(SWIFT_FLAGS) $(RELEASE_FLAGS)
 
 T       ?= request token-answer id-token callback store configuration
 SECONDS ?= 60
