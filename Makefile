@@ -21,6 +21,7 @@ RELEASE_FLAGS = -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -Xfront
 TEST_WIDTH ?= 4
 
 RELEASE  = .build/release
+SWIFT_STATIC = .build/swift-static
 DEBUG    = .build/debug
 MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-protocol.7
 # The names under which git, docker and bazel look for their helpers in PATH.
@@ -79,9 +80,11 @@ test-full: build
 	    Scripts/promises $(if $(ROWS),--rows $(ROWS))
 
 build:
-	@Scripts/install-dependencies build
+	@Scripts/install-dependencies build python3
+	SWIFT='$(SWIFT)' Scripts/slim-libraries $(SWIFT_STATIC)
 	# Libraries are those of the system: none is looked for beside the program.
-	$(SWIFT) build -c release --disable-local-rpath $(SWIFT_FLAGS) $(RELEASE_FLAGS)
+	TOKENAGENT_SWIFT_STATIC='$(CURDIR)/$(SWIFT_STATIC)' $(SWIFT) build -c release --disable-local-rpath \
+	    $(SWIFT_FLAGS) $(RELEASE_FLAGS)
 
 T       ?= request token-answer id-token callback store configuration
 SECONDS ?= 60
@@ -161,4 +164,4 @@ check-deb: deb
 
 clean:
 	$(SWIFT) package clean
-	rm -rf .build/thread-sanitizer .build/address-sanitizer .build/fuzz
+	rm -rf .build/thread-sanitizer .build/address-sanitizer .build/fuzz $(SWIFT_STATIC)

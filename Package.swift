@@ -21,8 +21,13 @@ let release: BuildSettingCondition = .when(platforms: [.linux], configuration: .
 /// stack, where a piece of a secret that had just been copied was found.
 let eagerBinding: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]
 
+/// Static Swift libraries of which the linker may leave out more, if `make build` names them (`Scripts/slim-libraries`).
+let slimLibraries = Context.environment["TOKENAGENT_SWIFT_STATIC"].map { ["-resource-dir", $0] } ?? []
+
 /// Functions of the same code are one function: nothing here tells functions apart by their addresses.
-let smallest: [LinkerSetting] = [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--icf=all"], release)]
+let smallest: [LinkerSetting] = [
+    .unsafeFlags(["-use-ld=lld", "-Xlinker", "--icf=all"] + slimLibraries, release)
+]
 
 /// Only a static `tokenctl` starts in under a millisecond, and a static `tokenagent-runner` is smallest.
 let staticExecutable: [LinkerSetting] =
