@@ -48,6 +48,10 @@ let staticStandardLibrary: [LinkerSetting] =
         .unsafeFlags(["-static-stdlib"], release),
         // 130,000 relocations of static libraries, packed: less to read at start, 5 MB less in memory.
         .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], release),
+        .unsafeFlags(
+            ["-Xlinker", "-T", "-Xlinker", "\(Context.packageDirectory)/packaging/link/no-unwind-tables.ld"],
+            release
+        ),
         // Nothing is loaded into the agent that would look for its symbols.
         .unsafeFlags(["-Xlinker", "--no-export-dynamic"], release),
         .linkedLibrary("swiftSynchronization", release),
