@@ -15,6 +15,9 @@ let testing: [SwiftSetting] = [.treatAllWarnings(as: .error), .enableUpcomingFea
 
 let release: BuildSettingCondition = .when(platforms: [.linux], configuration: .release)
 
+/// For what runs once a minute or once a command, and never for a request for a token.
+let cold: [SwiftSetting] = strict + [.unsafeFlags(["-Osize"], release)]
+
 /// Every symbol is resolved at the start.
 ///
 /// The loader's table is read-only from then on. A loader that resolves symbols later saves registers on the
@@ -103,7 +106,7 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "JWTKit", package: "jwt-kit"),
             ],
-            swiftSettings: strict
+            swiftSettings: cold
         ),
         .target(
             name: "AgentServer",
@@ -119,7 +122,7 @@ let package = Package(
         .target(
             name: "CommandExecution",
             dependencies: ["CHardening", "CSodium", "Text", "TokenCore"],
-            swiftSettings: strict
+            swiftSettings: cold
         ),
         .target(
             name: "CommandClient",
@@ -128,14 +131,14 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
-            swiftSettings: strict
+            swiftSettings: cold
         ),
         .target(
             name: "AgentSettings",
             dependencies: ["Text", "AgentProtocol", "TokenCore", "OAuthClient"],
-            swiftSettings: strict
+            swiftSettings: cold
         ),
-        .target(name: "Confinement", dependencies: ["CHardening"], swiftSettings: strict),
+        .target(name: "Confinement", dependencies: ["CHardening"], swiftSettings: cold),
         .target(name: "CWipingAllocator"),
         .target(name: "CTaskHook"),
         .executableTarget(
@@ -174,7 +177,7 @@ let package = Package(
                 "CHardening", "Text", "AgentProtocol", "CommandCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: strict,
+            swiftSettings: cold,
             linkerSettings: staticExecutable + staticFoundation
         ),
         .target(
