@@ -29,7 +29,11 @@ let slimLibraries = Context.environment["TOKENAGENT_SWIFT_STATIC"].map { ["-reso
 
 /// Functions of the same code are one function: nothing here tells functions apart by their addresses.
 let smallest: [LinkerSetting] = [
-    .unsafeFlags(["-use-ld=lld", "-Xlinker", "--icf=all"] + slimLibraries, release)
+    .unsafeFlags(["-use-ld=lld", "-Xlinker", "--icf=all"] + slimLibraries, release),
+    .unsafeFlags(
+        ["-Xlinker", "-T", "-Xlinker", "\(Context.packageDirectory)/packaging/link/no-unwind-tables.ld"],
+        release
+    ),
 ]
 
 /// Only a static `tokenctl` starts in under a millisecond, and a static `tokenagent-runner` is smallest.
@@ -51,10 +55,6 @@ let staticStandardLibrary: [LinkerSetting] =
         .unsafeFlags(["-static-stdlib"], release),
         // 130,000 relocations of static libraries, packed: less to read at start, 5 MB less in memory.
         .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"], release),
-        .unsafeFlags(
-            ["-Xlinker", "-T", "-Xlinker", "\(Context.packageDirectory)/packaging/link/no-unwind-tables.ld"],
-            release
-        ),
         // Nothing is loaded into the agent that would look for its symbols.
         .unsafeFlags(["-Xlinker", "--no-export-dynamic"], release),
         .linkedLibrary("swiftSynchronization", release),
