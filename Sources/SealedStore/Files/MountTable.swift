@@ -10,6 +10,8 @@ enum MountTable {
         "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs", "davfs",
     ]
 
+    private static let largestTable = 1 << 20
+
     /// Whether `directory` is on a network file system; `false` where that cannot be found out.
     static func isOnNetwork(_ directory: OpenDirectory) -> Bool {
         do throws(SystemCallError) {
@@ -39,6 +41,12 @@ enum MountTable {
             unsafe open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
         }
         let file = OpenFile(descriptor: descriptor, files: files)
-        return String(decoding: try file.read(count: 1 << 20, at: 0), as: UTF8.self)
+        var table: [UInt8] = []
+        while table.count < largestTable {
+            let piece = try file.read(count: 16_384, at: table.count)
+            if piece.isEmpty { break }
+            table += piece
+        }
+        return String(decoding: table, as: UTF8.self)
     }
 }
