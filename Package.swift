@@ -99,11 +99,11 @@ let package = Package(
         .target(name: "Text", swiftSettings: strict),
         .target(name: "ModularArithmetic", swiftSettings: strict),
         .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: strict),
-        .target(name: "TokenCore", swiftSettings: strict),
+        .target(name: "TokenCore", swiftSettings: cold),
         .target(
             name: "SealedStore",
             dependencies: ["CSodium", "TokenCore"],
-            swiftSettings: strict
+            swiftSettings: cold
         ),
         .target(
             name: "OAuthClient",
@@ -162,7 +162,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
-            swiftSettings: strict,
+            swiftSettings: cold,
             linkerSettings: staticStandardLibrary + staticFoundation + eagerBinding + ordered("tokenagent")
         ),
         .executableTarget(
