@@ -2,7 +2,6 @@
 
 import CHardening
 import Glibc
-import NIOCore
 
 /// Who is at the other end of a connection, as the kernel noted it when it connected.
 struct Peer: Equatable, Sendable {

@@ -97,11 +97,7 @@ final class RequestHandler {
                 }
             }
             try checkKnown(route, isKept: kept != nil, connection, configuration)
-            if case .token = route, let kept {
-                try serveToken(of: kept, request, on: connection, in: agent)
-            } else {
-                try serve(route, request, on: connection, in: agent)
-            }
+            try serve(route, of: kept, request, on: connection, in: agent)
         } catch {
             connection.answer(Answer(configuration.explained(error, to: connection)))
             auditHidden(error, found, connection, in: agent)
@@ -204,6 +200,7 @@ final class RequestHandler {
 extension RequestHandler {
     private func serve(
         _ route: Route,
+        of kept: KeptSession?,
         _ request: HTTPRequest,
         on connection: Connection,
         in agent: isolated SessionAgent
@@ -213,7 +210,9 @@ extension RequestHandler {
         case .agent: connection.answer(status.agent(for: connection, in: agent))
         case .sessions: connection.answer(status.sessions(for: connection, in: agent))
         case .session(let name): connection.answer(try status.session(name, for: connection, in: agent))
-        case .token(let name): throw .unknown(name)
+        case .token(let name):
+            guard let kept else { throw .unknown(name) }
+            try serveToken(of: kept, request, on: connection, in: agent)
         case .refresh(let name): try serveRefresh(of: name, request, on: connection, in: agent)
         case .report(let name):
             try reports.serve(request, TokenCall(connection: connection, session: name), in: agent)

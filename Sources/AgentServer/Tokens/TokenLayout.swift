@@ -15,9 +15,18 @@ final class TokenLayout: Sendable {
     private let afterToken: [UInt8]
     private let end: [UInt8]
     private let expiresAt: Instant?
+    /// Whether the token stands in a JSON string.
+    private let isJSON: Bool
 
     /// The bare token and a line feed.
-    static let text = TokenLayout("text/plain; charset=utf-8", before: "", after: "\n", end: "", nil)
+    static let text = TokenLayout(
+        "text/plain; charset=utf-8",
+        before: "",
+        after: "\n",
+        end: "",
+        nil,
+        isJSON: false
+    )
 
     /// The answer as JSON; `proof` shows that the sender of the token holds its key (RFC 9449).
     convenience init(
@@ -29,14 +38,16 @@ final class TokenLayout: Sendable {
     ) {
         let action = isRetry ? "\"action\":\"retry\"," : ""
         let member = isID ? "id_token" : "access_token"
-        let scope = token.scope.map(\.insideJSON).joined(separator: " ")
-        let proof = proof.map { "\",\"dpop_proof\":\"\($0.insideJSON)" } ?? ""
+        let type = JSONValue.string(token.tokenType).text
+        let scope = JSONValue.string(token.scope.joined(separator: " ")).text
+        let proof = proof.map { ",\"dpop_proof\":\(JSONValue.string($0).text)" } ?? ""
         self.init(
             "application/json",
             before: "{\(action)\"session\":\"\(session)\",\"\(member)\":\"",
-            after: "\",\"token_type\":\"\(token.tokenType.insideJSON)\"",
-            end: ",\"scope\":\"\(scope)\(proof)\"}\n",
-            token.expiresAt
+            after: "\",\"token_type\":\(type)",
+            end: ",\"scope\":\(scope)\(proof)}\n",
+            token.expiresAt,
+            isJSON: true
         )
     }
 
@@ -45,7 +56,8 @@ final class TokenLayout: Sendable {
         before: String,
         after: String,
         end: String,
-        _ expiresAt: Instant?
+        _ expiresAt: Instant?,
+        isJSON: Bool
     ) {
         self.contentType = contentType
         usualHead = AnswerWriter.usual.headUpToLength(.ok, contentType)
@@ -53,6 +65,7 @@ final class TokenLayout: Sendable {
         afterToken = Array(after.utf8)
         self.end = Array(end.utf8)
         self.expiresAt = expiresAt
+        self.isJSON = isJSON
     }
 
     /// Writes head and body to `output`; for `HEAD` the head alone.
@@ -73,15 +86,18 @@ final class TokenLayout: Sendable {
             to: &output
         ) { place in
             unsafe try secret.open(into: place)
-            return unsafe isText || !UnsafeRawBufferPointer(rebasing: place[..<secret.count]).needsEscapes
+            return unsafe !isJSON
+                || JSONString.isPlain(UnsafeRawBufferPointer(rebasing: place[..<secret.count]))
         }
         guard !isWritten else { return }
         // No token should hold such bytes (RFC 6750 §2.1), so this one may take its time.
-        var escaped: [UInt8] = []
-        defer { escaped.wipe() }
-        unsafe try secret.open { unsafe escaped.addEscaped($0) }
-        _ = unsafe write(escaped.count, as: writer, at: moment, to: &output) { place in
-            unsafe place.copyBytes(from: escaped)
+        var quoted: [UInt8] = []
+        // So that no smaller copy is left behind by growing.
+        quoted.reserveCapacity(6 * secret.count + 2)
+        defer { quoted.wipe() }
+        unsafe try secret.open { unsafe JSONString.write($0, to: &quoted) }
+        _ = unsafe write(quoted.count - 2, as: writer, at: moment, to: &output) { place in
+            unsafe place.copyBytes(from: quoted.dropFirst().dropLast())
             return true
         }
     }
@@ -125,7 +141,6 @@ final class TokenLayout: Sendable {
         return isFilled
     }
 
-    private var isText: Bool { expiresAt == nil && end.isEmpty }
     private static let endOfHead = Array("\r\n\r\n".utf8)
 }
 
@@ -151,67 +166,5 @@ private struct Times {
         unsafe text.add(expiresAt)
         unsafe text.add(Self.beforeLife)
         unsafe text.add(expiresIn)
-    }
-}
-
-extension [UInt8] {
-    /// Adds `bytes`, UTF-8, as the inside of a JSON string (RFC 8259 §7).
-    fileprivate mutating func addEscaped(_ bytes: UnsafeRawBufferPointer) {
-        // So that no smaller copy of a secret is left behind by growing.
-        reserveCapacity(count + 6 * bytes.count)
-        for index in bytes.indices {
-            let byte = unsafe bytes[index]
-            guard byte.needsEscape else {
-                append(byte)
-                continue
-            }
-            let (high, low) = Hex.digits(of: byte)
-            self += [UInt8(ascii: "\\"), UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0"), high, low]
-        }
-    }
-}
-
-extension String {
-    /// The text as the inside of a JSON string.
-    fileprivate var insideJSON: String {
-        var (text, escaped) = (self, [UInt8]())
-        text.withUTF8 { unsafe escaped.addEscaped(UnsafeRawBufferPointer($0)) }
-        return String(decoding: escaped, as: UTF8.self)
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    /// Whether some byte cannot stand in a JSON string as it is.
-    fileprivate var needsEscapes: Bool {
-        var index = 0
-        while index + 8 <= count {
-            if unsafe loadUnaligned(fromByteOffset: index, as: UInt64.self).needsEscapes { return true }
-            index += 8
-        }
-        return unsafe self[index...].contains(where: \.needsEscape)
-    }
-}
-
-extension UInt64 {
-    private static let ones: UInt64 = 0x0101_0101_0101_0101
-    private static let highBits: UInt64 = 0x8080_8080_8080_8080
-
-    /// Whether one of its eight bytes cannot stand in a JSON string as it is.
-    fileprivate var needsEscapes: Bool {
-        let isControl = (self &- 0x20 &* Self.ones) & ~self
-        let found = isControl | zeros(besides: 0x7F) | zeros(besides: 0x22) | zeros(besides: 0x5C)
-        return found & Self.highBits != 0
-    }
-
-    /// Has the highest bit of a byte set if the byte is `byte`; the bits of bytes above it mean nothing then.
-    private func zeros(besides byte: UInt64) -> UInt64 {
-        let difference = self ^ byte &* Self.ones
-        return (difference &- Self.ones) & ~difference
-    }
-}
-
-extension UInt8 {
-    fileprivate var needsEscape: Bool {
-        self < 0x20 || self == 0x7F || self == UInt8(ascii: "\"") || self == UInt8(ascii: "\\")
     }
 }

@@ -47,6 +47,11 @@ extension JSONValue {
 
 /// Writes JSON strings (RFC 8259 §7).
 package enum JSONString {
+    /// Whether `byte` cannot stand in a string as it is.
+    static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
     /// Appends `utf8` as a quoted string; control characters and DEL are escaped.
     package static func write(_ utf8: some Sequence<UInt8>, to output: inout [UInt8]) {
         write(utf8) { output.append($0) }
