@@ -234,7 +234,7 @@ let package = Package(
             path: "Tests/ConfinementProbe",
             swiftSettings: testing
         ),
-        .testTarget(name: "TextTests", dependencies: ["Text"], swiftSettings: testing),
+        .testTarget(name: "TextTests", dependencies: ["Text", "TestSupport"], swiftSettings: testing),
         .testTarget(
             name: "AgentProtocolTests",
             dependencies: ["AgentProtocol", "TestSupport"],
@@ -242,7 +242,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenCoreTests",
-            dependencies: ["TokenCore"],
+            dependencies: ["TokenCore", "TestSupport"],
             swiftSettings: testing
         ),
         .testTarget(

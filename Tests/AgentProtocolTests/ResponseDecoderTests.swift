@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import AgentProtocol
@@ -169,22 +170,5 @@ struct GoldenAnswer: Sendable, CustomTestStringConvertible {
             let found = try? decode([bytes[..<split], bytes[split...]], thenEnds: true)
             #expect(found.map { $0.body.utf8.count <= 4 * bytes.count } ?? true)
         }
-    }
-}
-
-/// A small generator whose numbers a failed test can repeat (SplitMix64).
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

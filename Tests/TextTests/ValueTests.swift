@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 
@@ -57,27 +58,32 @@ import Text
     }
 
     @Test func `random values read back as themselves`() throws {
-        var dice = Dice(state: 20_260_731)
+        var dice = SeededGenerator(seed: 20_260_731)
         for _ in 0..<500 {
             let value = dice.value(depth: 4)
             #expect(try JSONValue(parsing: value.serialized) == value)
         }
     }
+
+    @Test func `a text is plain exactly where writing it escapes nothing`() {
+        for byte in UInt8.min...UInt8.max {
+            for (length, place) in [(1, 0), (7, 6), (8, 0), (8, 7), (21, 3), (21, 20)] {
+                var text = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                text[place] = byte
+                var written: [UInt8] = []
+                JSONString.write(text, to: &written)
+                #expect(
+                    text.withUnsafeBytes { JSONString.isPlain($0) } == (written.count == length + 2),
+                    "\(byte)"
+                )
+            }
+        }
+        #expect([UInt8]().withUnsafeBytes { JSONString.isPlain($0) })
+    }
 }
 
-/// Repeatable chance (SplitMix64).
-private struct Dice: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func value(depth: Int) -> JSONValue {
+extension SeededGenerator {
+    fileprivate mutating func value(depth: Int) -> JSONValue {
         switch Int.random(in: 0..<(depth > 0 ? 6 : 4), using: &self) {
         case 0: .null
         case 1: .bool(Bool.random(using: &self))

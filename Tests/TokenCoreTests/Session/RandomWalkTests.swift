@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -24,7 +25,7 @@ private struct World {
     var stood = 0
 
     init(seed: UInt64) {
-        generator = SeededGenerator(state: seed)
+        generator = SeededGenerator(seed: seed)
         let policy = SessionPolicy(
             maximumSessionAge: seed % 3 == 0 ? .seconds(20_000) : nil,
             silentLogins: seed % 2 == 0 ? [.command] : [],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CommandCore
+import TestSupport
 import Testing
 
 @testable import tokenctl_commands
@@ -51,19 +52,5 @@ import Testing
     func `every option that get has is read by hand`(options: [String]) throws {
         let order = try #require(GetOrder(reading: ["get", "work"] + options))
         #expect(Self.parsed(["get", "work"] + options)?.order == order)
-    }
-}
-
-/// xorshift64*: the same command lines in every run.
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return state &* 0x2545_F491_4F6C_DD1D
     }
 }

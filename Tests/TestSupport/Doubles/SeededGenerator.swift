@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+
+/// SplitMix64: small, the same on every platform, and the numbers of a failed test can be had again.
+public struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    /// The same `seed` brings the same numbers.
+    public init(seed: UInt64) {
+        state = seed
+    }
+
+    /// The next number.
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
