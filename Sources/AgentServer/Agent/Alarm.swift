@@ -15,7 +15,7 @@ final class Alarm<Key: Hashable> {
 
     private let eventLoop: any EventLoop
     private let timekeeper: any Timekeeper
-    private var queue = WakeQueue<Key>()
+    private var queue = WakeQueue<Key, Instant>()
     private var timer: (time: Instant, task: Scheduled<Void>)?
     /// Called when the first key may be due, to take the due ones and to plan anew.
     private var ring: () -> Void = {}

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 import HeapModule
-import TokenCore
 
 /// Which key is due next: a heap of wake times that is corrected lazily.
 ///
 /// An entry whose key has another plan by now is dropped when it comes up. So changing a plan costs one
 /// insertion, and thousands of keys cost nothing while nothing is due.
-struct WakeQueue<Key: Hashable> {
+struct WakeQueue<Key: Hashable, Time: Comparable> {
     /// Compared by its time alone.
     private struct Entry: Comparable {
-        var time: Instant
+        var time: Time
         var key: Key
 
         static func < (left: Entry, right: Entry) -> Bool { left.time < right.time }
@@ -19,10 +18,10 @@ struct WakeQueue<Key: Hashable> {
     }
 
     private var heap = Heap<Entry>()
-    private var plans: [Key: Instant] = [:]
+    private var plans: [Key: Time] = [:]
 
     /// When the first key is due.
-    var next: Instant? {
+    var next: Time? {
         mutating get {
             while let first = heap.min, plans[first.key] != first.time { heap.removeMin() }
             return heap.min?.time
@@ -30,7 +29,7 @@ struct WakeQueue<Key: Hashable> {
     }
 
     /// Plans `key` for `time`, or not at all.
-    mutating func plan(_ key: Key, at time: Instant?) {
+    mutating func plan(_ key: Key, at time: Time?) {
         guard plans[key] != time else { return }
         plans[key] = time
         guard let time else { return }
@@ -42,7 +41,7 @@ struct WakeQueue<Key: Hashable> {
     }
 
     /// Takes out the keys due at `now`, soonest first.
-    mutating func takeDue(at now: Instant) -> [Key] {
+    mutating func takeDue(at now: Time) -> [Key] {
         var due: [Key] = []
         while let time = next, time <= now {
             let key = heap.removeMin().key
