@@ -95,6 +95,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(name: "CPolling"),
         .target(name: "CHardening"),
         .target(name: "Text", swiftSettings: strict),
         .target(name: "ModularArithmetic", swiftSettings: strict),
@@ -122,7 +123,7 @@ let package = Package(
         .target(
             name: "AgentServer",
             dependencies: [
-                "CHardening", "Text", "AgentProtocol", "TokenCore", "SealedStore",
+                "CHardening", "CPolling", "Text", "AgentProtocol", "TokenCore", "SealedStore",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

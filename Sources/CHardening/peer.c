@@ -4,6 +4,8 @@
 
 #include <sys/socket.h>
 
+int hardening_accept(int socket) { return accept4(socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
 int hardening_peer_credentials(int descriptor, pid_t *pid, uid_t *uid) {
     struct ucred peer;
     socklen_t size = sizeof peer;

@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
 import NIOCore
-import TokenCore
 
 /// What all connections share, at whichever socket they come in.
 ///
 /// Confined to the event loop.
 final class ConnectionServices {
+    let loop: AgentLoop
     let agent: any RequestAnswering
     let limits: RequestLimits
     let register: ConnectionRegister
-    let buffer = OutputBuffer()
-    let backlog: StreamBacklog
+    let input = SharedBuffer()
+    let output = SharedBuffer()
+    let backlog = StreamBacklog()
 
-    init(
-        agent: any RequestAnswering,
-        limits: RequestLimits,
-        register: ConnectionRegister,
-        backlog: StreamBacklog = StreamBacklog()
-    ) {
+    init(loop: AgentLoop, agent: any RequestAnswering, limits: RequestLimits, register: ConnectionRegister) {
+        self.loop = loop
         self.agent = agent
         self.limits = limits
         self.register = register
-        self.backlog = backlog
     }
 }
 
 /// One peer's connection: cuts bytes into requests, answers them in order, and bounds what the peer can use.
 ///
 /// At most one request is being answered at a time, so pipelined answers keep their order by themselves.
-final class Connection: ChannelDuplexHandler, @unchecked Sendable {
-    // Unchecked: every property is confined to the event loop of the channel.
-    typealias InboundIn = ByteBuffer
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
+final class Connection: DescriptorWatching, @unchecked Sendable {
+    // Unchecked: every property is confined to the event loop.
     enum State: Equatable {
         /// Waiting for the next request, or for the rest of one.
         case reading
@@ -52,20 +43,16 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     private struct Turn {
         /// Requests are being taken out of the input.
         var isParsing = false
-        /// The channel is handing over what has come; answers are sent together when it is done.
+        /// What has come is being read; answers are sent together when that is done.
         var isInRead = false
-        /// The channel asked to read and was not allowed to.
-        var holdsRead = false
     }
 
-    /// Where answers go.
-    private struct Outlet {
-        /// The socket, for answers that the kernel takes at once; `nil` from the moment the channel begins to close.
-        var descriptor: CInt?
-        /// Writes that the channel still has to finish.
-        var channelWrites = 0
-        /// Whether the peer takes its answers, so that the channel holds few of them.
-        var isWritable = true
+    /// What the peer has stopped doing.
+    private struct PeerEnd {
+        /// It sends nothing more, and may still read.
+        var isHalfClosed = false
+        /// It takes its answers, so that few of them wait.
+        var isTaking = true
     }
 
     private struct Deadlines {
@@ -81,39 +68,55 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     var awaited: AwaitedAnswer?
     /// How the present request is to be answered.
     private(set) var writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
-    private(set) var context: ChannelHandlerContext?
     private let services: ConnectionServices
+    private var socket: PeerSocket
+    private var senders: SenderWatch?
     private var input: RequestInput
     private var output: ByteBuffer?
     private var stream = StreamOutput()
     private var turn = Turn()
     private var deadlines = Deadlines()
-    /// The peer sends nothing more, and may still read.
-    private var isHalfClosed = false
-    private var outlet = Outlet()
+    private var peerEnd = PeerEnd()
     /// What the register remembers of the connection.
     var registration: ConnectionRegister.Entry?
 
-    /// `descriptor` is the socket of the channel, which the channel closes.
-    init(_ caller: Caller, _ services: ConnectionServices, descriptor: CInt? = nil) {
+    /// A connection at `socket`, from which nothing is read before ``begin()``.
+    init(_ caller: Caller, _ services: ConnectionServices, socket: consuming PeerSocket) {
         self.caller = caller
-        outlet.descriptor = descriptor
+        self.socket = socket
         self.services = services
         input = RequestInput(limits: services.limits)
     }
 
     var limits: RequestLimits { services.limits }
 
-    /// The socket; `nil` from the moment the connection begins to close.
-    var descriptor: CInt? { outlet.descriptor }
+    /// The socket; `nil` once the connection is closed.
+    var descriptor: CInt? { socket.descriptor }
 
     /// Whether nothing is owed to the peer.
     var isIdle: Bool { state == .reading || state == .draining }
 
+    /// Begins to read; a request is often here by now.
+    func begin() throws(PollFailure) {
+        try socket.begin(self)
+        ready(.readable)
+    }
+
     /// Closes at once, whatever is under way.
     func close() {
-        outlet.descriptor = nil
-        context?.close(promise: nil)
+        guard state != .closed else { return }
+        let before = state
+        state = .closed
+        socket.close()
+        endRequestDeadline()
+        deadlines.stall?.cancel()
+        output = nil
+        if before == .streaming {
+            stream = StreamOutput()
+            _ = services.backlog.update(self, unread: 0)
+        }
+        if before == .answering || before == .streaming { services.agent.peerLeft(self) }
+        services.register.remove(self)
     }
 
     /// Whether part of a request has been read and the rest is not here.
@@ -126,19 +129,18 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
     /// - Returns: whether it is closed.
     @discardableResult
     func closeUnlessAsked() -> Bool {
-        guard context != nil else { return true }
-        if state == .reading, hasUnreadBytes(stopping: false) || hasUnreadBytes(stopping: true) {
+        if state == .reading, socket.hasUnreadBytes(stopping: false) || socket.hasUnreadBytes(stopping: true)
+        {
             return false
         }
         close()
         return true
     }
 
-    private func hasUnreadBytes(stopping: Bool) -> Bool {
-        guard let descriptor else { return false }
-        if stopping { _ = shutdown(descriptor, CInt(SHUT_RD)) }
-        var byte: UInt8 = 0
-        return unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) > 0
+    /// Watches from now on that only the process that connected writes to this connection.
+    func watchSender() {
+        guard let descriptor else { return }
+        senders = SenderWatch(descriptor: descriptor, witness: caller.witness)
     }
 
     @discardableResult
@@ -146,10 +148,15 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
         after delay: TimeAmount,
         _ action: @escaping @Sendable (Connection) -> Void
     ) -> Scheduled<Void>? {
-        context?.eventLoop.scheduleTask(in: delay) { [weak self] in
+        guard state != .closed else { return nil }
+        return services.loop.scheduleTask(in: delay) { [weak self] in
             guard let self else { return }
             action(self)
         }
+    }
+
+    private func inNextTurn(_ action: @escaping @Sendable (Connection) -> Void) {
+        services.loop.execute { [self] in action(self) }
     }
 }
 
@@ -158,17 +165,54 @@ final class Connection: ChannelDuplexHandler, @unchecked Sendable {
 extension Connection {
     /// Requests of one peer that are answered in one turn of the loop: 16, less than a millisecond of work.
     private static let mostInTurn = 16
-    /// How long a peer that has sent more waits, so that the loop looks at its other connections.
-    ///
-    /// The loop does that only when no task is left that is due at once.
-    private static let pauseOfTurn = TimeAmount.microseconds(50)
+    /// Reads in one turn of the loop.
+    private static let mostReads = 4
+
+    func ready(_ readiness: Readiness) {
+        if readiness.contains(.writable) { sendUnsent() }
+        if readiness.contains(.readable), mayRead { read() }
+        // What it sent before it left is answered, as far as the answers can be kept.
+        if !readiness.isDisjoint(with: .gone), peerEnd.isHalfClosed || !mayRead { close() }
+    }
+
+    func loopEnded() { close() }
+
+    private func read() {
+        turn.isInRead = true
+        for _ in 0..<Self.mostReads where state != .closed && mayRead {
+            guard readOnce() else { break }
+        }
+        turn.isInRead = false
+        input.settle(services.input)
+        flush()
+        updateReading()
+    }
+
+    /// Reads and answers what has come; `false` if nothing more is expected here now.
+    private func readOnce() -> Bool {
+        senders?.look()
+        switch input.read(from: socket, through: services.input) {
+        case .bytes(let count):
+            senders?.noteRead()
+            if state == .draining { input.clear() } else if !turn.isParsing { parse() }
+            // Another read could find bytes that came after the look, and a short one has found the end.
+            return senders == nil && count >= RequestInput.piece
+        case .nothing: return false
+        case .end:
+            inputEnded()
+            return false
+        case .failure:
+            close()
+            return false
+        }
+    }
 
     /// Goes on with the next request: in this turn of the loop while ``parse()`` runs, else in a later one.
     private func continueReading() {
         guard !turn.isParsing else { return }
         flushUnlessReading()
-        guard input.count > 0 else { return isHalfClosed ? finish() : resumeReadIfPossible() }
-        context?.eventLoop.execute { [self] in parseLater() }
+        guard input.count > 0 else { return peerEnd.isHalfClosed ? finish() : updateReading() }
+        inNextTurn { $0.parseLater() }
     }
 
     private func parse() {
@@ -176,7 +220,11 @@ extension Connection {
         defer { turn.isParsing = false }
         var left = Connection.mostInTurn
         while state == .reading, input.count > 0, hasRoomForAnswers {
-            guard left > 0 else { return letOthersIn() }
+            guard left > 0 else {
+                // The loop looks at its other connections first.
+                inNextTurn { $0.parseLater() }
+                return
+            }
             left -= 1
             do {
                 guard try takeStep() else { break }
@@ -185,20 +233,15 @@ extension Connection {
             }
         }
         // All that came whole has been answered, and nothing follows.
-        if isHalfClosed, state == .reading, hasRoomForAnswers { finish() }
+        if peerEnd.isHalfClosed, state == .reading, hasRoomForAnswers { finish() }
         updateRequestDeadline()
-        resumeReadIfPossible()
-    }
-
-    /// Leaves the rest of the input for a later turn of the loop.
-    private func letOthersIn() {
-        schedule(after: Connection.pauseOfTurn) { $0.parseLater() }
     }
 
     private func parseLater() {
         guard state == .reading, !turn.isParsing else { return }
         parse()
         flushUnlessReading()
+        updateReading()
     }
 
     /// Handles what the parser finds next; `false` when it needs more bytes.
@@ -251,23 +294,23 @@ extension Connection {
     /// Whether the answers already queued leave room for another.
     private var hasRoomForAnswers: Bool {
         if (output?.readableBytes ?? 0) >= limits.unreadAnswers { flush() }
-        return outlet.isWritable
+        return peerEnd.isTaking
     }
 
     private var mayRead: Bool {
-        state == .draining || outlet.isWritable && input.count < limits.readAhead
+        !peerEnd.isHalfClosed && (state == .draining || peerEnd.isTaking && input.count < limits.readAhead)
     }
 
-    private func resumeReadIfPossible() {
-        guard turn.holdsRead, mayRead else { return }
-        turn.holdsRead = false
-        context?.read()
-    }
+    private func updateReading() { socket.setReading(mayRead) }
 
     /// Notes that the peer sends no more; it gets what it is still owed.
     private func inputEnded() {
-        isHalfClosed = true
-        if state == .reading, !turn.isParsing { parse() }
+        peerEnd.isHalfClosed = true
+        switch state {
+        case .reading: if !turn.isParsing { parse() }
+        case .draining: if socket.unsentCount == 0 { close() }
+        case .answering, .streaming, .closed: break
+        }
     }
 }
 
@@ -294,7 +337,7 @@ extension Connection {
     }
 
     private func append(_ write: (inout ByteBuffer) throws -> Void) rethrows {
-        var buffer = output.take() ?? services.buffer.take()
+        var buffer = output.take() ?? services.output.take()
         defer { output = buffer }
         try write(&buffer)
     }
@@ -304,22 +347,22 @@ extension Connection {
         state = .draining
         deadlines.request?.cancel()
         flush()
-        if outlet.channelWrites > 0 {
-            // The peer has time to read them, but not for ever.
+        input.clear()
+        if socket.unsentCount > 0 {
+            // The peer has time to read them, but not for ever; ``sendUnsent()`` goes on.
             schedule(after: limits.stallTime) { $0.close() }
-            write(ByteBuffer())?.whenComplete { [weak self] _ in self?.linger() }
         } else {
             linger()
         }
-        input.clear()
     }
 
     /// Closes once the peer has had time to read what the kernel has for it.
     private func linger() {
         // Nothing is left to read: what is written still reaches the peer.
-        if isHalfClosed { return close() }
-        context?.close(mode: .output, promise: nil)
+        if peerEnd.isHalfClosed { return close() }
+        socket.endOutput()
         schedule(after: limits.lingerTime) { $0.close() }
+        updateReading()
     }
 
     private func flushUnlessReading() {
@@ -327,32 +370,40 @@ extension Connection {
     }
 
     private func flush() {
-        guard var buffer = output.take(), context != nil else { return }
-        sendAtOnce(&buffer)
-        if buffer.readableBytes > 0 { write(buffer) }
-        services.buffer.giveBack(buffer)
+        guard var buffer = output.take() else { return }
+        send(&buffer)
+        services.output.giveBack(buffer)
     }
 
-    /// Takes out of `buffer` what the kernel has room for, unless the channel has something to write before.
-    ///
-    /// Nearly all answers go this way; the channel's own costs as much as all else that is done for a request.
-    /// What goes wrong here goes wrong there again, and is dealt with there.
-    private func sendAtOnce(_ buffer: inout ByteBuffer) {
-        guard let descriptor = outlet.descriptor, outlet.channelWrites == 0 else { return }
-        let sent = unsafe buffer.withUnsafeReadableBytes { bytes in
-            unsafe send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL))
+    private func send(_ buffer: inout ByteBuffer) {
+        guard socket.send(&buffer) else { return inNextTurn { $0.close() } }
+        noteUnsent()
+    }
+
+    /// Goes on with what the peer had no room for.
+    private func sendUnsent() {
+        guard socket.sendUnsent() else { return close() }
+        noteUnsent()
+        guard socket.unsentCount == 0 else { return }
+        switch state {
+        case .streaming: if stream.hasPieceUnderWay { pieceTaken() }
+        case .draining: linger()
+        case .reading, .answering, .closed: break
         }
-        if sent > 0 { buffer.moveReaderIndex(forwardBy: sent) }
     }
 
-    /// Hands `buffer` to the channel, which writes it when the peer takes it; `nil` if the channel is gone.
-    @discardableResult
-    private func write(_ buffer: ByteBuffer) -> EventLoopFuture<Void>.Isolated? {
-        guard let context else { return nil }
-        outlet.channelWrites += 1
-        let written = context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated()
-        written.whenComplete { [self] _ in outlet.channelWrites -= 1 }
-        return written
+    /// Stops reading requests while the peer leaves many answers unread, for which it has some time.
+    private func noteUnsent() {
+        if peerEnd.isTaking, socket.unsentCount > limits.unreadAnswers {
+            peerEnd.isTaking = false
+            deadlines.stall = schedule(after: limits.stallTime) { $0.close() }
+        } else if !peerEnd.isTaking, socket.unsentCount < limits.unreadAnswers / 4 {
+            peerEnd.isTaking = true
+            deadlines.stall?.cancel()
+            deadlines.stall = nil
+            if state == .reading { continueReading() }
+        }
+        updateReading()
     }
 }
 
@@ -382,16 +433,18 @@ extension Connection {
         guard state == .streaming else { return }
         stream.append { writer.writeStreamEnd(to: &$0) }
         flush()
-        write(stream.takeAll())
+        var rest = stream.takeAll()
+        send(&rest)
         _ = services.backlog.update(self, unread: 0)
         finish()
     }
 
-    /// Hands the channel the next piece, after what was answered before.
+    /// Sends the next piece, after what was answered before.
     private func continueStream() {
-        guard state == .streaming, context != nil, let piece = stream.next() else { return }
+        guard state == .streaming, var piece = stream.next() else { return }
         flush()
-        write(piece)?.whenSuccess { [weak self] in self?.pieceTaken() }
+        send(&piece)
+        if socket.unsentCount == 0 { pieceTaken() }
     }
 
     private func pieceTaken() {
@@ -405,71 +458,6 @@ extension Connection {
     /// Ends the connection in the middle of the answer, so that the peer cannot take it for a whole one.
     private func dropStream() {
         services.agent.streamDropped(self)
-        close()
-    }
-}
-
-// MARK: Channel events
-
-extension Connection {
-    func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
-        outlet.descriptor = nil
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard state != .draining, state != .closed else { return }
-        turn.isInRead = true
-        input.add(unwrapInboundIn(data))
-        if !turn.isParsing { parse() }
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        turn.isInRead = false
-        flush()
-        if input.count == 0 { input.clear() }
-    }
-
-    func read(context: ChannelHandlerContext) {
-        if mayRead { context.read() } else { turn.holdsRead = true }
-    }
-
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        deadlines.stall?.cancel()
-        deadlines.stall = nil
-        outlet.isWritable = context.channel.isWritable
-        if outlet.isWritable {
-            if state == .reading { continueReading() }
-            resumeReadIfPossible()
-        } else {
-            deadlines.stall = schedule(after: limits.stallTime) { $0.close() }
-        }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        let wasAnswering = state == .answering || state == .streaming
-        state = .closed
-        outlet.descriptor = nil
-        endRequestDeadline()
-        deadlines.stall?.cancel()
-        output = nil
-        stream = StreamOutput()
-        _ = services.backlog.update(self, unread: 0)
-        if wasAnswering { services.agent.peerLeft(self) }
-        services.register.remove(self)
-        context.fireChannelInactive()
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case ChannelEvent.inputClosed? = event as? ChannelEvent { inputEnded() }
-        context.fireUserInboundEventTriggered(event)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
         close()
     }
 }

@@ -3,9 +3,16 @@
 import NIOCore
 
 /// The bytes that a peer has sent and that are not parsed yet; requests are taken out of them.
+///
+/// Nearly always whole requests come, and are parsed in the shared buffer. Only what is left of it gets memory of its own.
 struct RequestInput {
+    /// Bytes read together once part of a request is here.
+    static let piece = 4_096
+
     private var parser: RequestParser
     private var bytes = ByteBuffer()
+    /// Whether `bytes` is the shared buffer.
+    private var isBorrowed = false
 
     init(limits: RequestLimits) {
         parser = RequestParser(limits: limits)
@@ -17,8 +24,27 @@ struct RequestInput {
     /// Whether part of a request has been read and the rest is not here.
     var hasPartOfRequest: Bool { count > 0 || parser.isInsideRequest }
 
-    mutating func add(_ more: consuming ByteBuffer) {
-        if count == 0 { bytes = more } else { bytes.writeBuffer(&more) }
+    /// Reads what `socket` has; ``settle(_:)`` follows before another connection reads.
+    mutating func read(from socket: borrowing PeerSocket, through shared: SharedBuffer) -> PeerSocket.Reading
+    {
+        if count == 0, !isBorrowed {
+            bytes = shared.take()
+            isBorrowed = true
+        } else {
+            bytes.discardReadBytes()
+            bytes.reserveCapacity(minimumWritableBytes: Self.piece)
+        }
+        return socket.read(into: &bytes)
+    }
+
+    /// Gives the shared buffer back.
+    mutating func settle(_ shared: SharedBuffer) {
+        let rest = count == 0 ? ByteBuffer() : isBorrowed ? ByteBuffer(bytes: bytes.readableBytesView) : nil
+        guard let rest else { return }
+        let used = bytes
+        bytes = rest
+        if isBorrowed { shared.giveBack(used) }
+        isBorrowed = false
     }
 
     /// Takes the next request, if all of it is here.
@@ -26,8 +52,8 @@ struct RequestInput {
         try parser.next(from: &bytes)
     }
 
-    /// Throws away what is here, and its memory.
+    /// Throws away what is here.
     mutating func clear() {
-        bytes = ByteBuffer()
+        bytes.moveReaderIndex(to: bytes.writerIndex)
     }
 }

@@ -4,10 +4,10 @@ import NIOCore
 
 /// The part of an endless answer that the peer has not taken.
 ///
-/// One piece at a time is with the channel, the rest waits here in one buffer. So the bytes counted are the
+/// One piece at a time is with the socket, the rest waits here in one buffer. So the bytes counted are the
 /// memory it costs, however short the lines are.
 struct StreamOutput {
-    /// Most bytes handed to the channel together; the channel never has so much that it counts as not writable.
+    /// Most bytes handed to the socket together; few enough that requests would still be read.
     private static let piece = 65_536
 
     private var waiting = ByteBuffer()
@@ -18,13 +18,16 @@ struct StreamOutput {
     /// Bytes the peer has not taken.
     var unread: Int { waiting.readableBytes + underWay }
 
+    /// Whether the socket has a piece.
+    var hasPieceUnderWay: Bool { underWay > 0 }
+
     /// Adds what `write` appends; a given `onTaken` replaces the one before.
     mutating func append(_ onTaken: (() -> Void)? = nil, _ write: (inout ByteBuffer) -> Void) {
         write(&waiting)
         if let onTaken { self.onTaken = onTaken }
     }
 
-    /// The next piece for the channel; `nil` while the channel has one, or if nothing waits.
+    /// The next piece for the socket; `nil` while the socket has one, or if nothing waits.
     mutating func next() -> ByteBuffer? {
         guard underWay == 0, waiting.readableBytes > 0 else { return nil }
         let piece = waiting.readSlice(length: min(Self.piece, waiting.readableBytes))
@@ -33,14 +36,14 @@ struct StreamOutput {
         return piece
     }
 
-    /// Notes that the channel has written its piece.
+    /// Notes that the socket has sent its piece.
     /// - Returns: what to call, if nothing is left.
     mutating func pieceTaken() -> (() -> Void)? {
         underWay = 0
         return waiting.readableBytes == 0 ? onTaken.take() : nil
     }
 
-    /// Takes everything that still waits, to be written even while the channel has a piece.
+    /// Takes everything that still waits, to be sent even while the socket has a piece.
     mutating func takeAll() -> ByteBuffer {
         defer { waiting = ByteBuffer() }
         return waiting

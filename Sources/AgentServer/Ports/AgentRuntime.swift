@@ -6,7 +6,7 @@ import NIOPosix
 /// A whole running agent: event loop, store thread, sessions and socket.
 package final class AgentRuntime: Sendable {
     package let agent: SessionAgent
-    private let group: MultiThreadedEventLoopGroup
+    private let loop: AgentLoop
     private let pool: NIOThreadPool
     private let listeners: SocketListeners
     private let housekeeping: Housekeeping
@@ -17,22 +17,21 @@ package final class AgentRuntime: Sendable {
     /// Time for answers under way to reach their peers.
     private static let farewell = TimeAmount.milliseconds(200)
 
-    /// Prepares an agent on the first loop of `group`; ``shutdown()`` ends the group too.
+    /// Prepares an agent on `loop`, which ``shutdown()`` ends.
     package init(
         configuration: AgentConfiguration,
         ports: AgentPorts,
         identity: AgentIdentity,
         auditFile: AuditFile? = nil,
-        group: MultiThreadedEventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        loop: AgentLoop
     ) {
         self.ports = ports
-        self.group = group
+        self.loop = loop
         pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         stopRequests = stream
         stopRequest = continuation
-        let loop = group.next()
         agent = SessionAgent(
             configuration: configuration,
             ports: ports,
@@ -42,7 +41,7 @@ package final class AgentRuntime: Sendable {
             auditFile: auditFile,
             onShutdownRequest: { continuation.yield() }
         )
-        let listeners = SocketListeners(eventLoop: loop, agent: agent, logger: ports.logger)
+        let listeners = SocketListeners(loop: loop, agent: agent, logger: ports.logger)
         self.listeners = listeners
         let agent = agent
         housekeeping = Housekeeping(on: loop) {
@@ -57,9 +56,9 @@ package final class AgentRuntime: Sendable {
         await agent.begin()
         // The other sockets come first: they are there when the agent's own answers.
         await agent.followConfiguration { [listeners] in listeners.adopt($0) }
-        try await listeners.start(on: socket).get()
-        await watchRoutes()
-        try await group.next().submit { [listeners, housekeeping] in
+        try await loop.submit { [self] in
+            try listeners.start(on: socket)
+            watchRoutes()
             listeners.onFirstConnection = { [weak housekeeping] in housekeeping?.hurry() }
             housekeeping.begin()
         }
@@ -73,15 +72,15 @@ package final class AgentRuntime: Sendable {
 
     /// Does now what is otherwise done after each pause of ``Housekeeping``.
     package func housekeep() async {
-        try? await group.next().submit { [housekeeping] in housekeeping.workNow() }.get()
+        try? await loop.submit { [housekeeping] in housekeeping.workNow() }.get()
     }
 
     /// Watches for the network's return; without routing messages, retries follow their backoff alone.
-    private func watchRoutes() async {
-        let watch = await RouteWatch.start(on: group.next()) { [agent] in
+    private func watchRoutes() {
+        let isWatching = RouteWatch.start(on: loop) { [agent] in
             agent.assumeIsolated { $0.networkReturned() }
         }
-        if watch == nil { ports.logger.info("no routing messages: a network that is back is noticed later") }
+        if !isWatching { ports.logger.info("no routing messages: a network that is back is noticed later") }
     }
 
     /// Waits until somebody asks the agent to stop, over the socket or by ``requestStop()``.
@@ -98,11 +97,10 @@ package final class AgentRuntime: Sendable {
     package func shutdown() async {
         let listeners = listeners
         await agent.beginStopping()
-        try? await group.next().submit { listeners.stopAccepting() }.get()
+        try? await loop.submit { listeners.stopAccepting() }.get()
         await agent.stop()
-        try? await group.next().scheduleTask(in: Self.farewell) { listeners.closeConnections() }.futureResult
-            .get()
-        try? await group.shutdownGracefully()
+        try? await loop.scheduleTask(in: Self.farewell) { listeners.closeConnections() }.futureResult.get()
+        await loop.stop()
         try? await pool.shutdownGracefully()
         stopRequest.finish()
     }

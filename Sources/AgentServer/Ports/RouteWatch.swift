@@ -1,49 +1,45 @@
 // SPDX-License-Identifier: MIT
 
 import CHardening
-import NIOCore
-import NIOPosix
+import Glibc
 
 /// Listens to the kernel's routing messages and says when the network may be back.
 ///
 /// What could not be sent is then tried at once instead of when its backoff ends (rtnetlink(7)).
-final class RouteWatch: ChannelInboundHandler, Sendable {
-    typealias InboundIn = ByteBuffer
+/// Confined to the event loop.
+final class RouteWatch: DescriptorWatching {
+    /// A message is never longer (netlink(7)).
+    private static let longest = 8_192
 
-    private let onReturn: @Sendable () -> Void
+    private let descriptor: CInt
+    private let onReturn: () -> Void
 
-    init(onReturn: @escaping @Sendable () -> Void) {
+    private init(_ descriptor: CInt, onReturn: @escaping () -> Void) {
+        self.descriptor = descriptor
         self.onReturn = onReturn
     }
 
-    /// Starts on `eventLoop`; `nil` if the system has no such messages or refuses them.
-    static func start(
-        on eventLoop: any EventLoop,
-        onReturn: @escaping @Sendable () -> Void
-    ) async -> (any Channel)? {
-        let watch = hardening_watch_routes()
-        guard watch >= 0 else { return nil }
-        return try? await NIOPipeBootstrap(group: eventLoop)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(RouteWatch(onReturn: onReturn))
-                }
-            }
-            .takingOwnershipOfDescriptor(input: watch)
-            .get()
+    deinit { close(descriptor) }
+
+    /// Starts on `loop`, until that ends.
+    /// - Returns: whether there is such a watch: some systems refuse it.
+    static func start(on loop: AgentLoop, onReturn: @escaping () -> Void) -> Bool {
+        let descriptor = hardening_watch_routes()
+        guard descriptor >= 0 else { return false }
+        let watch = RouteWatch(descriptor, onReturn: onReturn)
+        return (try? loop.watch(descriptor, for: .readable, watch)) != nil
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let message = unwrapInboundIn(data)
-        let isNews = unsafe message.withUnsafeReadableBytes { bytes in
+    func ready(_ readiness: Readiness) {
+        let isNews = unsafe withUnsafeTemporaryAllocation(byteCount: Self.longest, alignment: 8) { bytes in
             guard let start = bytes.baseAddress else { return false }
-            return unsafe hardening_announces_route(start, bytes.count) != 0
+            let count = unsafe recv(descriptor, start, bytes.count, CInt(MSG_DONTWAIT))
+            // The kernel dropped messages (ENOBUFS): something has changed, whatever it was.
+            guard count > 0 else { return count < 0 && errno == ENOBUFS }
+            return unsafe hardening_announces_route(start, count) != 0
         }
         if isNews { onReturn() }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The kernel dropped messages (ENOBUFS): something has changed, whatever it was.
-        onReturn()
-    }
+    func loopEnded() {}
 }

@@ -117,13 +117,6 @@ package struct ListeningSocket: Sendable {
         return Self.identity(of: path) == identity
     }
 
-    /// Tells the kernel once more how many peers may wait.
-    ///
-    /// NIO calls listen(2) on a given socket with its own backlog, 128, before it looks at any option.
-    func restoreBacklog() {
-        _ = listen(descriptor, ListeningSocket.backlog)
-    }
-
     /// Removes the socket's file, if it is still this one's.
     func removeFile() {
         guard let path, isInPlace else { return }

@@ -4,13 +4,18 @@ import CHardening
 import Glibc
 import Logging
 import NIOCore
-import NIOPosix
 import TokenCore
 
 /// Accepts the peers that may connect and gives each a ``Connection``; keeps its socket in place.
-final class SocketListener: @unchecked Sendable {
+///
+/// Confined to the event loop.
+final class SocketListener: DescriptorWatching, @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
-    private let eventLoop: any EventLoop
+    /// Peers that are accepted before the loop looks at its other descriptors.
+    private static let mostAccepted = 16
+    /// Half of the second within which the agent must accept again once there are descriptors.
+    private static let pause = TimeAmount.milliseconds(500)
+
     private let services: ConnectionServices
     private let logger: Logger
     /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
@@ -24,41 +29,21 @@ final class SocketListener: @unchecked Sendable {
         didSet { tellSenders() }
     }
     private var socket: ListeningSocket?
-    private var channel: (any Channel)?
-    private var hasStopped = false
+    private var watch: AgentLoop.Watch?
 
-    init(
-        eventLoop: any EventLoop,
-        services: ConnectionServices,
-        logger: Logger,
-        restrictedPath: String? = nil
-    ) {
+    init(services: ConnectionServices, logger: Logger, restrictedPath: String? = nil) {
         self.restrictedPath = restrictedPath
-        self.eventLoop = eventLoop
         self.services = services
         self.logger = logger
     }
 
-    /// Begins to accept on `socket`.
-    func start(on socket: ListeningSocket) -> EventLoopFuture<Void> {
-        if watchesSenders { _ = hardening_tell_senders(socket.descriptor) }
-        return ServerBootstrap(group: eventLoop)
-            .serverChannelOption(.maxMessagesPerRead, value: 16)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptPause())
-                }
-            }
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try self.welcome(channel) }
-            }
-            .withBoundSocket(socket.descriptor)
-            .map { channel in
-                socket.restoreBacklog()
-                self.socket = socket
-                self.channel = channel
-                if self.hasStopped { self.stopAccepting() }
-            }
+    /// Begins to accept on `socket`, and no more on an earlier one.
+    func start(on socket: ListeningSocket) throws(PollFailure) {
+        let watch = try services.loop.watch(socket.descriptor, for: .readable, self)
+        stopListening()
+        self.socket = socket
+        self.watch = watch
+        tellSenders()
     }
 
     /// Has the kernel tell who writes, also for accepted sockets: a peer that writes at once is known too.
@@ -67,36 +52,60 @@ final class SocketListener: @unchecked Sendable {
         _ = hardening_tell_senders(socket.descriptor)
     }
 
-    private var waterMark: ChannelOptions.Types.WriteBufferWaterMark {
-        .init(low: services.limits.unreadAnswers / 4, high: services.limits.unreadAnswers)
+    func ready(_ readiness: Readiness) {
+        guard let socket else { return }
+        for _ in 0..<Self.mostAccepted {
+            let descriptor = hardening_accept(socket.descriptor)
+            if descriptor >= 0 {
+                welcome(descriptor)
+            } else if errno != ECONNABORTED, errno != EINTR {
+                if errno != EAGAIN { pauseAccepting() }
+                return
+            }
+        }
+    }
+
+    func loopEnded() { stopListening() }
+
+    /// Stops accepting for a moment, as the system has no descriptor left.
+    ///
+    /// The peer stays in the queue, so the socket stays ready: without a pause the loop would spin.
+    private func pauseAccepting() {
+        listen(for: [])
+        services.loop.scheduleTask(in: Self.pause) { [weak self] in self?.listen(for: .readable) }
+    }
+
+    private func listen(for readiness: Readiness) {
+        guard let socket, let watch else { return }
+        services.loop.change(watch, of: socket.descriptor, to: readiness)
     }
 
     /// Lets in peers of the right users only, before a byte of theirs is read.
-    private func welcome(_ channel: any Channel) throws {
-        let descriptor = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { $0 }
-        let found = descriptor.flatMap { Peer(descriptor: $0) }
+    private func welcome(_ descriptor: CInt) {
+        let peerSocket = PeerSocket(descriptor, loop: services.loop)
+        let found = Peer(descriptor: descriptor)
         guard let peer = found, access.admits(peer.userID) else {
             let user = found.map { "\($0.userID)" } ?? "unknown"
             var metadata: Logger.Metadata = ["uid": "\(user)"]
             if let restrictedPath { metadata["socket"] = "\(restrictedPath)" }
             logger.warning("refused a peer of another user", metadata: metadata)
-            throw ChannelError.operationUnsupported
+            return
         }
         let acceptedAt = Instant(nanoseconds: hardening_boot_clock())
         let caller = Caller(peer, restrictedPath: restrictedPath, acceptedAt: acceptedAt)
-        let connection = Connection(caller, services, descriptor: descriptor)
+        let connection = Connection(caller, services, socket: peerSocket)
         guard services.register.admit(connection) else {
             logger.warning("refused a connection: all are in use")
-            throw ChannelError.operationUnsupported
+            return
         }
-        // A peer that has sent everything still reads the answer.
-        try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
-        try channel.syncOptions?.setOption(.writeBufferWaterMark, value: waterMark)
-        try channel.pipeline.syncOperations.addHandler(connection)
         if watchesSenders { connection.watchSender() }
         services.agent.welcome(connection)
+        do {
+            try connection.begin()
+        } catch {
+            logger.warning("refused a connection", metadata: ["reason": "\(error)"])
+            connection.close()
+        }
     }
 
     /// Makes sure that the socket's file is in place; called by ``Housekeeping``.
@@ -111,8 +120,7 @@ final class SocketListener: @unchecked Sendable {
         do {
             let mode = restrictedPath == nil ? nil : lost.mode
             let socket = try ListeningSocket.bind(to: path, mode: mode, group: lost.group)
-            let old = channel
-            start(on: socket).whenComplete { _ in old?.close(promise: nil) }
+            try start(on: socket)
             logger.warning("the socket's file was gone and has been made again")
             return true
         } catch {
@@ -123,10 +131,14 @@ final class SocketListener: @unchecked Sendable {
 
     /// Accepts nobody any more and removes the socket's file; open connections go on.
     func stopAccepting() {
-        hasStopped = true
         socket?.removeFile()
-        channel?.close(promise: nil)
-        channel = nil
+        stopListening()
+    }
+
+    private func stopListening() {
+        if let watch { services.loop.forget(watch) }
+        if let socket { close(socket.descriptor) }
+        watch = nil
         socket = nil
     }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 import Logging
-import NIOCore
 
 /// Every socket of the agent: its own, and the restricted ones of the configuration.
 ///
 /// Confined to the event loop.
 final class SocketListeners: @unchecked Sendable {
     // Unchecked: after `init` used on the event loop alone.
-    private let eventLoop: any EventLoop
     private let logger: Logger
     private let services: ConnectionServices
     private let own: SocketListener
@@ -18,12 +16,11 @@ final class SocketListeners: @unchecked Sendable {
     /// Sockets that could not be opened, and why, so that each is complained about once.
     private var failed: [String: String] = [:]
 
-    init(eventLoop: any EventLoop, agent: any RequestAnswering, logger: Logger) {
-        self.eventLoop = eventLoop
+    init(loop: AgentLoop, agent: any RequestAnswering, logger: Logger) {
         self.logger = logger
         let register = ConnectionRegister(limits: .ofThisProcess)
-        services = ConnectionServices(agent: agent, limits: RequestLimits(), register: register)
-        own = SocketListener(eventLoop: eventLoop, services: services, logger: logger)
+        services = ConnectionServices(loop: loop, agent: agent, limits: RequestLimits(), register: register)
+        own = SocketListener(services: services, logger: logger)
     }
 
     /// Whether any connection is open.
@@ -39,8 +36,8 @@ final class SocketListeners: @unchecked Sendable {
     }
 
     /// Begins to accept on the agent's own socket.
-    func start(on socket: ListeningSocket) -> EventLoopFuture<Void> {
-        own.start(on: socket)
+    func start(on socket: ListeningSocket) throws(PollFailure) {
+        try own.start(on: socket)
     }
 
     /// Opens the sockets that are new, closes those that are gone, and takes over which users may use them.
@@ -92,21 +89,11 @@ final class SocketListeners: @unchecked Sendable {
     }
 
     private func open(_ socket: RestrictedSocket) {
-        do throws(ListenFailure) {
+        do {
             let listening = try ListeningSocket.bind(to: socket.path, mode: socket.mode, group: socket.group)
-            let listener = SocketListener(
-                eventLoop: eventLoop,
-                services: services,
-                logger: logger,
-                restrictedPath: socket.path
-            )
+            let listener = SocketListener(services: services, logger: logger, restrictedPath: socket.path)
+            try listener.start(on: listening)
             restricted[socket.path] = (socket.file, listener)
-            listener.start(on: listening).whenFailure { [logger] error in
-                logger.error(
-                    "a socket is lost",
-                    metadata: ["socket": "\(socket.path)", "reason": "\(error)"]
-                )
-            }
             failed[socket.path] = nil
         } catch {
             guard failed.updateValue("\(error)", forKey: socket.path) == nil else { return }

@@ -28,6 +28,9 @@ int hardening_has_borrowed_privileges(void);
 /// Asks for `signal` when the parent process ends; returns 0, or -1 with errno.
 int hardening_signal_when_parent_ends(int signal);
 
+/// Accepts a peer, as a descriptor that does not block and that no program inherits; returns it, or -1 with errno.
+int hardening_accept(int socket);
+
 /// Reads who connected a Unix stream socket, as the kernel noted it at connect time; returns 0, or -1 with errno.
 int hardening_peer_credentials(int descriptor, pid_t *pid, uid_t *uid);
 

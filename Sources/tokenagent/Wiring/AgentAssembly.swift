@@ -47,7 +47,7 @@ struct AgentAssembly {
             memory: opened.memory,
             timekeeper: opened.timekeeper,
             commands: threads.commands,
-            eventLoopGroup: threads.group
+            eventLoopGroup: threads.network
         )
         let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.loop, logger: logger)
         let inForce = ConfigurationInForce(
@@ -100,10 +100,10 @@ struct AgentAssembly {
             ports: ports,
             identity: identity,
             auditFile: AuditFile(path: opened.store.stateDirectory + "/audit.log"),
-            group: threads.group
+            loop: threads.loop
         )
         do {
-            try threads.loop.makeFutureWithTask { try await runtime.start(on: socket) }.wait()
+            try threads.network.makeFutureWithTask { try await runtime.start(on: socket) }.wait()
         } catch {
             throw StartFailure(.internal, "cannot serve: \(error)")
         }

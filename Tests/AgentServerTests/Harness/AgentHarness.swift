@@ -21,6 +21,7 @@ final class AgentHarness: Sendable {
     let rests = Count()
     let log = LogRecorder()
     let configuration: ScriptedConfiguration
+    let loop: AgentLoop
     let runtime: AgentRuntime
 
     static let work = known("work")
@@ -59,6 +60,7 @@ final class AgentHarness: Sendable {
         var initial = AgentConfiguration(sessions: [Self.work: settings, Self.home: settings])
         configure(&initial, directory)
         configuration = ScriptedConfiguration(initial)
+        loop = try AgentLoop.start()
         runtime = AgentRuntime(
             configuration: initial,
             ports: AgentPorts(
@@ -76,7 +78,8 @@ final class AgentHarness: Sendable {
                 onQuiet: { [rests] in rests.increment() }
             ),
             identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state"),
-            auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit)
+            auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit),
+            loop: loop
         )
         let socket = try ListeningSocket.bind(to: path)
         try beforeStart(path, directory)

@@ -61,7 +61,7 @@ extension AgentHarness {
     /// Lets `body` run while the loop does nothing else.
     fileprivate func whileBusy<Result>(_ body: () -> Result) -> Result {
         let (begun, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        runtime.agent.eventLoop.execute {
+        loop.execute {
             begun.signal()
             end.wait()
         }
@@ -73,16 +73,13 @@ extension AgentHarness {
     /// Accepts at one more socket.
     fileprivate func listener(on socket: AgentServer.ListeningSocket) async throws -> SocketListener {
         let services = ConnectionServices(
+            loop: loop,
             agent: runtime.agent,
             limits: RequestLimits(),
             register: ConnectionRegister(limits: .ofThisProcess)
         )
-        let listener = SocketListener(
-            eventLoop: runtime.agent.eventLoop,
-            services: services,
-            logger: .init(label: "test")
-        )
-        try await listener.start(on: socket).get()
+        let listener = SocketListener(services: services, logger: .init(label: "test"))
+        try await loop.submit { try listener.start(on: socket) }.get()
         return listener
     }
 }

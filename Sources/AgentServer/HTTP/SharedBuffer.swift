@@ -2,13 +2,13 @@
 
 import NIOCore
 
-/// The one buffer all connections of a loop write their answers into, wiped after every use.
+/// One buffer that all connections of a loop use in turn, for requests or for answers, wiped after every use.
 ///
-/// Answers hold tokens: reusing a single buffer keeps them from being strewn over the heap, and zeroing it
-/// costs less than the write it follows.
+/// Both hold secrets: reusing a single buffer keeps them from being strewn over the heap, and zeroing it costs less
+/// than the system call beside it.
 ///
 /// Confined to the event loop.
-final class OutputBuffer {
+final class SharedBuffer {
     private var spare: ByteBuffer?
     /// A buffer that grew beyond this is given back to the system instead of being kept.
     private static let keptCapacity = 65_536
@@ -20,10 +20,9 @@ final class OutputBuffer {
         return buffer
     }
 
-    /// Takes back a buffer whose bytes have been written, and overwrites them.
+    /// Takes back a buffer whose bytes are done with, and overwrites them.
     func giveBack(_ buffer: consuming ByteBuffer) {
         let used = buffer.writerIndex
-        // If a slow peer has not taken all bytes, the channel still shares them and this makes a new buffer.
         buffer.clear()
         buffer.writeRepeatingByte(0, count: used)
         buffer.clear()

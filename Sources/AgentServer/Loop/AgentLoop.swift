@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+
+import Dispatch
+import Glibc
+import NIOCore
+import Synchronization
+
+/// Is told on the loop what its descriptor is ready for.
+protocol DescriptorWatching: AnyObject {
+    func ready(_ readiness: Readiness)
+    /// The loop ends: nothing is watched any more.
+    func loopEnded()
+}
+
+/// The event loop of the agent: sockets of peers, timers, and the agent's own state are on its one thread.
+///
+/// NIO's own loops know channels alone, and a channel costs more for each connection than all else that is done
+/// for it. What uses NIO's futures and timers works on this loop as on any other; what needs channels, such as
+/// the network, has a loop of NIO's.
+package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
+    // Unchecked: what is behind neither the mutex nor an atomic is confined to the loop's thread.
+    private enum Job: Sendable {
+        case closure(@Sendable () -> Void)
+        case task(UnownedJob)
+    }
+
+    /// What other threads hand in.
+    private struct Inbox {
+        var jobs: [Job] = []
+        /// The loop waits, and has to be woken for a job.
+        var isAsleep = false
+        var hasEnded = false
+    }
+
+    private let clock: @Sendable () -> NIODeadline
+    private let poller: Poller
+    private let inbox = Mutex(Inbox())
+    /// The loop's thread; 0 while it has none, and whoever holds it is on it.
+    private let thread = Atomic<UInt>(0)
+    private let lastTimer = Atomic<UInt64>(0)
+    /// Jobs handed in on the loop itself.
+    private var jobs: [Job] = []
+    private var timers = LoopTimers()
+    private var watches = WatchTable()
+    /// Called at the end; the loop ends once this is set.
+    private var onEnd: (@Sendable () -> Void)?
+
+    /// A loop that has no thread: ``turn(waiting:)`` is for whoever made it.
+    /// - Parameter clock: the time for timers.
+    /// - Throws: ``PollFailure`` if the system has no descriptors left.
+    init(clock: @escaping @Sendable () -> NIODeadline = { .now() }) throws(PollFailure) {
+        self.clock = clock
+        poller = try Poller()
+    }
+
+    /// Starts a loop on a thread of its own.
+    package static func start() throws(PollFailure) -> AgentLoop {
+        let loop = try AgentLoop()
+        var thread = pthread_t()
+        let box = unsafe Unmanaged.passRetained(loop)
+        let error = unsafe pthread_create(
+            &thread,
+            nil,
+            { box in
+                if let box = unsafe box {
+                    unsafe Unmanaged<AgentLoop>.fromOpaque(box).takeRetainedValue().run()
+                }
+                return nil
+            },
+            unsafe box.toOpaque()
+        )
+        guard error == 0 else {
+            unsafe box.release()
+            throw PollFailure(code: error)
+        }
+        pthread_detach(thread)
+        // The thread notes it too: whichever comes first, both know.
+        loop.thread.store(UInt(thread), ordering: .sequentiallyConsistent)
+        return loop
+    }
+
+    private func run() {
+        thread.store(UInt(pthread_self()), ordering: .sequentiallyConsistent)
+        while onEnd == nil { turn(waiting: true) }
+        end()
+    }
+
+    /// Does what is to be done: jobs that are there, descriptors that are ready, timers that are due.
+    ///
+    /// Jobs that come of it are for the next turn, so that descriptors are looked at in between.
+    /// - Parameter waiting: whether to wait until there is something.
+    func turn(waiting: Bool = false) {
+        let ready = poller.wait(milliseconds: waiting ? patience() : 0)
+        let handedIn = inbox.withLock { inbox in
+            inbox.isAsleep = false
+            return inbox.jobs.isEmpty ? [] : exchange(&inbox.jobs, with: [])
+        }
+        let own = jobs.isEmpty ? [] : exchange(&jobs, with: [])
+        for job in own { run(job) }
+        for job in handedIn { run(job) }
+        for index in 0..<ready {
+            guard let report = poller.report(index) else { continue }
+            watches[report.key]?.ready(report.readiness)
+        }
+        if timers.next != nil {
+            for timer in timers.takeDue(at: now) { timer.run() }
+        }
+    }
+
+    private func run(_ job: Job) {
+        switch job {
+        case .closure(let closure): closure()
+        case .task(let task): unsafe task.runSynchronously(on: asUnownedSerialExecutor())
+        }
+    }
+
+    /// Milliseconds until something is to be done, -1 if that comes from outside; notes that the loop waits.
+    private func patience() -> CInt {
+        guard jobs.isEmpty else { return 0 }
+        var milliseconds: CInt = -1
+        if let next = timers.next {
+            let left = max(0, (next - now).nanoseconds)
+            milliseconds = CInt(clamping: left / 1_000_000 + (left % 1_000_000 == 0 ? 0 : 1))
+        }
+        return inbox.withLock { inbox in
+            guard inbox.jobs.isEmpty else { return 0 }
+            inbox.isAsleep = milliseconds != 0
+            return milliseconds
+        }
+    }
+
+    private func end() {
+        for watch in watches.takeAll() { watch.loopEnded() }
+        for timer in timers.takeAll() { timer.giveUp() }
+        // Whoever waits for the loop is told by a job.
+        while true {
+            turn()
+            let isDone = inbox.withLock { inbox in
+                inbox.hasEnded = jobs.isEmpty && inbox.jobs.isEmpty
+                return inbox.hasEnded
+            }
+            if isDone { break }
+        }
+        // No thread has this number.
+        thread.store(.max, ordering: .sequentiallyConsistent)
+        onEnd?()
+    }
+
+    private func exchange<Value>(_ value: inout Value, with other: Value) -> Value {
+        defer { value = other }
+        return value
+    }
+}
+
+// MARK: Descriptors
+
+extension AgentLoop {
+    /// Stands for a descriptor that is watched.
+    struct Watch {
+        fileprivate let key: UInt64
+    }
+
+    /// Has `watcher`, which is kept, told what `descriptor` is ready for, until ``forget(_:)``.
+    func watch(
+        _ descriptor: CInt,
+        for readiness: Readiness,
+        _ watcher: any DescriptorWatching
+    ) throws(PollFailure) -> Watch {
+        let watch = Watch(key: watches.add(watcher))
+        do {
+            try poller.add(descriptor, for: readiness, key: watch.key)
+        } catch {
+            watches.remove(watch.key)
+            throw error
+        }
+        return watch
+    }
+
+    func change(_ watch: Watch, of descriptor: CInt, to readiness: Readiness) {
+        poller.change(descriptor, to: readiness, key: watch.key)
+    }
+
+    /// Lets the watcher go, whose descriptor is closed next.
+    func forget(_ watch: Watch) {
+        watches.remove(watch.key)
+    }
+}
+
+// MARK: EventLoop
+
+extension AgentLoop {
+    package var inEventLoop: Bool {
+        let thread = thread.load(ordering: .relaxed)
+        return thread == 0 || thread == UInt(pthread_self())
+    }
+
+    package var now: NIODeadline { clock() }
+
+    package func execute(_ task: @escaping @Sendable () -> Void) {
+        post(.closure(task))
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        post(.task(UnownedJob(job)))
+    }
+
+    package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        unsafe UnownedSerialExecutor(ordinary: self)
+    }
+
+    package func isIsolatingCurrentContext() -> Bool? { inEventLoop }
+
+    package func checkIsolated() { preconditionInEventLoop() }
+
+    @discardableResult
+    package func scheduleTask<T>(
+        deadline: NIODeadline,
+        _ task: @escaping @Sendable () throws -> T
+    ) -> Scheduled<T> {
+        let promise = makePromise(of: T.self)
+        let number = lastTimer.add(1, ordering: .relaxed).newValue
+        let timer = LoopTimers.Timer {
+            promise.assumeIsolated().completeWith(Result(catching: task))
+        } giveUp: {
+            promise.fail(EventLoopError.shutdown)
+        }
+        onLoop { $0.timers.add(timer, number: number, at: deadline) }
+        return Scheduled(promise: promise) { [weak self] in
+            self?.onLoop { $0.timers.remove(number) }
+        }
+    }
+
+    @discardableResult
+    package func scheduleTask<T>(
+        in delay: TimeAmount,
+        _ task: @escaping @Sendable () throws -> T
+    ) -> Scheduled<T> {
+        scheduleTask(deadline: now + delay, task)
+    }
+
+    /// The same as ``stop()``.
+    package func shutdownGracefully(
+        queue: DispatchQueue,
+        _ callback: @escaping @Sendable ((any Error)?) -> Void
+    ) {
+        stop { queue.async { callback(nil) } }
+    }
+
+    /// Ends the loop and its thread: timers fail, and what is handed in later is dropped.
+    package func stop() async {
+        await withCheckedContinuation { continuation in stop { continuation.resume() } }
+    }
+
+    private func stop(_ then: @escaping @Sendable () -> Void) {
+        let isPosted = onLoop { loop in
+            guard let earlier = loop.onEnd else {
+                loop.onEnd = then
+                return
+            }
+            loop.onEnd = {
+                earlier()
+                then()
+            }
+        }
+        if !isPosted { then() }
+    }
+
+    /// Runs `body` on the loop, now if this is the loop.
+    /// - Returns: whether it runs; it does not once the loop has ended.
+    @discardableResult
+    private func onLoop(_ body: @escaping @Sendable (AgentLoop) -> Void) -> Bool {
+        guard inEventLoop else { return post(.closure { [self] in body(self) }) }
+        body(self)
+        return true
+    }
+
+    /// - Returns: whether the job runs; it does not once the loop has ended.
+    @discardableResult
+    private func post(_ job: Job) -> Bool {
+        if inEventLoop {
+            jobs.append(job)
+            return true
+        }
+        let (isTaken, isAsleep) = inbox.withLock { inbox in
+            guard !inbox.hasEnded else { return (false, false) }
+            inbox.jobs.append(job)
+            defer { inbox.isAsleep = false }
+            return (true, inbox.isAsleep)
+        }
+        if isAsleep { poller.wake() }
+        return isTaken
+    }
+}
+
+/// Who watches which descriptor, by a key that no later watch has.
+private struct WatchTable {
+    private struct Place {
+        /// How often the place has been given away: a late report for an earlier watch is for nobody.
+        var uses: UInt32 = 0
+        var watcher: (any DescriptorWatching)?
+    }
+
+    private var places: [Place] = []
+    private var free: [UInt32] = []
+
+    subscript(key: UInt64) -> (any DescriptorWatching)? {
+        let place = places[Int(UInt32(truncatingIfNeeded: key))]
+        return place.uses == UInt32(truncatingIfNeeded: key >> 32) ? place.watcher : nil
+    }
+
+    mutating func add(_ watcher: any DescriptorWatching) -> UInt64 {
+        let index = free.popLast() ?? UInt32(places.count)
+        if Int(index) == places.count { places.append(Place()) }
+        places[Int(index)].uses &+= 1
+        places[Int(index)].watcher = watcher
+        return UInt64(places[Int(index)].uses) << 32 | UInt64(index)
+    }
+
+    mutating func remove(_ key: UInt64) {
+        guard self[key] != nil else { return }
+        let index = UInt32(truncatingIfNeeded: key)
+        places[Int(index)].watcher = nil
+        free.append(index)
+    }
+
+    mutating func takeAll() -> [any DescriptorWatching] {
+        defer { for index in places.indices { places[index].watcher = nil } }
+        return places.compactMap(\.watcher)
+    }
+}

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>

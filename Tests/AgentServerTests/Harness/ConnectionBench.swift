@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import NIOCore
+import Synchronization
+import TestSupport
+
+@testable import AgentServer
+
+/// Connections on a loop that the test turns and whose clock it moves, and the peers' ends of their sockets.
+final class ConnectionBench: @unchecked Sendable {
+    // Unchecked: used by one test, which is the loop's thread.
+    /// The peer's end of a connection.
+    final class PeerEnd {
+        let connection: Connection
+        private var descriptor: CInt
+
+        fileprivate init(_ connection: Connection, _ descriptor: CInt) {
+            self.connection = connection
+            self.descriptor = descriptor
+        }
+
+        deinit { leave() }
+
+        func leave() {
+            if descriptor >= 0 { close(descriptor) }
+            descriptor = -1
+        }
+
+        var isOpen: Bool { connection.state != .closed }
+
+        /// - Returns: whether the kernel takes it.
+        @discardableResult
+        func write(_ text: String) -> Bool {
+            Array(text.utf8).withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+                    == $0.count
+            }
+        }
+
+        /// Says that nothing more comes.
+        func endWriting() { shutdown(descriptor, CInt(SHUT_WR)) }
+
+        /// Everything that is here, at most what fits into the kernel.
+        func read() -> String {
+            var text: [UInt8] = []
+            while let piece = readPiece(), !piece.isEmpty { text += piece }
+            return String(decoding: text, as: UTF8.self)
+        }
+
+        /// Whether everything has been read and nothing more comes.
+        var isAtEnd: Bool {
+            var byte: UInt8 = 0
+            return recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) == 0
+        }
+
+        /// What comes next: empty at the end, `nil` if nothing is here.
+        private func readPiece() -> [UInt8]? {
+            var room = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(descriptor, &room, room.count, CInt(MSG_DONTWAIT))
+            return count < 0 ? nil : Array(room.prefix(count))
+        }
+    }
+
+    let agent = RecordingAgent()
+    let loop: AgentLoop
+    private let register: ConnectionRegister
+    private let clock = LoopClock()
+
+    init(register: ConnectionRegister = ConnectionRegister(limits: .init(descriptors: 64))) throws {
+        self.register = register
+        loop = try AgentLoop { [clock] in clock.now }
+    }
+
+    /// A connection of `process`; one that is not `reading` leaves what comes with the kernel.
+    func connect(_ process: pid_t = 1, reading: Bool = true) throws -> PeerEnd {
+        var ends: [CInt] = [-1, -1]
+        let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw SystemFailure("socketpair") }
+        let services = ConnectionServices(
+            loop: loop,
+            agent: agent,
+            limits: RequestLimits(),
+            register: register
+        )
+        let caller = Caller(Peer(processID: process, userID: 1))
+        let connection = Connection(caller, services, socket: PeerSocket(ends[0], loop: loop))
+        if reading { try connection.begin() }
+        return PeerEnd(connection, ends[1])
+    }
+
+    /// Lets the loop do what is there to be done.
+    func turn() { loop.turn() }
+
+    func advance(by amount: TimeAmount) {
+        clock.advance(by: amount)
+        turn()
+    }
+}
+
+/// The time of a loop, which the test moves.
+final class LoopClock: Sendable {
+    private let time = Mutex(NIODeadline.uptimeNanoseconds(1))
+
+    var now: NIODeadline { time.withLock(\.self) }
+
+    func advance(by amount: TimeAmount) { time.withLock { $0 = $0 + amount } }
+}
