@@ -13,9 +13,9 @@ STRIP   ?= strip
 SWIFT_FLAGS = --explicit-target-dependency-import-check error
 
 # What lets the linker leave out functions that no program calls: each is in a section of its own, and is not kept for
-# other modules to call. C code, most of it cryptography that runs once a connection, is compiled for size.
+# other modules to call. C code, most of it cryptography that runs once a connection, is compiled for size, without tables.
 RELEASE_FLAGS = -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -Xfrontend -Xswiftc -internalize-at-link \
-    -Xcc -ffunction-sections -Xcc -fdata-sections -Xcc -Oz
+    -Xcc -ffunction-sections -Xcc -fdata-sections -Xcc -Oz -Xcc -DOPENSSL_SMALL
 
 # Tests at a time: many start programs and measure time, and starve each other when all run at once.
 TEST_WIDTH ?= 4

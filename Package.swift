@@ -97,9 +97,9 @@ let package = Package(
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .systemLibrary(name: "CPolling"),
         .target(name: "CHardening"),
-        .target(name: "Text", swiftSettings: strict),
+        .target(name: "Text", swiftSettings: cold),
         .target(name: "ModularArithmetic", swiftSettings: strict),
-        .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: strict),
+        .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: cold),
         .target(name: "TokenCore", swiftSettings: cold),
         .target(
             name: "SealedStore",
@@ -169,18 +169,18 @@ let package = Package(
         .executableTarget(
             name: "tokenagent-runner",
             dependencies: ["CHardening", "CommandExecution"],
-            swiftSettings: strict,
+            swiftSettings: cold,
             linkerSettings: staticExecutable + eagerBinding + ordered("tokenagent-runner")
         ),
         .target(
             name: "CommandCore",
             dependencies: ["CHardening", "Text", "AgentProtocol"],
-            swiftSettings: strict
+            swiftSettings: cold
         ),
         .executableTarget(
             name: "tokenctl",
             dependencies: ["CHardening", "AgentProtocol", "CommandCore"],
-            swiftSettings: strict,
+            swiftSettings: cold,
             linkerSettings: staticExecutable + ordered("tokenctl")
         ),
         .executableTarget(
