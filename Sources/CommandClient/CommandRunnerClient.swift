@@ -9,8 +9,13 @@ import TokenCore
 
 /// The agent's end of the socket to the process that runs commands for it.
 package final class CommandRunnerClient: CommandRunning, ProcessExamining {
-    private let channel: any Channel
-    private let replies: NIOLoopBound<ReplyHandler>
+    /// The socket once it is on its loop.
+    private struct Link: Sendable {
+        let channel: any Channel
+        let replies: NIOLoopBound<ReplyHandler>
+    }
+
+    private let link: EventLoopFuture<Link>
     private let lastNumber = Atomic<UInt64>(0)
     private let commands: Mutex<Commands>
 
@@ -36,19 +41,12 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         }
     }
 
-    private init(channel: any Channel, replies: NIOLoopBound<ReplyHandler>, table: CommandTable) {
-        commands = Mutex(Commands(table))
-        self.channel = channel
-        self.replies = replies
-    }
-
     /// Takes over `socket`, the agent's end of a socket pair; the process at the other end knows `table`.
-    package static func connect(
-        socket: Int32,
-        table: CommandTable,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<CommandRunnerClient> {
-        ClientBootstrap(group: loop)
+    ///
+    /// Nobody waits for `loop` here: the first command does, if it comes that soon.
+    package init(socket: Int32, table: CommandTable, on loop: any EventLoop) {
+        commands = Mutex(Commands(table))
+        link = ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(ReplyHandler())
@@ -57,10 +55,9 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
             .withConnectedSocket(socket)
             .flatMapThrowing { channel in
                 let handler = try channel.pipeline.syncOperations.handler(type: ReplyHandler.self)
-                return CommandRunnerClient(
+                return Link(
                     channel: channel,
-                    replies: NIOLoopBound(handler, eventLoop: channel.eventLoop),
-                    table: table
+                    replies: NIOLoopBound(handler, eventLoop: channel.eventLoop)
                 )
             }
     }
@@ -121,13 +118,14 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     }
 
     private func exchange(_ number: UInt64, _ frame: [UInt8]) async throws(CommandFailure) -> CommandResult {
-        let reply = channel.eventLoop.makePromise(of: Result<CommandResult, CommandFailure>.self)
-        channel.eventLoop.execute { [channel, replies] in
-            replies.value.expect(number, reply)
-            channel.writeAndFlush(ByteBuffer(bytes: frame), promise: nil)
+        let reply = link.flatMap { link in
+            let reply = link.channel.eventLoop.makePromise(of: Result<CommandResult, CommandFailure>.self)
+            link.replies.value.expect(number, reply)
+            link.channel.writeAndFlush(ByteBuffer(bytes: frame), promise: nil)
+            return reply.futureResult
         }
         do {
-            return try await reply.futureResult.get().get()
+            return try await reply.get().get()
         } catch let failure as CommandFailure {
             throw failure
         } catch {
@@ -137,7 +135,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
 
     /// Ends the runner process.
     package func close() {
-        channel.close(promise: nil)
+        link.whenSuccess { $0.channel.close(promise: nil) }
     }
 }
 

@@ -54,7 +54,7 @@ final class RunnerUnderTest: Sendable {
             let frame = RunnerFrame.handing(table)
             try #require(send(socket, frame, frame.count, 0) == frame.count)
             let loop = MultiThreadedEventLoopGroup.singleton.next()
-            let client = try await CommandRunnerClient.connect(socket: socket, table: table, on: loop).get()
+            let client = CommandRunnerClient(socket: socket, table: table, on: loop)
             let result: Result<Void, any Error>
             do {
                 result = .success(try await body(RunnerUnderTest(client, directory)))

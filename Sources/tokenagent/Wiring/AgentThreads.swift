@@ -24,10 +24,6 @@ struct AgentThreads {
         } catch {
             throw StartFailure(.internal, "\(error)")
         }
-        do {
-            commands = try CommandRunnerClient.connect(socket: runner, table: table, on: network).wait()
-        } catch {
-            throw StartFailure(.internal, "cannot reach the process that runs commands: \(error)")
-        }
+        commands = CommandRunnerClient(socket: runner, table: table, on: network)
     }
 }
