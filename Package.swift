@@ -31,7 +31,7 @@ let slimLibraries = Context.environment["TOKENAGENT_SWIFT_STATIC"].map { ["-reso
 let smallest: [LinkerSetting] = [
     .unsafeFlags(["-use-ld=lld", "-Xlinker", "--icf=all"] + slimLibraries, release),
     .unsafeFlags(
-        ["-Xlinker", "-T", "-Xlinker", "\(Context.packageDirectory)/packaging/link/omitted-sections.ld"],
+        ["-Xlinker", "-T", "-Xlinker", "\(Context.packageDirectory)/packaging/link/sections.ld"],
         release
     ),
 ]
