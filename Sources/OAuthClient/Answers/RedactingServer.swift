@@ -14,6 +14,8 @@ struct RedactingServer: AuthorizationServer {
     let names: ExchangeSecrets.Names
     let memory: SealedMemory
 
+    var profile: ServerProfile { server.profile }
+
     var heldSecrets: [SecretID] {
         get async { await server.heldSecrets }
     }
@@ -78,7 +80,9 @@ struct RedactingServer: AuthorizationServer {
         }
         tokens.tokenType = secrets.redacted(tokens.tokenType)
         tokens.scope = tokens.scope?.map(secrets.redacted)
-        tokens.keptMembers = tokens.keptMembers.mapValues(secrets.redacted)
+        if !tokens.keptMembers.isEmpty {
+            tokens.keptMembers = tokens.keptMembers.mapValues(secrets.redacted)
+        }
         tokens.remarks = tokens.remarks.map { GrantRemark($0.kind, secrets.redacted($0.message)) }
         return tokens
     }

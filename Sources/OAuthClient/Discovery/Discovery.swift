@@ -8,13 +8,13 @@ actor Discovery {
     /// Servers change their endpoints rarely; 404 at one of them asks for a fresh look anyway.
     static let lifetime: Duration = .seconds(24 * 3_600)
 
-    private let profile: ServerProfile
+    private let issuer: Issuer.Description
     private let tools: ServerTools
     private var known: (metadata: ServerMetadata, at: Instant)?
     private var inFlight: Task<Result<ServerMetadata, RefreshFailure>, Never>?
 
-    init(profile: ServerProfile, tools: ServerTools) {
-        self.profile = profile
+    init(_ issuer: Issuer.Description, tools: ServerTools) {
+        self.issuer = issuer
         self.tools = tools
     }
 
@@ -37,7 +37,7 @@ actor Discovery {
         do throws(RefreshFailure) {
             return try await metadata()
         } catch {
-            guard error.kind == .misconfigured, case .oidc = profile.kind else { throw error }
+            guard error.kind == .misconfigured, case .published = issuer.metadata else { throw error }
             throw RefreshFailure(kind: .busy, message: error.message, retryAfter: error.retryAfter)
         }
     }
@@ -45,7 +45,7 @@ actor Discovery {
     /// The metadata as the server publishes it now; a bad document changes nothing that is known.
     func refetched() async throws(RefreshFailure) -> ServerMetadata {
         if let inFlight { return try await inFlight.value.get() }
-        let task = Task { [profile, tools] in await Discovery.fetch(profile, tools) }
+        let task = Task { [issuer, tools] in await Discovery.fetch(issuer, tools) }
         inFlight = task
         let result = await task.value
         inFlight = nil
@@ -56,24 +56,20 @@ actor Discovery {
 
     /// One look at the metadata; nothing of it is kept.
     static func fetch(
-        _ profile: ServerProfile,
+        _ issuer: Issuer.Description,
         _ tools: ServerTools
     ) async -> Result<ServerMetadata, RefreshFailure> {
-        if case .oidc(let issuer) = profile.kind {
-            return await MetadataFetch(
-                issuer: issuer,
-                written: profile.endpoints,
-                trust: profile.trust,
-                tools: tools
-            )
-            .run()
-        }
-        guard case .oauth2(let endpoints) = profile.kind else {
+        switch issuer.metadata {
+        case .published(let name, let written):
+            return await MetadataFetch(issuer: name, written: written, trust: issuer.trust, tools: tools)
+                .run()
+        case .written(let endpoints):
+            return Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
+                .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
+        case .none:
             let message = "this kind of server has no metadata"
             return .failure(RefreshFailure(kind: .misconfigured, message: message))
         }
-        return Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
-            .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
     }
 }
 

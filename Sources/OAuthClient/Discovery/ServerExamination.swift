@@ -13,7 +13,8 @@ struct ServerExamination {
     /// - Returns: what was seen, as a clause for a person, or why it failed.
     func run() async -> Result<String, RefreshFailure> {
         guard case .oidc = profile.kind else { return await reach(profile.kind.identity.address) }
-        return await Discovery.fetch(profile, tools).map { _ in "trusted; its metadata names this issuer" }
+        let issuer = Issuer.Description(profile)
+        return await Discovery.fetch(issuer, tools).map { _ in "trusted; its metadata names this issuer" }
     }
 
     /// Fetches the endpoint as a browser would; any answer shows that the server is there and trusted.

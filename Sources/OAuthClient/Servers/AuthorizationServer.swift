@@ -7,6 +7,7 @@ import TokenCore
 /// A new kind needs a type that conforms to this, a line in ``AuthorizationServers``, and its cases in
 /// ``ServerKind`` and ``ServerProfile/Kind``.
 protocol AuthorizationServer: Sendable {
+    var profile: ServerProfile { get }
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome

@@ -7,14 +7,23 @@ import TokenCore
 
 /// The authorization servers of all configured sessions.
 package final class AuthorizationServers: AuthorizationServing {
-    private struct Entry {
-        var profile: ServerProfile
-        var server: any AuthorizationServer
+    private struct Configured {
+        var servers: [SessionName: any AuthorizationServer] = [:]
+        /// The issuers of ``servers``, by what the configuration says about them.
+        var issuers: [Issuer.Description: Issuer] = [:]
+
+        mutating func issuer(of profile: ServerProfile, _ tools: ServerTools) -> Issuer {
+            let description = Issuer.Description(profile)
+            if let known = issuers[description] { return known }
+            let issuer = Issuer(description, tools: tools)
+            issuers[description] = issuer
+            return issuer
+        }
     }
 
     private let tools: ServerTools
     private let transport: HTTPTransport?
-    private let entries: Mutex<[SessionName: Entry]>
+    private let configured = Mutex(Configured())
 
     /// Serves `profiles`, which have been validated.
     ///
@@ -49,21 +58,24 @@ package final class AuthorizationServers: AuthorizationServing {
     init(profiles: [SessionName: ServerProfile], tools: ServerTools, transport: HTTPTransport? = nil) {
         self.tools = tools
         self.transport = transport
-        entries = Mutex([:])
         replaceProfiles(profiles)
     }
 
     /// Takes over a reloaded configuration; servers whose profile did not change keep what they have learned.
+    ///
+    /// The others learn anew, unless one that is kept knows the same issuer.
     package func replaceProfiles(_ profiles: [SessionName: ServerProfile]) {
-        entries.withLock { entries in
-            let old = entries
-            entries = Dictionary(minimumCapacity: profiles.count)
-            for (name, profile) in profiles {
-                if let kept = old[name], kept.profile == profile {
-                    entries[name] = kept
-                } else {
-                    entries[name] = Entry(profile: profile, server: makeServer(profile))
-                }
+        configured.withLock { configured in
+            let old = configured
+            configured = Configured()
+            configured.servers.reserveCapacity(profiles.count)
+            for (name, server) in old.servers where profiles[name] == server.profile {
+                let issuer = Issuer.Description(server.profile)
+                configured.servers[name] = server
+                configured.issuers[issuer] = old.issuers[issuer]
+            }
+            for (name, profile) in profiles where configured.servers[name] == nil {
+                configured.servers[name] = makeServer(profile, of: configured.issuer(of: profile, tools))
             }
         }
     }
@@ -117,20 +129,20 @@ package final class AuthorizationServers: AuthorizationServing {
     ///
     /// - Returns: what was seen, as a clause for a person, or why the session could not use it.
     package func examine(_ session: SessionName) async -> Result<String, RefreshFailure> {
-        guard let profile = entries.withLock({ $0[session]?.profile }) else {
+        guard let profile = server(for: session)?.profile else {
             return .failure(.unknown(session))
         }
         return await ServerExamination(profile: profile, tools: tools).run()
     }
 
     private func server(for session: SessionName) -> (any AuthorizationServer)? {
-        entries.withLock { $0[session]?.server }
+        configured.withLock { $0.servers[session] }
     }
 
-    private func makeServer(_ profile: ServerProfile) -> any AuthorizationServer {
+    private func makeServer(_ profile: ServerProfile, of issuer: Issuer) -> any AuthorizationServer {
         let server: any AuthorizationServer =
             switch profile.kind {
-            case .oidc, .oauth2: StandardServer(profile: profile, tools: tools)
+            case .oidc, .oauth2: StandardServer(profile: profile, issuer: issuer, tools: tools)
             case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
             }

@@ -5,15 +5,17 @@ import TokenCore
 /// What the configuration says about one session's authorization server and our registration there.
 package struct ServerProfile: Equatable, Sendable {
     /// Which protocol the server speaks.
+    ///
+    /// Indirect but for the commonest: otherwise each would take the room of the largest.
     package enum Kind: Equatable, Sendable {
         /// OpenID Connect, or OAuth 2.0 with published metadata: everything follows from the issuer.
         case oidc(issuer: String)
         /// OAuth 2.0 with the endpoints written down by hand.
-        case oauth2(FixedEndpoints)
+        indirect case oauth2(FixedEndpoints)
         /// JSON endpoints as mobile back ends have them.
-        case json(JSONBackEnd)
+        indirect case json(JSONBackEnd)
         /// An Amazon Cognito user pool, spoken to in Amazon's own protocol.
-        case cognito(CognitoPool)
+        indirect case cognito(CognitoPool)
     }
 
     package var kind: Kind
@@ -76,7 +78,7 @@ package struct ServerProfile: Equatable, Sendable {
 }
 
 /// Endpoints the configuration names beside an issuer's metadata: for servers that leave one out or have it elsewhere.
-package struct WrittenEndpoints: Equatable, Sendable {
+package struct WrittenEndpoints: Hashable, Sendable {
     package var token: String?
     package var authorization: String?
     package var deviceAuthorization: String?
@@ -112,7 +114,7 @@ package struct WrittenEndpoints: Equatable, Sendable {
 }
 
 /// Endpoints of a server without metadata.
-package struct FixedEndpoints: Equatable, Sendable {
+package struct FixedEndpoints: Hashable, Sendable {
     /// Compared with the `iss` of authorization responses where it is known (RFC 9207 §2.4).
     package var issuer: String?
     package var token: String

@@ -12,11 +12,12 @@ struct StandardServer: AuthorizationServer {
     let keys: KeySetCache
     let secrets: ClientSecretReader
 
-    init(profile: ServerProfile, tools: ServerTools) {
+    /// `issuer`: the one that `profile` describes.
+    init(profile: ServerProfile, issuer: Issuer, tools: ServerTools) {
         self.profile = profile
         self.tools = tools
-        discovery = Discovery(profile: profile, tools: tools)
-        keys = KeySetCache(trust: profile.trust, tools: tools)
+        discovery = issuer.discovery
+        keys = issuer.keys
         secrets = ClientSecretReader(
             source: profile.clientSecret,
             memory: tools.memory,

@@ -41,7 +41,7 @@ struct Login: Equatable, Sendable {
     var proofKey: SecretID?
     /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
     var interruptions = 0
-    /// What a person should know about the latest answer for each of its tokens.
+    /// What a person should know about the latest answer for each of its tokens; no entry where there is nothing.
     var remarks: [TokenVariant: [GrantRemark]] = [:]
 
     var primary: AccessToken? { tokens[.primary] }
@@ -95,7 +95,7 @@ struct Login: Equatable, Sendable {
         account = grant.account
         keptMembers = tokens.keptMembers
         proofKey = grant.proofKey
-        remarks = [.primary: tokens.remarks]
+        if !tokens.remarks.isEmpty { remarks = [.primary: tokens.remarks] }
     }
 
     /// A login as it was stored.
@@ -146,7 +146,7 @@ struct Login: Equatable, Sendable {
         next.end = end(told: granted.refreshLifetime, at: granted.requestedAt, isChanged: isRotated)
         next.keptMembers.merge(granted.keptMembers) { _, new in new }
         next.remarks = remarks.filter { next.tokens[$0.key] != nil }
-        next.remarks[variant] = granted.remarks
+        next.remarks[variant] = granted.remarks.isEmpty ? nil : granted.remarks
         return (next, secrets.subtracting(next.secrets))
     }
 

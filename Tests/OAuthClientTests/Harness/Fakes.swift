@@ -195,7 +195,8 @@ struct Bench {
             eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
             sleep: sleep ?? clock.sleeping
         )
-        server = StandardServer(profile: profile, tools: tools)
+        let issuer = Issuer(Issuer.Description(profile), tools: tools)
+        server = StandardServer(profile: profile, issuer: issuer, tools: tools)
     }
 
     func secret(_ text: String, _ kind: SecretKind = .refreshToken) throws -> SecretID {

@@ -27,7 +27,9 @@ struct KindBench {
             sleep: clock.sleeping
         )
         switch profile.kind {
-        case .oidc, .oauth2: server = StandardServer(profile: profile, tools: tools)
+        case .oidc, .oauth2:
+            let issuer = Issuer(Issuer.Description(profile), tools: tools)
+            server = StandardServer(profile: profile, issuer: issuer, tools: tools)
         case .json(let backEnd): server = JSONServer(profile: profile, backEnd: backEnd, tools: tools)
         case .cognito(let pool): server = CognitoServer(profile: profile, pool: pool, tools: tools)
         }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// One issuer as the configuration describes it, and what is known of it.
+///
+/// Shared by all sessions that describe it in the same way: what it publishes is fetched and kept once.
+struct Issuer: Sendable {
+    /// All that decides what is fetched from an issuer and whether it is believed.
+    struct Description: Hashable, Sendable {
+        /// Where its metadata is.
+        enum Metadata: Hashable, Sendable {
+            /// Published by this issuer; the endpoints written down replace those published.
+            case published(issuer: String, written: WrittenEndpoints)
+            /// Written down by hand.
+            case written(FixedEndpoints)
+            /// This kind of server has none.
+            case none
+        }
+
+        let metadata: Metadata
+        let trust: ServerTrust
+
+        init(_ profile: ServerProfile) {
+            trust = profile.trust
+            metadata =
+                switch profile.kind {
+                case .oidc(let issuer): .published(issuer: issuer, written: profile.endpoints)
+                case .oauth2(let endpoints): .written(endpoints)
+                case .json, .cognito: .none
+                }
+        }
+    }
+
+    let discovery: Discovery
+    let keys: KeySetCache
+
+    init(_ description: Description, tools: ServerTools) {
+        discovery = Discovery(description, tools: tools)
+        keys = KeySetCache(trust: description.trust, tools: tools)
+    }
+}
