@@ -23,23 +23,42 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads exactly 32 hexadecimal digits, ignoring dashes.
     package init?(hexadecimal text: some StringProtocol) {
-        let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
-        guard digits.count == 32 else { return nil }
-        var words: [UInt64] = [0, 0]
-        for (index, digit) in digits.enumerated() {
-            guard let value = Character(Unicode.Scalar(digit)).hexDigitValue else { return nil }
-            words[index / 16] = words[index / 16] << 4 | UInt64(value)
+        var words: (high: UInt64, low: UInt64) = (0, 0)
+        var count = 0
+        for digit in text.utf8 where digit != UInt8(ascii: "-") {
+            guard count < RandomID.digitCount, let value = digit.hexadecimalValue else { return nil }
+            words = (words.high << 4 | words.low >> 60, words.low << 4 | value)
+            count += 1
         }
-        self.init(high: words[0], low: words[1])
+        guard count == RandomID.digitCount else { return nil }
+        self.init(high: words.high, low: words.low)
     }
+
+    private static let digitCount = 2 * byteCount
 
     /// 32 lower-case digits.
     package var description: String {
-        RandomID.digits(high) + RandomID.digits(low)
+        unsafe String(unsafeUninitializedCapacity: RandomID.digitCount) { digits in
+            var words = (high: high, low: low)
+            for index in 0..<RandomID.digitCount {
+                let value = UInt8(words.high >> 60)
+                let zero = value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10
+                unsafe digits[index] = zero + value
+                words = (words.high << 4 | words.low >> 60, words.low << 4)
+            }
+            return RandomID.digitCount
+        }
     }
+}
 
-    private static func digits(_ word: UInt64) -> String {
-        let text = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - text.count) + text
+extension UInt8 {
+    /// The value of the hexadecimal digit, of either case, that this is in ASCII.
+    fileprivate var hexadecimalValue: UInt64? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(self - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(self - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(self - UInt8(ascii: "A") + 10)
+        default: nil
+        }
     }
 }
