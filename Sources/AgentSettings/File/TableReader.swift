@@ -11,12 +11,15 @@ struct TableReader {
     let problems: ProblemList
     private let table: TOMLTable
     private var known: [String] = []
+    /// As many keys as most tables are asked for.
+    private static let usualKeys = 32
 
     init(_ table: TOMLTable, path: String, at position: TOMLPosition, problems: ProblemList) {
         self.table = table
         self.path = path
         self.position = position
         self.problems = problems
+        known.reserveCapacity(TableReader.usualKeys)
     }
 
     func name(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
