@@ -18,6 +18,15 @@ struct RecordRecovery {
     /// Names changed in the directory, which therefore needs one flush.
     private var changedNames = false
     private var places: [SessionName: Int] = [:]
+    /// Records examined before anything is decided about them: enough to be worth a second thread.
+    private static let batch = 250
+
+    /// What there is of a record.
+    private struct Trace {
+        let record: RandomID
+        let roles: Set<RecordFiles.Role>
+        let hasLifeboat: Bool
+    }
 
     init(
         files: RecordFiles,
@@ -36,14 +45,18 @@ struct RecordRecovery {
         let found = try RecordRecovery.records(in: files.directory)
         let boats = try files.lifeboats.map(RecordRecovery.records) ?? [:]
         loaded.sessions.reserveCapacity(found.count)
-        for (record, roles) in found {
-            recover(record, roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
+        var traces = found.map { record, roles in
+            Trace(record: record, roles: roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
         }
         for (record, roles) in boats where found[record] == nil && roles.contains(.record) {
-            recover(record, [], hasLifeboat: true)
+            traces.append(Trace(record: record, roles: [], hasLifeboat: true))
         }
         for record in parked.keys where found[record] == nil && boats[record] == nil {
-            recover(record, [], hasLifeboat: false)
+            traces.append(Trace(record: record, roles: [], hasLifeboat: false))
+        }
+        for start in stride(from: 0, to: traces.count, by: RecordRecovery.batch) {
+            let end = min(start + RecordRecovery.batch, traces.count)
+            for survey in surveys(of: traces[start..<end]) { recover(survey) }
         }
         if changedNames { try files.directory.synchronize() }
         let gone = manifest.missing(from: Set(entries.values.map(\.id)))
@@ -67,11 +80,34 @@ struct RecordRecovery {
         return found
     }
 
-    private mutating func recover(_ record: RandomID, _ roles: Set<RecordFiles.Role>, hasLifeboat: Bool) {
-        var survey = RecordSurvey(record: record, files: files, reader: reader)
-        survey.examine(roles, hasLifeboat: hasLifeboat, parked: parked[record])
+    /// Examines the files of `traces`; of a full batch, half of them on another thread.
+    ///
+    /// Examining changes no file, and decisions follow in order on one thread. It is most of the time of a start with many
+    /// sessions, while nobody can be served yet.
+    private func surveys(of traces: ArraySlice<Trace>) -> [RecordSurvey] {
+        guard traces.count == RecordRecovery.batch else { return survey(traces) }
+        let middle = traces.startIndex + traces.count / 2
+        let recovery = self
+        let halves = SideThread.both {
+            survey(traces[..<middle])
+        } _: {
+            recovery.survey(traces[middle...])
+        }
+        return halves.0 + halves.1
+    }
+
+    private func survey(_ traces: ArraySlice<Trace>) -> [RecordSurvey] {
+        traces.map { trace in
+            var survey = RecordSurvey(record: trace.record, files: files, reader: reader)
+            survey.examine(trace.roles, hasLifeboat: trace.hasLifeboat, parked: parked[trace.record])
+            return survey
+        }
+    }
+
+    private mutating func recover(_ survey: RecordSurvey) {
         dispose(of: survey)
         guard let chosen = survey.chosen else { return }
+        let record = survey.record
         let seen = manifest[record]
         // A commit gets the generation of its intent, so an intent with a generation already seen is an old
         // copy.
