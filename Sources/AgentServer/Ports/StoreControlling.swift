@@ -43,7 +43,12 @@ package struct StoreContents: Equatable, Sendable {
 
     /// If two entries are about one session, the first counts.
     package init(sessions: [StoredSession], lossOfUnknownSessions: String? = nil) {
-        contents = Dictionary(sessions.map { ($0.name, $0.content) }) { first, _ in first }
+        var contents: [SessionName: StoredSession.Content] = [:]
+        contents.reserveCapacity(sessions.count)
+        for session in sessions where contents.index(forKey: session.name) == nil {
+            contents[session.name] = session.content
+        }
+        self.contents = contents
         self.lossOfUnknownSessions = lossOfUnknownSessions
     }
 

@@ -45,6 +45,8 @@ struct RecordRecovery {
         let found = try RecordRecovery.records(in: files.directory)
         let boats = try files.lifeboats.map(RecordRecovery.records) ?? [:]
         loaded.sessions.reserveCapacity(found.count)
+        entries.reserveCapacity(found.count)
+        places.reserveCapacity(found.count)
         var traces = found.map { record, roles in
             Trace(record: record, roles: roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
         }
@@ -71,7 +73,9 @@ struct RecordRecovery {
         in directory: OpenDirectory
     ) throws(FileFault) -> [RandomID: Set<RecordFiles.Role>] {
         var found: [RandomID: Set<RecordFiles.Role>] = [:]
-        for name in try directory.names() {
+        let names = try directory.names()
+        found.reserveCapacity(names.count)
+        for name in names {
             guard name.utf8.count == 36, let record = RandomID(hexadecimal: name.prefix(32)) else { continue }
             guard let role = RecordFiles.Role(rawValue: String(name.suffix(3))) else { continue }
             guard name == role.name(of: record) else { continue }

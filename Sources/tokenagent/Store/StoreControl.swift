@@ -73,14 +73,15 @@ final class StoreControl: StoreControlling {
             defer { loaded = nil }
             return loaded
         }
-        let sessions = (fresh?.sessions ?? store.readSessions()).map { found in
+        var sessions = (fresh?.sessions ?? store.readSessions()).map { found in
             StoredSession(
                 name: found.name,
                 content: .record(found.snapshot, interrupted: found.interrupted)
             )
         }
+        sessions += (fresh?.problems ?? []).compactMap(StoredSession.init)
         return StoreContents(
-            sessions: sessions + (fresh?.problems ?? []).compactMap(StoredSession.init),
+            sessions: sessions,
             lossOfUnknownSessions: StoreProblem.lossOfUnknownSessions(problems)
         )
     }

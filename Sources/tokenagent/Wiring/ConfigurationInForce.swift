@@ -102,9 +102,11 @@ final class ConfigurationInForce: ConfigurationProviding {
         var profiles: [SessionName: ServerProfile] = [:]
         profiles.reserveCapacity(settings.sessions.count)
         var sealed: [SessionName: SecretID] = [:]
+        var places: [ServerPlace: [SessionName]] = [:]
         do throws(SealedMemoryError) {
             for session in settings.sessions {
                 let name = session.name
+                places[ServerPlace(session), default: []].append(name)
                 profiles[name] = try session.profile { text throws(SealedMemoryError) in
                     let secret = try seal(text, for: name)
                     sealed[name] = secret
@@ -119,12 +121,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         hooks.adopt(settings.hooks)
         commands.adopt(settings)
         threshold.adopt(settings.logLevel)
-        addresses.withLock { addresses in
-            addresses = [:]
-            for session in settings.sessions {
-                addresses[ServerPlace(session), default: []].append(session.name)
-            }
-        }
+        addresses.withLock { $0 = places }
         standing.withLock { standing in
             standing.settings = settings.withoutSecrets
             if standing.vaultSettings == nil { standing.vaultSettings = settings.vault }
@@ -192,9 +189,11 @@ final class ConfigurationInForce: ConfigurationProviding {
 
 extension AgentConfiguration {
     fileprivate init(_ settings: Settings) {
-        let sessions = settings.sessions.map { ($0.name, SessionSettings($0)) }
+        var sessions: [SessionName: SessionSettings] = [:]
+        sessions.reserveCapacity(settings.sessions.count)
+        for session in settings.sessions { sessions[session.name] = SessionSettings(session) }
         self.init(
-            sessions: Dictionary(sessions) { first, _ in first },
+            sessions: sessions,
             sockets: settings.sockets.map(RestrictedSocket.init),
             allowsRoot: settings.allowsRoot,
             keepsAudit: settings.keepsAudit,
