@@ -46,4 +46,24 @@ struct AuthorizationServersTests {
         #expect(await servers.refresh(name, request).granted != nil)
         #expect(fetches() == 2)
     }
+
+    @Test func `sessions that trust an issuer in the same way fetch its metadata once`() async throws {
+        let bench = try Bench(.fixed())
+        let names = try ["first", "second", "distrustful"].map { try #require(SessionName($0)) }
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        bench.exchange.always(TestIssuer.tokenEndpoint, .json(#"{"access_token":"at"}"#))
+        var profiles = Dictionary(uniqueKeysWithValues: names.map { ($0, TestIssuer.profile()) })
+        profiles[names[1]]?.clientID = "another"
+        profiles[names[2]]?.trust.pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+        let servers = AuthorizationServers(profiles: profiles, tools: bench.server.tools)
+        for (name, fetches) in zip(names, [1, 1, 2]) {
+            let request = RefreshRequest(
+                attempt: AttemptNumber(rawValue: 1),
+                renewal: .refreshToken(try bench.secret("rt")),
+                variant: .primary
+            )
+            #expect(await servers.refresh(name, request).granted != nil)
+            #expect(bench.exchange.sent.count { $0.url == TestIssuer.discoveryURL } == fetches)
+        }
+    }
 }
