@@ -24,10 +24,12 @@ struct Issuer: Sendable {
         init(_ profile: ServerProfile) {
             trust = profile.trust
             metadata =
-                switch profile.kind {
-                case .oidc(let issuer): .published(issuer: issuer, written: profile.endpoints)
-                case .oauth2(let endpoints): .written(endpoints)
-                case .json, .cognito: .none
+                if case .oidc(let issuer) = profile.kind {
+                    .published(issuer: issuer, written: profile.endpoints)
+                } else if case .oauth2(let endpoints) = profile.kind {
+                    .written(endpoints)
+                } else {
+                    .none
                 }
         }
     }
