@@ -100,6 +100,11 @@ int hardening_landlock_enforce(int ruleset);
 /// Returns the number of segments given back.
 int hardening_release_code(void);
 
+/// Lets all threads share one heap; call before the first of them.
+///
+/// With a heap each, what one thread frees is no use to the others: sessions are made by several.
+void hardening_share_heap(void);
+
 /// Gives freed memory back to the system.
 void hardening_release_heap(void);
 

@@ -27,6 +27,7 @@ enum ForegroundAgent {
         _ environment: [String: String]
     ) throws(StartFailure) -> Never {
         try ProcessHardening.refuseInspection()
+        hardening_share_heap()
         try endWithParent(options)
         Signals.block()
         let supervisor = ServiceSupervisor(environment)
