@@ -257,8 +257,11 @@ extension SessionAgent {
 // MARK: Opening, locking, stopping
 
 extension SessionAgent {
-    /// Loads the sessions if the store is open, or begins to open it; called once, before the first request.
-    package func begin() async {
+    /// Loads the sessions if the store is open, or begins to open it, and then serves; called once.
+    ///
+    /// - Parameter serve: begins to take requests, on the event loop.
+    /// - Throws: what `serve` throws.
+    func begin(_ serve: @Sendable (isolated SessionAgent) throws -> Void) async throws {
         alarm.onRing { [weak self] in self?.assumeIsolated { $0.timeReached() } }
         refreshes.onRing { [weak self] in self?.assumeIsolated { $0.refreshes.alarmRang(in: $0) } }
         let status = await storeThread.result { $0.vaultStatus() }
@@ -275,6 +278,7 @@ extension SessionAgent {
         case .locked: tellLocked(.passphraseNeeded)
         case .uninitialized: break
         }
+        try serve(self)
     }
 
     /// Opens the store without a person, and serves the requests that came meanwhile.

@@ -53,16 +53,14 @@ package final class AgentRuntime: Sendable {
 
     /// Begins to serve; if the store has to be opened first, its sessions follow.
     package func start(on socket: ListeningSocket) async throws {
-        await agent.begin()
-        // The other sockets come first: they are there when the agent's own answers.
-        await agent.followConfiguration { [listeners] in listeners.adopt($0) }
-        try await loop.submit { [self] in
+        try await agent.begin { [self] agent in
+            // The other sockets come first: they are there when the agent's own answers.
+            agent.followConfiguration { [listeners] in listeners.adopt($0) }
             try listeners.start(on: socket)
             watchRoutes()
             listeners.onFirstConnection = { [weak housekeeping] in housekeeping?.hurry() }
             housekeeping.begin()
         }
-        .get()
     }
 
     /// Waits until the store has been opened or cannot be, and returns whether it is open.
