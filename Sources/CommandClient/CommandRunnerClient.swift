@@ -15,7 +15,14 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         let replies: NIOLoopBound<ReplyHandler>
     }
 
-    private let link: EventLoopFuture<Link>
+    /// What the socket is: many agents never run a command, and no start waits for one.
+    private enum End {
+        case socket(Int32)
+        case link(EventLoopFuture<Link>)
+    }
+
+    private let loop: any EventLoop
+    private let end: Mutex<End>
     private let lastNumber = Atomic<UInt64>(0)
     private let commands: Mutex<Commands>
 
@@ -43,10 +50,27 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
 
     /// Takes over `socket`, the agent's end of a socket pair; the process at the other end knows `table`.
     ///
-    /// Nobody waits for `loop` here: the first command does, if it comes that soon.
+    /// The socket goes to `loop` with the first request.
     package init(socket: Int32, table: CommandTable, on loop: any EventLoop) {
         commands = Mutex(Commands(table))
-        link = ClientBootstrap(group: loop)
+        end = Mutex(.socket(socket))
+        self.loop = loop
+    }
+
+    private var link: EventLoopFuture<Link> {
+        end.withLock { end in
+            switch end {
+            case .link(let link): return link
+            case .socket(let socket):
+                let link = open(socket)
+                end = .link(link)
+                return link
+            }
+        }
+    }
+
+    private func open(_ socket: Int32) -> EventLoopFuture<Link> {
+        ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(ReplyHandler())

@@ -57,7 +57,8 @@ package final class AgentRuntime: Sendable {
             // The other sockets come first: they are there when the agent's own answers.
             agent.followConfiguration { [listeners] in listeners.adopt($0) }
             try listeners.start(on: socket)
-            watchRoutes()
+            // Nobody waits for this one.
+            loop.execute { [self] in watchRoutes() }
             listeners.onFirstConnection = { [weak housekeeping] in housekeeping?.hurry() }
             housekeeping.begin()
         }
