@@ -15,7 +15,7 @@ let testing: [SwiftSetting] = [.treatAllWarnings(as: .error), .enableUpcomingFea
 
 let release: BuildSettingCondition = .when(platforms: [.linux], configuration: .release)
 
-/// For what runs once a minute or once a command, and never for a request for a token.
+/// For what runs once a minute or once a command, or is little of what a request for a token costs.
 let cold: [SwiftSetting] = strict + [.unsafeFlags(["-Osize"], release)]
 
 /// Every symbol is resolved at the start.
