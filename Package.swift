@@ -125,6 +125,7 @@ let package = Package(
             dependencies: [
                 "CHardening", "CPolling", "Text", "AgentProtocol", "TokenCore", "SealedStore",
                 .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
