@@ -11,8 +11,8 @@ struct RequestInput {
 
     private var parser: RequestParser
     private var bytes = ByteBuffer()
-    /// Whether `bytes` is the shared buffer.
-    private var isBorrowed = false
+    /// How much of the shared buffer has been written, if `bytes` is that one.
+    private var borrowed: Int?
 
     init(limits: RequestLimits) {
         parser = RequestParser(limits: limits)
@@ -27,24 +27,27 @@ struct RequestInput {
     /// Reads what `socket` has; ``settle(_:)`` follows before another connection reads.
     mutating func read(from socket: borrowing PeerSocket, through shared: SharedBuffer) -> PeerSocket.Reading
     {
-        if count == 0, !isBorrowed {
+        if count == 0, borrowed == nil {
             bytes = shared.take()
-            isBorrowed = true
+            borrowed = 0
         } else {
             bytes.discardReadBytes()
             bytes.reserveCapacity(minimumWritableBytes: Self.piece)
         }
+        defer { borrowed = borrowed.map { max($0, bytes.writerIndex) } }
         return socket.read(into: &bytes)
     }
 
     /// Gives the shared buffer back.
     mutating func settle(_ shared: SharedBuffer) {
-        let rest = count == 0 ? ByteBuffer() : isBorrowed ? ByteBuffer(bytes: bytes.readableBytesView) : nil
-        guard let rest else { return }
+        guard let written = borrowed else {
+            if count == 0 { bytes = ByteBuffer() }
+            return
+        }
         let used = bytes
-        bytes = rest
-        if isBorrowed { shared.giveBack(used) }
-        isBorrowed = false
+        bytes = count == 0 ? ByteBuffer() : ByteBuffer(bytes: used.readableBytesView)
+        borrowed = nil
+        shared.giveBack(used, written: written)
     }
 
     /// Takes the next request, if all of it is here.

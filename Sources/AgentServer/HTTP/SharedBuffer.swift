@@ -21,8 +21,12 @@ final class SharedBuffer {
     }
 
     /// Takes back a buffer whose bytes are done with, and overwrites them.
-    func giveBack(_ buffer: consuming ByteBuffer) {
-        let used = buffer.writerIndex
+    ///
+    /// - Parameters:
+    ///   - buffer: the one that was taken.
+    ///   - written: how many bytes at its beginning were written, if some of them were discarded since.
+    func giveBack(_ buffer: consuming ByteBuffer, written: Int = 0) {
+        let used = max(written, buffer.writerIndex)
         buffer.clear()
         buffer.writeRepeatingByte(0, count: used)
         buffer.clear()
