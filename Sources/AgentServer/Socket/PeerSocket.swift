@@ -39,6 +39,9 @@ struct PeerSocket: ~Copyable {
     /// Bytes that the kernel has had no room for.
     var unsentCount: Int { unsent.readableBytes }
 
+    /// Bytes of memory that they take.
+    var unsentCapacity: Int { unsent.capacity }
+
     /// Has `watcher` told what the socket is ready for.
     mutating func begin(_ watcher: any DescriptorWatching) throws(PollFailure) {
         guard let descriptor, watch == nil else { return }
@@ -80,7 +83,13 @@ struct PeerSocket: ~Copyable {
         var rest = unsent
         unsent = ByteBuffer()
         guard sendAtOnce(&rest) else { return false }
-        if rest.readableBytes > 0 { unsent = rest } else { update(interest.subtracting(.writable)) }
+        if rest.readableBytes > 0 {
+            // A peer that never takes all of it must not keep what it has taken: moved once for each time it is doubled.
+            if rest.readerIndex >= rest.readableBytes { rest.discardReadBytes() }
+            unsent = rest
+        } else {
+            update(interest.subtracting(.writable))
+        }
         return true
     }
 
@@ -123,7 +132,7 @@ struct PeerSocket: ~Copyable {
                 CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
             )
         }
-        guard sent >= 0 else { return [EAGAIN, EINTR, ENOBUFS].contains(errno) }
+        guard sent >= 0 else { return [EAGAIN, EINTR].contains(errno) }
         buffer.moveReaderIndex(forwardBy: sent)
         return true
     }
