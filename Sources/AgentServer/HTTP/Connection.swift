@@ -45,6 +45,8 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         var isParsing = false
         /// What has come is being read; answers are sent together when that is done.
         var isInRead = false
+        /// The rest of the input is for a later turn.
+        var isParseQueued = false
     }
 
     /// What the peer has stopped doing.
@@ -99,7 +101,8 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     /// Begins to read; a request is often here by now.
     func begin() throws(PollFailure) {
         try socket.begin(self)
-        ready(.readable)
+        // Between a look that finds nothing and the read, bytes of an unknown writer could come.
+        if senders == nil { ready(.readable) }
     }
 
     /// Closes at once, whatever is under way.
@@ -170,7 +173,7 @@ extension Connection {
 
     func ready(_ readiness: Readiness) {
         if readiness.contains(.writable) { sendUnsent() }
-        if readiness.contains(.readable), mayRead { read() }
+        if !readiness.isDisjoint(with: [.readable, .gone]), mayRead { read() }
         // What it sent before it left is answered, as far as the answers can be kept.
         if !readiness.isDisjoint(with: .gone), peerEnd.isHalfClosed || !mayRead { close() }
     }
@@ -194,7 +197,7 @@ extension Connection {
         switch input.read(from: socket, through: services.input) {
         case .bytes(let count):
             senders?.noteRead()
-            if state == .draining { input.clear() } else if !turn.isParsing { parse() }
+            if state == .draining { input.clear() } else if !turn.isParsing, !turn.isParseQueued { parse() }
             // Another read could find bytes that came after the look, and a short one has found the end.
             return senders == nil && count >= RequestInput.piece
         case .nothing: return false
@@ -212,6 +215,12 @@ extension Connection {
         guard !turn.isParsing else { return }
         flushUnlessReading()
         guard input.count > 0 else { return peerEnd.isHalfClosed ? finish() : updateReading() }
+        queueParse()
+    }
+
+    private func queueParse() {
+        guard !turn.isParseQueued else { return }
+        turn.isParseQueued = true
         inNextTurn { $0.parseLater() }
     }
 
@@ -222,8 +231,7 @@ extension Connection {
         while state == .reading, input.count > 0, hasRoomForAnswers {
             guard left > 0 else {
                 // The loop looks at its other connections first.
-                inNextTurn { $0.parseLater() }
-                return
+                return queueParse()
             }
             left -= 1
             do {
@@ -238,6 +246,7 @@ extension Connection {
     }
 
     private func parseLater() {
+        turn.isParseQueued = false
         guard state == .reading, !turn.isParsing else { return }
         parse()
         flushUnlessReading()
@@ -307,7 +316,7 @@ extension Connection {
     private func inputEnded() {
         peerEnd.isHalfClosed = true
         switch state {
-        case .reading: if !turn.isParsing { parse() }
+        case .reading: if !turn.isParsing, !turn.isParseQueued { parse() }
         case .draining: if socket.unsentCount == 0 { close() }
         case .answering, .streaming, .closed: break
         }
@@ -351,6 +360,7 @@ extension Connection {
         if socket.unsentCount > 0 {
             // The peer has time to read them, but not for ever; ``sendUnsent()`` goes on.
             schedule(after: limits.stallTime) { $0.close() }
+            updateReading()
         } else {
             linger()
         }

@@ -52,10 +52,13 @@ struct ConnectionTests {
         send(String(repeating: Self.get, count: 40))
         #expect(agent.received.count == 17)
         #expect(agent.received.contains { $0.connection === other.connection })
-        bench.turn()
+        // What comes meanwhile waits behind the rest.
+        send(String(repeating: Self.get, count: 20))
         #expect(agent.received.count == 33)
-        bench.turn()
-        #expect(agent.received.count == 41)
+        for expected in [49, 61, 61] {
+            bench.turn()
+            #expect(agent.received.count == expected)
+        }
     }
 
     @Test func `a HEAD request gets the head alone`() throws {
