@@ -133,12 +133,12 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
 
     private func end() {
         for watch in watches.takeAll() { watch.loopEnded() }
-        for timer in timers.takeAll() { timer.giveUp() }
         // Whoever waits for the loop is told by a job.
         while true {
+            for timer in timers.takeAll() { timer.giveUp() }
             turn()
             let isDone = inbox.withLockedValue { inbox in
-                inbox.hasEnded = jobs.isEmpty && inbox.jobs.isEmpty
+                inbox.hasEnded = jobs.isEmpty && inbox.jobs.isEmpty && timers.isEmpty
                 return inbox.hasEnded
             }
             if isDone { break }
@@ -182,8 +182,14 @@ extension AgentLoop {
         poller.change(descriptor, to: readiness, key: watch.key)
     }
 
-    /// Lets the watcher go, whose descriptor is closed next.
+    /// Lets the watcher go, whose descriptor is closed next and which no other process has.
     func forget(_ watch: Watch) {
+        watches.remove(watch.key)
+    }
+
+    /// Lets the watcher go, and has the kernel forget `descriptor`, which another process may have too.
+    func forget(_ watch: Watch, ofShared descriptor: CInt) {
+        poller.remove(descriptor)
         watches.remove(watch.key)
     }
 }
@@ -226,7 +232,8 @@ extension AgentLoop {
         } giveUp: {
             promise.fail(EventLoopError.shutdown)
         }
-        onLoop { $0.timers.add(timer, number: number, at: deadline) }
+        let isPosted = onLoop { $0.timers.add(timer, number: number, at: deadline) }
+        if !isPosted { promise.fail(EventLoopError.shutdown) }
         return Scheduled(promise: promise) { [weak self] in
             self?.onLoop { $0.timers.remove(number) }
         }

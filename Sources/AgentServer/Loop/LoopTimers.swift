@@ -13,6 +13,8 @@ struct LoopTimers {
     private var queue = WakeQueue<UInt64, NIODeadline>()
     private var timers: [UInt64: Timer] = [:]
 
+    var isEmpty: Bool { timers.isEmpty }
+
     /// When the first timer is due.
     var next: NIODeadline? {
         mutating get { timers.isEmpty ? nil : queue.next }

@@ -63,9 +63,14 @@ struct Poller: ~Copyable, @unchecked Sendable {
         close(poll)
     }
 
-    /// Watches `descriptor` until it is closed; `key` is what ``report(_:)`` calls it.
+    /// Watches `descriptor` until it is closed, by all who have it; `key` is what ``report(_:)`` calls it.
     func add(_ descriptor: CInt, for readiness: Readiness, key: UInt64) throws(PollFailure) {
         guard control(EPOLL_CTL_ADD, descriptor, readiness, key) == 0 else { throw PollFailure(code: errno) }
+    }
+
+    /// Watches `descriptor` no more; needed if another process has it too, as closing it is not enough then.
+    func remove(_ descriptor: CInt) {
+        _ = control(EPOLL_CTL_DEL, descriptor, [], 0)
     }
 
     /// Watches `descriptor`, which has been added, for something else.

@@ -97,9 +97,9 @@ final class ConnectionRegister {
 
     func remove(_ connection: Connection) {
         let id = ObjectIdentifier(connection)
-        if entries.count >= Self.crowd { crowdMoves += 1 }
         connection.registration = nil
         guard entries.removeValue(forKey: id) != nil else { return }
+        if entries.count + 1 >= Self.crowd { crowdMoves += 1 }
         let process = connection.caller.peer.processID
         byProcess[process]?.remove(id)
         if byProcess[process]?.isEmpty == true { byProcess[process] = nil }

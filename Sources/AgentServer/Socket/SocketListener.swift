@@ -39,7 +39,14 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
 
     /// Begins to accept on `socket`, and no more on an earlier one.
     func start(on socket: ListeningSocket) throws(PollFailure) {
-        let watch = try services.loop.watch(socket.descriptor, for: .readable, self)
+        let watch: AgentLoop.Watch
+        do {
+            watch = try services.loop.watch(socket.descriptor, for: .readable, self)
+        } catch {
+            socket.removeFile()
+            close(socket.descriptor)
+            throw error
+        }
         stopListening()
         self.socket = socket
         self.watch = watch
@@ -59,7 +66,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
             if descriptor >= 0 {
                 welcome(descriptor)
             } else if errno != ECONNABORTED, errno != EINTR {
-                if errno != EAGAIN { pauseAccepting() }
+                if errno != EAGAIN { acceptFailed(errno) }
                 return
             }
         }
@@ -67,10 +74,15 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
 
     func loopEnded() { stopListening() }
 
-    /// Stops accepting for a moment, as the system has no descriptor left.
+    /// Stops accepting: for a moment if the system has no descriptor left, else for good.
     ///
     /// The peer stays in the queue, so the socket stays ready: without a pause the loop would spin.
-    private func pauseAccepting() {
+    private func acceptFailed(_ code: CInt) {
+        guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) else {
+            let reason = unsafe String(cString: strerror(code))
+            logger.error("a socket accepts nobody any more", metadata: ["reason": "\(reason)"])
+            return stopListening()
+        }
         listen(for: [])
         services.loop.scheduleTask(in: Self.pause) { [weak self] in self?.listen(for: .readable) }
     }
@@ -111,7 +123,8 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// Makes sure that the socket's file is in place; called by ``Housekeeping``.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
-        guard let socket, let path = socket.path, !socket.isInPlace else { return true }
+        guard let socket else { return false }
+        guard let path = socket.path, !socket.isInPlace else { return true }
         return rebind(socket, path)
     }
 
@@ -136,8 +149,10 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     }
 
     private func stopListening() {
-        if let watch { services.loop.forget(watch) }
-        if let socket { close(socket.descriptor) }
+        if let socket {
+            if let watch { services.loop.forget(watch, ofShared: socket.descriptor) }
+            close(socket.descriptor)
+        }
         watch = nil
         socket = nil
     }

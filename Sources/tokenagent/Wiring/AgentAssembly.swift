@@ -49,7 +49,7 @@ struct AgentAssembly {
             commands: threads.commands,
             eventLoopGroup: threads.network
         )
-        let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.loop, logger: logger)
+        let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.network, logger: logger)
         let inForce = ConfigurationInForce(
             file: places.configuration,
             home: places.home,
@@ -63,7 +63,7 @@ struct AgentAssembly {
         self.inForce = inForce
         let secrets = ExternalSecrets(
             commands: threads.commands,
-            eventLoop: threads.loop,
+            eventLoop: threads.network,
             credentials: environment["CREDENTIALS_DIRECTORY"],
             logger: logger,
             mayRun: commands.mayUnlock
@@ -134,7 +134,7 @@ struct AgentAssembly {
                 confinement: confinement,
                 isMemoryLocked: isMemoryLocked,
                 timekeeper: opened.timekeeper,
-                eventLoop: threads.loop
+                eventLoop: threads.network
             ),
             observer: hooks,
             logger: logger,
@@ -204,10 +204,15 @@ extension AgentAssembly {
             command: settings.rollbackCounter,
             accepted: settings.acceptedCounter,
             commands: threads.commands,
-            eventLoop: threads.loop
+            eventLoop: threads.network
         )
         let counter = CounterUpkeep(program: program, store: store, pool: threads.pool, logger: logger)
-        return StoreMaintenance(store: store, counter: counter, eventLoop: threads.loop, pool: threads.pool)
+        return StoreMaintenance(
+            store: store,
+            counter: counter,
+            eventLoop: threads.network,
+            pool: threads.pool
+        )
     }
 
     private static func adopt(

@@ -144,6 +144,18 @@ struct AgentLoopTests {
         #expect(first.seen.isEmpty && later.seen.isEmpty)
     }
 
+    @Test func `what another process has too is not reported any more`() throws {
+        let poller = try Poller()
+        let pipe = try Pipe()
+        try poller.add(pipe.reader, for: .readable, key: 1)
+        let other = dup(pipe.reader)
+        defer { close(other) }
+        pipe.write()
+        #expect(poller.wait(milliseconds: 0) == 1)
+        poller.remove(pipe.reader)
+        #expect(poller.wait(milliseconds: 0) == 0)
+    }
+
     @Test func `a descriptor that cannot be watched is an error`() throws {
         let loop = try AgentLoop()
         #expect(throws: PollFailure(code: EBADF)) { try loop.watch(-1, for: .readable, Watcher()) }
