@@ -73,8 +73,8 @@ struct PeerSocketTests {
             input.settle(shared)
         }
         var buffer = shared.take()
-        // What lies behind was never written.
-        buffer.moveWriterIndex(to: 20_000)
+        // The longest request without its head; what lies behind was never written.
+        buffer.moveWriterIndex(to: 19_900)
         #expect(buffer.readableBytesView.allSatisfy { $0 == 0 })
     }
 
