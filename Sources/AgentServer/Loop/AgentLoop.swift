@@ -104,7 +104,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
             guard let report = poller.report(index) else { continue }
             watches[report.key]?.ready(report.readiness)
         }
-        if timers.next != nil {
+        if !timers.isEmpty {
             for timer in timers.takeDue(at: now) { timer.run() }
         }
     }
@@ -146,11 +146,6 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
         // No thread has this number.
         thread.store(.max, ordering: .sequentiallyConsistent)
         onEnd?()
-    }
-
-    private func exchange<Value>(_ value: inout Value, with other: Value) -> Value {
-        defer { value = other }
-        return value
     }
 }
 
