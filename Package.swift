@@ -103,7 +103,7 @@ let package = Package(
         .target(name: "TokenCore", swiftSettings: cold),
         .target(
             name: "SealedStore",
-            dependencies: ["CSodium", "TokenCore"],
+            dependencies: ["CSodium", "Text", "TokenCore"],
             swiftSettings: cold
         ),
         .target(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CSodium
+import Text
 
 /// 128 bits that name a vault, a record, a salt or a boot, written as 32 hexadecimal digits.
 package struct RandomID: Hashable, Sendable, CustomStringConvertible {
@@ -26,8 +27,8 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
         var words: (high: UInt64, low: UInt64) = (0, 0)
         var count = 0
         for digit in text.utf8 where digit != UInt8(ascii: "-") {
-            guard count < RandomID.digitCount, let value = digit.hexadecimalValue else { return nil }
-            words = (words.high << 4 | words.low >> 60, words.low << 4 | value)
+            guard count < RandomID.digitCount, let value = digit.hexDigitValue else { return nil }
+            words = (words.high << 4 | words.low >> 60, words.low << 4 | UInt64(value))
             count += 1
         }
         guard count == RandomID.digitCount else { return nil }
@@ -40,25 +41,12 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         unsafe String(unsafeUninitializedCapacity: RandomID.digitCount) { digits in
             var words = (high: high, low: low)
-            for index in 0..<RandomID.digitCount {
-                let value = UInt8(words.high >> 60)
-                let zero = value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10
-                unsafe digits[index] = zero + value
-                words = (words.high << 4 | words.low >> 60, words.low << 4)
+            for index in 0..<RandomID.byteCount {
+                let pair = Hex.digits(of: UInt8(words.high >> 56))
+                unsafe (digits[2 * index], digits[2 * index + 1]) = pair
+                words = (words.high << 8 | words.low >> 56, words.low << 8)
             }
             return RandomID.digitCount
-        }
-    }
-}
-
-extension UInt8 {
-    /// The value of the hexadecimal digit, of either case, that this is in ASCII.
-    fileprivate var hexadecimalValue: UInt64? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(self - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(self - UInt8(ascii: "a") + 10)
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(self - UInt8(ascii: "A") + 10)
-        default: nil
         }
     }
 }
