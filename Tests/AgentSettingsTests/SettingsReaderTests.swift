@@ -91,8 +91,8 @@ struct SettingsReaderTests {
     @Test(arguments: [("", nil), ("prompt = \"\"", ""), ("prompt = \"login consent\"", "login consent")])
     func `what the server is asked to do is as the session says`(line: String, prompt: String?) throws {
         let read = try #require(try read(session(line)).sessions.first)
-        #expect(read.prompt == prompt)
-        #expect(read.profile { _ in SecretID(rawValue: 1) }.prompt == prompt)
+        #expect(read.authorization.prompt == prompt)
+        #expect(read.profile { _ in SecretID(rawValue: 1) }.authorization.prompt == prompt)
     }
 
     @Test func `endpoints may stand beside an issuer`() throws {
@@ -139,7 +139,7 @@ struct SettingsReaderTests {
         #expect(work.authentication == .post)
         #expect(work.scopes == ["openid", "offline_access"])
         #expect(work.flow == .device)
-        #expect(work.redirectPort == 8400)
+        #expect(work.authorization.redirect == .port(8400))
         #expect(work.hosts == ["oauth2@git.example.com", "*.example.org"])
         #expect(work.audience == "api")
         #expect(work.resources == ["https://api.example.com/"])
@@ -294,6 +294,7 @@ struct SettingsReaderTests {
         )
         #expect(sealed == ["s3cret"])
         #expect(profile.clientSecret == .sealed(SecretID(rawValue: 9)))
-        #expect(profile.kind == .oidc(issuer: "https://id.example") && profile.redirectPort == 1)
+        #expect(profile.kind == .oidc(issuer: "https://id.example"))
+        #expect(profile.authorization.redirect == .port(1))
     }
 }

@@ -107,12 +107,14 @@ func fuzzIDToken(_ bytes: [UInt8]) {
 
 /// Every beginning of a request must be waited for or refused as the whole is.
 func fuzzCallback(_ bytes: [UInt8]) {
-    let host = "127.0.0.1:49152"
-    let whole = ProcessorTime.limited("a redirect") { CallbackRequest(bytes, host: host) }
+    var place = LoopbackPlace.standard(port: 49_152)
+    place.takesForms = true
+    let whole = ProcessorTime.limited("a redirect") { CallbackRequest(bytes, to: place) }
     guard case .callback(let query) = whole else { return }
     precondition(query.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a query that is no line of a request")
-    let half = CallbackRequest(bytes.prefix(bytes.count / 2), host: host)
+    let half = CallbackRequest(bytes.prefix(bytes.count / 2), to: place)
     precondition(half == .incomplete || half == whole, "half a request is another one")
-    if case .callback = CallbackRequest(bytes, host: "localhost:49152") { fatalError("any Host will do") }
+    place.host = "localhost"
+    if case .callback = CallbackRequest(bytes, to: place) { fatalError("any Host will do") }
     _ = FormEncoding.decoded(query)
 }

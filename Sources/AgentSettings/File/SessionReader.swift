@@ -24,12 +24,11 @@ struct SessionReader {
         let authentication = isStandard ? authentication() : .automatic
         let scopes = isStandard ? table.strings("scopes") ?? [] : []
         let flow = flow(kind)
-        let port = isStandard ? table.integer("redirect_port", in: 0...65_535) : nil
+        let authorization = isStandard ? authorizationRequest() : AuthorizationRequest()
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
         let trust = trust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
-        let prompt = isStandard ? prompt() : nil
         let reauthentication = reauthentication()
         let policy = policy(defaults, reauthentication, kind)
         let command = reauthenticationCommand(reauthentication)
@@ -46,12 +45,11 @@ struct SessionReader {
             authentication: authentication,
             scopes: scopes,
             flow: flow,
-            redirectPort: port ?? 0,
+            authorization: authorization,
             audience: audience,
             resources: resources,
             trust: trust,
             bindsTokens: bindsTokens ?? false,
-            prompt: prompt,
             policy: policy,
             hosts: hosts,
             reauthentication: reauthentication,
@@ -102,12 +100,6 @@ struct SessionReader {
             table.report("flow", "must be one of \(words) for kind \(kind.rawValue)")
         }
         return flow
-    }
-
-    /// `prompt`; empty: none is sent.
-    private mutating func prompt() -> String? {
-        guard case .string("") = table.value("prompt")?.content else { return table.string("prompt") }
-        return ""
     }
 
     private mutating func trust() -> ServerTrust {

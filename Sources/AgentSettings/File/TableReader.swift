@@ -129,6 +129,22 @@ struct TableReader {
         return texts
     }
 
+    /// Words, in one string with blanks between them or in an array.
+    mutating func words(_ key: String) -> [String]? {
+        guard case .string? = table[key]?.content else { return strings(key) }
+        return string(key)?.split(separator: " ").map(String.init)
+    }
+
+    /// Every key of this table with its text, which may be empty; values that are no strings are reported.
+    mutating func texts() -> [String: String] {
+        var texts: [String: String] = [:]
+        for entry in table.entries {
+            let text: String? = read(entry.key, as: "a string") { $0.text }
+            texts[entry.key] = text
+        }
+        return texts
+    }
+
     /// A program and its arguments, never a shell line.
     mutating func command(_ key: String) -> [String]? {
         if case .string? = table[key]?.content {

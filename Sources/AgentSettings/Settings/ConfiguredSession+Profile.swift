@@ -26,13 +26,12 @@ extension ConfiguredSession {
             authentication: authentication,
             scopes: scopes,
             flow: flow,
-            redirectPort: redirectPort,
+            authorization: authorization,
             audience: audience,
             resources: resources,
             trust: trust,
             bindsTokens: bindsTokens,
-            endpoints: endpoints,
-            prompt: prompt
+            endpoints: endpoints
         )
     }
 

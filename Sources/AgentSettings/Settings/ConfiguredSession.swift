@@ -16,14 +16,12 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var authentication: ClientAuthenticationMethod
     package var scopes: [String]
     package var flow: LoginFlow
-    package var redirectPort: Int
+    package var authorization: AuthorizationRequest
     package var audience: String?
     package var resources: [String]
     package var trust: ServerTrust
     /// `dpop`: tokens are bound to a key.
     package var bindsTokens: Bool
-    /// `prompt` of the authorization request; empty: none; `nil`: by the scopes.
-    package var prompt: String?
     package var policy: SessionPolicy
     /// The servers its tokens are for; credential helpers find the session by them.
     package var hosts: [String]

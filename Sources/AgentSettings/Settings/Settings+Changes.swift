@@ -88,11 +88,12 @@ extension ConfiguredSession {
         let differing: [(String, Bool)] = [
             ("client_id", clientID != old.clientID), ("client_secret", clientSecret != old.clientSecret),
             ("client_authentication", authentication != old.authentication), ("scopes", scopes != old.scopes),
-            ("flow", flow != old.flow), ("redirect_port", redirectPort != old.redirectPort),
-            ("audience", audience != old.audience), ("resources", resources != old.resources),
-            ("dpop", bindsTokens != old.bindsTokens), ("prompt", prompt != old.prompt),
+            ("flow", flow != old.flow), ("audience", audience != old.audience),
+            ("resources", resources != old.resources),
+            ("dpop", bindsTokens != old.bindsTokens),
         ]
-        return differing.filter(\.1).map(\.0) + endpointKeys(differingFrom: old.endpoints)
+        return differing.filter(\.1).map(\.0) + authorization.keys(differingFrom: old.authorization)
+            + endpointKeys(differingFrom: old.endpoints)
     }
 
     private func endpointKeys(differingFrom old: WrittenEndpoints) -> [String] {
@@ -118,5 +119,26 @@ extension ConfiguredSession {
             ("reauth_command", reauthenticationCommand != old.reauthenticationCommand),
         ]
         return differing.filter(\.1).map(\.0)
+    }
+}
+
+extension AuthorizationRequest {
+    fileprivate func keys(differingFrom old: AuthorizationRequest) -> [String] {
+        let differing: [(String, Bool)] = [
+            (redirect.key, redirect != old.redirect), ("prompt", prompt != old.prompt),
+            ("login_hint", loginHint != old.loginHint), ("acr_values", contextClasses != old.contextClasses),
+            ("max_age", maximumAge != old.maximumAge),
+            ("authorization_parameters", parameters != old.parameters),
+        ]
+        return differing.filter(\.1).map(\.0)
+    }
+}
+
+extension AuthorizationRequest.Redirect {
+    fileprivate var key: String {
+        switch self {
+        case .port: "redirect_port"
+        case .registered: "redirect_uri"
+        }
     }
 }

@@ -16,6 +16,8 @@ struct IDTokenRules: Sendable {
     var nonce: String?
     /// Algorithms accepted in the header.
     var algorithms: Set<SignatureAlgorithm>
+    /// `max_age` of our authorization request.
+    var maximumAge: Duration?
 
     /// Why an ID token is not believed.
     enum Problem: Error, Equatable {
@@ -29,6 +31,7 @@ struct IDTokenRules: Sendable {
         case issuedInFuture
         case notYetValid
         case nonce
+        case authenticationTime
         case subject
         case accessTokenHash
         case signature
@@ -47,6 +50,7 @@ struct IDTokenRules: Sendable {
             case .issuedInFuture: "the ID token was issued in the future: is this computer's clock right?"
             case .notYetValid: "the ID token is not valid yet: is this computer's clock right?"
             case .nonce: "the ID token does not belong to this login"
+            case .authenticationTime: "the server did not ask the person again, as max_age demands"
             case .subject: "the ID token names no subject"
             case .accessTokenHash: "the ID token does not belong to the access token"
             case .signature: "the ID token's signature is not the issuer's"
@@ -90,9 +94,18 @@ struct IDTokenRules: Sendable {
         let late = now + IDTokenRules.skew
         guard WallTime(secondsSince1970: expiry) + IDTokenRules.skew > now else { throw .expired }
         guard WallTime(secondsSince1970: issued) <= late else { throw .issuedInFuture }
+        try checkAuthenticationTime(token, at: now)
         guard let start = token.claims["nbf"] else { return }
         guard start.double != nil, let start = token.claims.seconds("nbf") else { throw .malformed }
         guard WallTime(secondsSince1970: start) <= late else { throw .notYetValid }
+    }
+
+    /// OIDC Core §3.1.3.7 (13); a server that does not say when shows nothing.
+    private func checkAuthenticationTime(_ token: JWTParts, at now: WallTime) throws(Problem) {
+        guard let maximumAge, let time = token.claims.seconds("auth_time") else { return }
+        guard now - WallTime(secondsSince1970: time) <= maximumAge + IDTokenRules.skew else {
+            throw .authenticationTime
+        }
     }
 
     /// OIDC Core §12.2: the new token is about the same person at the same issuer.

@@ -25,7 +25,8 @@ struct IDTokenVerifier: Sendable {
             issuer: issuer,
             clientID: profile.clientID,
             nonce: nonce,
-            algorithms: IDTokenVerifier.algorithms(metadata, hasSecret: clientSecret != nil)
+            algorithms: IDTokenVerifier.algorithms(metadata, hasSecret: clientSecret != nil),
+            maximumAge: nonce == nil ? nil : profile.authorization.maximumAge
         )
         self.metadata = metadata
         self.keys = keys

@@ -51,7 +51,7 @@ final class AuthorizationTransaction: Sendable {
         ]
         if !profile.scopes.isEmpty { parameters.append(("scope", profile.scopes.joined(separator: " "))) }
         if profile.scopes.contains("openid") { parameters.append(("nonce", nonce)) }
-        if let prompt = profile.promptSent { parameters.append(("prompt", prompt)) }
+        parameters += profile.authorization.chosen(for: profile.scopes)
         if let audience = profile.audience { parameters.append(("audience", audience)) }
         for resource in profile.resources { parameters.append(("resource", resource)) }
         if let keyThumbprint { parameters.append(("dpop_jkt", keyThumbprint)) }
@@ -118,14 +118,6 @@ final class AuthorizationTransaction: Sendable {
     private static func single(_ name: String, in parameters: [(name: String, value: String)]) -> String? {
         let values = parameters.filter { $0.name.bytewise == name.bytewise }
         return values.count == 1 ? values[0].value : nil
-    }
-}
-
-extension ServerProfile {
-    /// The `prompt` to send: without consent, servers ignore or refuse `offline_access` (OIDC Core §11).
-    fileprivate var promptSent: String? {
-        guard let prompt else { return scopes.contains("offline_access") ? "consent" : nil }
-        return prompt.isEmpty ? nil : prompt
     }
 }
 

@@ -12,9 +12,13 @@ extension StandardLogin {
 
     func logInByBrowser() async throws(LoginStop) -> LoginGrant {
         let url = try authorizationEndpoint()
+        let place = request.pastesRedirect ? nil : profile.authorization.place
         let (transaction, response) =
-            request.pastesRedirect
-            ? try await pastedResponse(from: url) : try await listenedResponse(from: url)
+            if let place {
+                try await listenedResponse(from: url, at: place)
+            } else {
+                try await pastedResponse(from: url)
+            }
         switch response {
         case .refused(let failure): throw .failed(failure)
         case .code(let code): return try await redeem(code, transaction)
@@ -50,7 +54,7 @@ extension StandardLogin {
 
     private func transaction(port: Int, keyThumbprint: String?) -> AuthorizationTransaction {
         AuthorizationTransaction(
-            redirectURI: "http://127.0.0.1:\(port)\(CallbackRequest.path)",
+            redirectURI: profile.authorization.redirectURI(port: port),
             issuer: metadata.issuer,
             namesIssuer: metadata.namesIssuer,
             keyThumbprint: keyThumbprint
@@ -67,12 +71,13 @@ extension StandardLogin {
     }
 
     private func listenedResponse(
-        from url: EndpointURL
+        from url: EndpointURL,
+        at place: LoopbackPlace
     ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let thumbprint = try keyThumbprint()
         let listener: LoopbackListener
         do throws(RefreshFailure) {
-            listener = try await LoopbackListener.open(port: profile.redirectPort, on: tools.eventLoop)
+            listener = try await LoopbackListener.open(place, on: tools.eventLoop)
         } catch {
             throw .failed(error)
         }
@@ -95,11 +100,12 @@ extension StandardLogin {
         } catch {
             return .failure(error)
         }
-        return await wait(on: listener)
+        return await wait(on: listener, for: transaction)
     }
 
     private func wait(
-        on listener: LoopbackListener
+        on listener: LoopbackListener,
+        for transaction: AuthorizationTransaction
     ) async -> Result<AuthorizationTransaction.Response, LoginStop> {
         await withTaskGroup(of: Result<AuthorizationTransaction.Response, LoginStop>.self) { group in
             group.addTask {
@@ -109,10 +115,10 @@ extension StandardLogin {
                     return .failure(.cancelled)
                 }
             }
-            group.addTask { [sleep = tools.sleep, port = listener.port] in
+            group.addTask { [sleep = tools.sleep, uri = transaction.redirectURI] in
                 do {
                     try await sleep(StandardLogin.patience)
-                    return .failure(.failed(.loginNotFinished(port: port)))
+                    return .failure(.failed(.loginNotFinished(at: uri)))
                 } catch {
                     return .failure(.cancelled)
                 }
@@ -123,47 +129,68 @@ extension StandardLogin {
         }
     }
 
-    /// The browser is on another machine: the person brings the address it ended at.
+    /// The browser is on another machine, or ends at one: the person brings the address it ended at.
     private func pastedResponse(
         from url: EndpointURL
     ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let anyPort = Int.random(in: 49_152...65_535)
-        let port = profile.redirectPort == 0 ? anyPort : profile.redirectPort
+        var port = profile.authorization.place?.port ?? 0
+        if port == 0 { port = anyPort }
         let transaction = transaction(port: port, keyThumbprint: try keyThumbprint())
         let address = try await browserAddress(transaction, at: url)
         await conversation.tell(.openURL(address, redirectURI: transaction.redirectURI))
+        var isBehindFragment = false
         for _ in 0..<StandardLogin.pastes {
-            let prompt = "Address the browser ended at (\(transaction.redirectURI)?...)"
+            let prompt = "Address the browser ended at (\(transaction.redirectStart)...)"
             let answer = try await dialogue.ask(.redirectAddress, prompt, isSecret: false)
             defer { tools.memory.erase(answer) }
             let pasted = try dialogue.text(of: answer)
             if let query = transaction.query(ofPasted: pasted), let response = transaction.accept(query) {
                 return (transaction, response)
             }
+            isBehindFragment = pasted.bytewise.contains("#")
         }
-        let message = "the pasted address does not belong to this login"
-        throw .failed(RefreshFailure(kind: .interactionRequired, message: message))
+        throw .failed(.pastedInVain(isBehindFragment: isBehindFragment))
     }
 }
 
 extension AuthorizationTransaction {
+    /// The redirect URI up to where the server's parameters follow.
+    fileprivate var redirectStart: String {
+        redirectURI + (redirectURI.bytewise.contains("?") ? "&" : "?")
+    }
+
     /// The query of a pasted address that begins with the redirect URI; blanks around it are forgiven.
+    ///
+    /// Browsers show a path of `/` where the redirect URI has none.
     func query(ofPasted text: String) -> Substring? {
         let blanks: [UInt8] = [0x20, 0x09, 0x0D, 0x0A]
         let line = text.utf8.drop { blanks.contains($0) }.prefix { !blanks.contains($0) }
-        let start = "\(redirectURI)?".utf8
-        guard line.starts(with: start) else { return nil }
-        return Substring(line.dropFirst(start.count).prefix { $0 != UInt8(ascii: "#") })
+        let start = [redirectStart, "\(redirectURI)/?"].first { line.starts(with: $0.utf8) }
+        guard let start else { return nil }
+        return Substring(line.dropFirst(start.utf8.count).prefix { $0 != UInt8(ascii: "#") })
     }
 }
 
 extension RefreshFailure {
-    fileprivate static func loginNotFinished(port: Int) -> RefreshFailure {
+    fileprivate static func loginNotFinished(at redirectURI: String) -> RefreshFailure {
         RefreshFailure(
             kind: .interactionRequired,
             message: "the login was not finished in the browser within 5 minutes",
-            remedy: "if the browser showed an error, register "
-                + "http://127.0.0.1:\(port)\(CallbackRequest.path) at the server (redirect_port fixes the port)"
+            remedy:
+                "if the browser showed an error, register \(redirectURI) at the server, or set redirect_uri to the "
+                + "address that is registered"
+        )
+    }
+
+    fileprivate static func pastedInVain(isBehindFragment: Bool) -> RefreshFailure {
+        let message = "the pasted address does not belong to this login"
+        let remedy =
+            "the answer must not be behind a #: set response_mode = \"query\" in authorization_parameters"
+        return RefreshFailure(
+            kind: .interactionRequired,
+            message: message,
+            remedy: isBehindFragment ? remedy : nil
         )
     }
 }

@@ -2,29 +2,29 @@
 
 import Text
 
-/// What a request to the redirect listener is (RFC 8252 §7.3), decided from its head alone.
+/// What a request to the redirect listener is (RFC 8252 §7.3), decided from its text alone.
 enum CallbackRequest: Equatable {
     /// More bytes are needed.
     case incomplete
-    /// `GET /callback?…`: the query, not yet believed.
+    /// `GET /callback?…` or a form: the parameters, form-encoded and not yet believed.
     case callback(String)
+    /// `GET /callback`: whatever the answer was, it is not in there.
+    case empty
     case refused(status: Int)
 
     /// Request line and headers together.
     static let headLimit = 8 << 10
-    static let path = "/callback"
+    /// Bytes of a form: room for the longest code there is, and for what servers add to it.
+    static let formLimit = 32 << 10
 
-    /// Reads the bytes received so far.
-    ///
-    /// - Parameters:
-    ///   - bytes: from the start of the connection.
-    ///   - host: the only `Host` we answer to, against DNS rebinding.
-    init(_ bytes: some Collection<UInt8>, host: String) {
+    /// Reads the bytes received so far, from the start of the connection, of a request to `place`.
+    init(_ bytes: some Collection<UInt8>, to place: LoopbackPlace) {
         guard let head = CallbackRequest.head(of: Array(bytes.prefix(CallbackRequest.headLimit + 4))) else {
             self = bytes.count >= CallbackRequest.headLimit ? .refused(status: 431) : .incomplete
             return
         }
-        self = CallbackRequest.read(Array(HTTPSyntax.lines(head)), host: host)
+        let rest = bytes.dropFirst(head.count + 4).prefix(CallbackRequest.formLimit)
+        self = CallbackRequest.read(Array(HTTPSyntax.lines(head)), Array(rest), place)
     }
 
     /// What stands before the empty line; `nil` as long as there is none.
@@ -39,38 +39,83 @@ enum CallbackRequest: Equatable {
         return nil
     }
 
-    private static func read(_ lines: [ArraySlice<UInt8>], host: String) -> CallbackRequest {
+    private typealias Field = (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)
+
+    private static func read(
+        _ lines: [ArraySlice<UInt8>],
+        _ rest: [UInt8],
+        _ place: LoopbackPlace
+    ) -> CallbackRequest {
         let fields = lines.dropFirst().map(HTTPSyntax.field)
         guard let request = HTTPSyntax.requestLine(lines[0]),
             request.isVersion("HTTP/1.1") || request.isVersion("HTTP/1.0"),
             !fields.contains(where: { $0 == nil })
         else { return .refused(status: 400) }
-        let hosts = fields.compactMap(\.self).filter { $0.name.says("host") }.map(\.value)
-        guard hosts.count == 1, hosts[0].elementsEqual(host.utf8) else { return .refused(status: 400) }
-        guard request.method.elementsEqual("GET".utf8) else { return .refused(status: 405) }
+        let known = fields.compactMap(\.self)
+        let hosts = known.filter { $0.name.says("host") }.map(\.value)
+        guard hosts.count == 1, hosts[0].elementsEqual(place.authority.utf8) else {
+            return .refused(status: 400)
+        }
+        let isForm = place.takesForms && request.method.elementsEqual("POST".utf8)
+        guard isForm || request.method.elementsEqual("GET".utf8) else { return .refused(status: 405) }
         let parts = request.target.split(
             separator: UInt8(ascii: "?"),
             maxSplits: 1,
             omittingEmptySubsequences: false
         )
-        guard parts[0].elementsEqual(path.utf8) else { return .refused(status: 404) }
-        guard parts.count == 2 else { return .refused(status: 400) }
-        return .callback(String(decoding: parts[1], as: UTF8.self))
+        guard parts[0].elementsEqual(place.path.utf8) else { return .refused(status: 404) }
+        if isForm { return form(known, rest) }
+        return parts.count == 2 ? .callback(String(decoding: parts[1], as: UTF8.self)) : .empty
+    }
+
+    /// The form of a POST: its length is said beforehand, and its bytes are those that a form is made of.
+    private static func form(_ fields: [Field], _ rest: [UInt8]) -> CallbackRequest {
+        let types = fields.filter { $0.name.says("content-type") }.map(\.value)
+        let type = types.first?.prefix { $0 != UInt8(ascii: ";") }.trimmedOfBlanks
+        guard types.count == 1, type?.says("application/x-www-form-urlencoded") == true else {
+            return .refused(status: 415)
+        }
+        let lengths = fields.filter { $0.name.says("content-length") }.map(\.value)
+        guard lengths.count == 1, !fields.contains(where: { $0.name.says("transfer-encoding") }),
+            lengths[0].allSatisfy(\.isASCIIDigit),
+            let length = Int(String(decoding: lengths[0].prefix(10), as: UTF8.self))
+        else { return .refused(status: 400) }
+        guard length <= formLimit else { return .refused(status: 413) }
+        guard rest.count >= length else { return .incomplete }
+        let body = rest.prefix(length)
+        guard body.allSatisfy(\.isVisibleASCII) else { return .refused(status: 400) }
+        return .callback(String(decoding: body, as: UTF8.self))
     }
 }
 
 /// The pages the redirect listener shows: fixed text, nothing of the request in them.
 enum CallbackPage {
+    /// Shown where the redirect has no query: an answer behind `#` stays in the browser.
+    static var empty: String {
+        page(
+            400,
+            "Bad Request",
+            "No answer came along. If the address of this page has one behind a #, the server answers with "
+                + "response_mode=fragment: ask it for response_mode=query in authorization_parameters."
+        )
+    }
+
     /// A whole HTTP response; only status 200 says that the response was taken.
     static func response(status: Int) -> String {
         let (reason, text) =
             switch status {
             case 200: ("OK", "The login has been handed to tokenagent. You can close this page.")
             case 404: ("Not Found", "There is nothing here.")
-            case 405: ("Method Not Allowed", "This address answers GET only.")
+            case 405: ("Method Not Allowed", "This address does not answer such requests.")
+            case 413: ("Content Too Large", "The form is too large.")
+            case 415: ("Unsupported Media Type", "This is not a form.")
             case 431: ("Request Header Fields Too Large", "The request is too large.")
             default: ("Bad Request", "This is not the answer to a login that is waiting here.")
             }
+        return page(status, reason, text)
+    }
+
+    private static func page(_ status: Int, _ reason: String, _ text: String) -> String {
         let body = """
             <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>tokenagent</title><p>\(text)</p></html>
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
 import TokenCore
 
-/// Listens on 127.0.0.1 for the one redirect of a login, and no longer than that (RFC 8252 §7.3, §8.3).
+/// Listens on a loopback address for the one redirect of a login, and no longer than that (RFC 8252 §7.3, §8.3).
 final class LoopbackListener: Sendable {
     /// Limits of each connection, and of their number.
     struct Limits: Sendable {
@@ -14,25 +15,25 @@ final class LoopbackListener: Sendable {
     }
 
     let port: Int
-    private let server: any Channel
+    private let servers: [any Channel]
     private let desk: CallbackDesk
 
-    private init(port: Int, server: any Channel, desk: CallbackDesk) {
+    private init(port: Int, servers: [any Channel], desk: CallbackDesk) {
         self.port = port
-        self.server = server
+        self.servers = servers
         self.desk = desk
     }
 
-    /// Opens the listener.
+    /// Opens the listener on every address of `place`.
     ///
     /// - Parameters:
-    ///   - port: 0 for any free one.
+    ///   - place: whose requests are answered.
     ///   - eventLoop: carries the listener and its connections.
     ///   - limits: of connections.
     /// - Returns: the listener, to be closed by the caller.
-    /// - Throws: `misconfigured` when the port is taken.
+    /// - Throws: `misconfigured` when the port is taken at one of the addresses.
     static func open(
-        port: Int,
+        _ place: LoopbackPlace,
         on eventLoop: any EventLoop,
         limits: Limits = Limits()
     ) async throws(RefreshFailure) -> LoopbackListener {
@@ -45,19 +46,23 @@ final class LoopbackListener: Sendable {
                     try channel.pipeline.syncOperations.addHandler(CallbackHandler(desk: desk))
                 }
             }
-        do {
-            let server = try await bootstrap.bind(host: "127.0.0.1", port: port).get()
-            let port = server.localAddress?.port ?? port
-            desk.open(host: "127.0.0.1:\(port)")
-            return LoopbackListener(port: port, server: server, desk: desk)
-        } catch {
-            desk.close()
-            let reason = (error as? IOError).map { SystemError.text($0.errnoCode) } ?? "\(error)"
-            throw RefreshFailure(
-                kind: .misconfigured,
-                message: "cannot listen on 127.0.0.1:\(port): \(reason)"
-            )
+        var servers: [any Channel] = []
+        for address in place.addresses {
+            do {
+                let name = try SocketAddress(ipAddress: address, port: place.port)
+                servers.append(try await bootstrap.bind(to: name).get())
+            } catch {
+                // Where IPv6 is off nobody else can be at its address either.
+                if !servers.isEmpty, (error as? IOError)?.saysNoSuchAddress == true { continue }
+                for server in servers { try? await server.close().get() }
+                desk.close()
+                throw .cannotListen(on: address, place.port, error)
+            }
         }
+        var opened = place
+        opened.port = servers.first?.localAddress?.port ?? place.port
+        desk.open(opened)
+        return LoopbackListener(port: opened.port, servers: servers, desk: desk)
     }
 
     /// From now on takes the response `transaction` accepts; everything else is turned away.
@@ -72,7 +77,7 @@ final class LoopbackListener: Sendable {
     }
 
     func close() async {
-        try? await server.close().get()
+        for server in servers { try? await server.close().get() }
         desk.close()
     }
 }
@@ -80,7 +85,7 @@ final class LoopbackListener: Sendable {
 /// Shared by the connections of one listener: who is connected, and who waits for the response.
 final class CallbackDesk: Sendable {
     private struct Contents {
-        var host = ""
+        var place: LoopbackPlace?
         var transaction: AuthorizationTransaction?
         var connections: [any Channel] = []
     }
@@ -94,10 +99,11 @@ final class CallbackDesk: Sendable {
         promise = eventLoop.makePromise()
     }
 
-    var host: String { contents.withLock { $0.host } }
+    /// What requests have to be for; `nil` until the port is known.
+    var place: LoopbackPlace? { contents.withLock { $0.place } }
 
-    func open(host: String) {
-        contents.withLock { $0.host = host }
+    func open(_ place: LoopbackPlace) {
+        contents.withLock { $0.place = place }
     }
 
     func expect(_ transaction: AuthorizationTransaction) {
@@ -169,14 +175,15 @@ final class CallbackHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !isAnswered else { return }
+        guard !isAnswered, let place = desk.place else { return }
         received.append(contentsOf: unwrapInboundIn(data).readableBytesView)
-        switch CallbackRequest(received, host: desk.host) {
+        switch CallbackRequest(received, to: place) {
         case .incomplete: break
-        case .refused(let status): answer(status, nil, context)
+        case .refused(let status): answer(CallbackPage.response(status: status), nil, context)
+        case .empty: answer(CallbackPage.empty, nil, context)
         case .callback(let query):
             let response = desk.accept(query)
-            answer(response == nil ? 400 : 200, response, context)
+            answer(CallbackPage.response(status: response == nil ? 400 : 200), response, context)
         }
     }
 
@@ -187,17 +194,34 @@ final class CallbackHandler: ChannelInboundHandler {
     /// Writes the page before it delivers the response, as the login then closes the listener and its
     /// connections.
     private func answer(
-        _ status: Int,
+        _ page: String,
         _ response: AuthorizationTransaction.Response?,
         _ context: ChannelHandlerContext
     ) {
         isAnswered = true
         received = []
-        let page = context.channel.allocator.buffer(string: CallbackPage.response(status: status))
+        let page = context.channel.allocator.buffer(string: page)
         let channel = context.channel
         context.writeAndFlush(wrapOutboundOut(page)).whenComplete { [desk] _ in
             if let response { desk.deliver(response) }
             channel.close(promise: nil)
         }
+    }
+}
+
+extension IOError {
+    /// Whether this machine has no such address, or none of its family.
+    fileprivate var saysNoSuchAddress: Bool { [EADDRNOTAVAIL, EAFNOSUPPORT].contains(errnoCode) }
+}
+
+extension RefreshFailure {
+    fileprivate static func cannotListen(
+        on address: String,
+        _ port: Int,
+        _ error: any Error
+    ) -> RefreshFailure {
+        let reason = (error as? IOError).map { SystemError.text($0.errnoCode) } ?? "\(error)"
+        let host = address.contains(":") ? "[\(address)]" : address
+        return RefreshFailure(kind: .misconfigured, message: "cannot listen on \(host):\(port): \(reason)")
     }
 }

@@ -33,7 +33,7 @@ extension ServerProfile.Kind {
 extension ServerProfile {
     /// What shows as wrong with the rest without asking the server or reading a file.
     package var problemsBesideKind: [ProfileProblem] {
-        [clientProblem, promptProblem, secretProblem].compactMap(\.self)
+        [clientProblem, secretProblem].compactMap(\.self) + authorization.problems
             + scopes.compactMap(Self.scopeProblem)
             + resources.compactMap(Self.resourceProblem) + trust.problems
     }
@@ -41,17 +41,6 @@ extension ServerProfile {
     private var clientProblem: ProfileProblem? {
         guard !clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
         return ProfileProblem("client_id", "must be printable ASCII")
-    }
-
-    /// OIDC Core §3.1.2.1: words; `none` must stand alone.
-    private var promptProblem: ProfileProblem? {
-        guard let prompt else { return nil }
-        guard prompt.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            return ProfileProblem("prompt", "must be words such as \"consent\" or \"login\"")
-        }
-        let words = prompt.split(separator: " ")
-        guard words.contains("none"), words.count > 1 else { return nil }
-        return ProfileProblem("prompt", "must not name another word beside \"none\"")
     }
 
     private var secretProblem: ProfileProblem? {

@@ -26,8 +26,8 @@ package struct ServerProfile: Equatable, Sendable {
     package var scopes: [String]
     /// The flow of a login that names none.
     package var flow: LoginFlow
-    /// Port of the redirect URI `http://127.0.0.1:PORT/callback`; 0: any free one.
-    package var redirectPort: Int
+    /// What a login in the browser asks for beside ``scopes``.
+    package var authorization: AuthorizationRequest
     /// Sent as `audience` where a vendor wants that.
     package var audience: String?
     /// Sent as `resource`, absolute URIs without fragment (RFC 8707 §2).
@@ -37,8 +37,6 @@ package struct ServerProfile: Equatable, Sendable {
     package var bindsTokens: Bool
     /// Endpoints that replace those in the metadata of an `oidc` server.
     package var endpoints: WrittenEndpoints
-    /// `prompt` of the authorization request (OIDC Core §3.1.2.1); empty: none is sent; `nil`: as the scopes want it.
-    package var prompt: String?
 
     package init(
         kind: Kind,
@@ -47,13 +45,12 @@ package struct ServerProfile: Equatable, Sendable {
         authentication: ClientAuthenticationMethod = .automatic,
         scopes: [String] = [],
         flow: LoginFlow = .browser,
-        redirectPort: Int = 0,
+        authorization: AuthorizationRequest = AuthorizationRequest(),
         audience: String? = nil,
         resources: [String] = [],
         trust: ServerTrust = ServerTrust(),
         bindsTokens: Bool = false,
-        endpoints: WrittenEndpoints = WrittenEndpoints(),
-        prompt: String? = nil
+        endpoints: WrittenEndpoints = WrittenEndpoints()
     ) {
         self.kind = kind
         self.clientID = clientID
@@ -61,13 +58,12 @@ package struct ServerProfile: Equatable, Sendable {
         self.authentication = authentication
         self.scopes = scopes
         self.flow = flow
-        self.redirectPort = redirectPort
+        self.authorization = authorization
         self.audience = audience
         self.resources = resources
         self.trust = trust
         self.bindsTokens = bindsTokens
         self.endpoints = endpoints
-        self.prompt = prompt
     }
 
     /// The token endpoint, where the configuration names it.

@@ -7,12 +7,12 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// A TCP connection to 127.0.0.1 that sends bytes as they are and reads to the end.
+/// A TCP connection to this machine that sends bytes as they are and reads to the end.
 enum RawConnection {
     /// What came back until the other side closed.
-    static func exchange(port: Int, _ text: String) async throws -> String {
+    static func exchange(host: String = "127.0.0.1", port: Int, _ text: String) async throws -> String {
         let collector = Collector()
-        let channel = try await connect(port: port, collector)
+        let channel = try await connect(host: host, port: port, collector)
         try? await channel.writeAndFlush(ByteBuffer(string: text)).get()
         try await channel.closeFuture.get()
         return try await channel.eventLoop.submit { collector.text }.get()
@@ -32,10 +32,14 @@ enum RawConnection {
         return channel
     }
 
-    private static func connect(port: Int, _ collector: Collector) async throws -> any Channel {
+    private static func connect(
+        host: String = "127.0.0.1",
+        port: Int,
+        _ collector: Collector
+    ) async throws -> any Channel {
         try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { $0.pipeline.addHandler(collector) }
-            .connect(host: "127.0.0.1", port: port).get()
+            .connect(host: host, port: port).get()
     }
 
     /// Only touched on its channel's loop.

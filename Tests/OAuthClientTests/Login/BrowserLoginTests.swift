@@ -285,7 +285,7 @@ struct BrowserLoginTests {
     @Test func `a taken port is a wrong configuration`() async throws {
         let server = try await TinyServer.start { _ in [] }
         var profile = ServerProfile.fixed()
-        profile.redirectPort = server.port
+        profile.authorization.redirect = .port(server.port)
         let bench = try Bench(profile)
         let person = ScriptedPerson(
             memory: bench.memory,

@@ -38,7 +38,7 @@ struct GuessingTests {
 
     @Test func `guesses at the listener are refused, and the login completes`() async throws {
         let listener = try await LoopbackListener.open(
-            port: 0,
+            .standard(port: 0),
             on: MultiThreadedEventLoopGroup.singleton.next()
         )
         let port = UInt16(listener.port)

@@ -19,7 +19,7 @@ struct LoopbackListenerTests {
         limits: LoopbackListener.Limits = LoopbackListener.Limits(perConnection: .hours(1)),
         _ attack: (OpenedAddress) async throws -> Void
     ) async throws {
-        let listener = try await LoopbackListener.open(port: 0, on: eventLoop, limits: limits)
+        let listener = try await LoopbackListener.open(.standard(port: 0), on: eventLoop, limits: limits)
         let transaction = AuthorizationTransaction(
             redirectURI: "http://127.0.0.1:\(listener.port)/callback",
             issuer: nil,
@@ -151,7 +151,7 @@ struct LoopbackListenerTests {
     }
 
     @Test func `the port is open on 127·0·0·1 alone, and only while the login waits`() async throws {
-        let listener = try await LoopbackListener.open(port: 0, on: eventLoop)
+        let listener = try await LoopbackListener.open(.standard(port: 0), on: eventLoop)
         let open = ListeningSocket.all(ofProcess: "self").filter { $0.port == listener.port }
         #expect(open.map(\.address) == ["0100007F"])
         await listener.close()
@@ -160,7 +160,7 @@ struct LoopbackListenerTests {
     }
 
     @Test func `a state is accepted once`() async throws {
-        let listener = try await LoopbackListener.open(port: 0, on: eventLoop)
+        let listener = try await LoopbackListener.open(.standard(port: 0), on: eventLoop)
         let uri = "http://127.0.0.1:\(listener.port)/callback"
         let transaction = AuthorizationTransaction(redirectURI: uri, issuer: nil, namesIssuer: false)
         let url = try EndpointURL("https://id.example/authorize")

@@ -13,7 +13,7 @@ struct PastedLoginTests {
         _ paste: @escaping @Sendable (OpenedAddress, Int) -> String?
     ) async throws -> (LoginOutcome, Bench, ScriptedPerson) {
         var profile = ServerProfile.fixed()
-        profile.redirectPort = port
+        profile.authorization.redirect = .port(port)
         let bench = try Bench(profile)
         bench.exchange.always("https://tokens.example/token", .json(#"{"access_token":"at"}"#))
         let opened = Mutex<OpenedAddress?>(nil)

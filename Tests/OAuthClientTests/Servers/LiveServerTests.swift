@@ -144,7 +144,7 @@ struct LiveServer {
     func profile() -> ServerProfile {
         var profile = ServerProfile(kind: .oidc(issuer: issuer), clientID: "tokenagent-public")
         profile.scopes = ["openid", "offline_access", "api"]
-        profile.redirectPort = 18_405
+        profile.authorization.redirect = .port(18_405)
         profile.trust = ServerTrust(caFile: state["ca"]?.string)
         return profile
     }

@@ -24,7 +24,7 @@ struct AskedAndGrantedTests {
     ) async throws {
         var profile = TestIssuer.profile()
         profile.scopes = scopes
-        profile.prompt = written
+        profile.authorization.prompt = written
         let login = try await BrowserLoginTests.Login(profile)
         let asked = Mutex<String?>(nil)
         _ = await login.run { address in
