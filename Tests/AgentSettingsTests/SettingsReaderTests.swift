@@ -135,8 +135,8 @@ struct SettingsReaderTests {
         let work = try #require(settings.sessions.first)
         #expect(work.name.description == "work")
         #expect(work.server == .oidc(issuer: "https://id.example.com"))
-        #expect(work.clientSecret == .command(["pass", "show", "cli"]))
-        #expect(work.authentication == .post)
+        #expect(work.client.secret == .command(["pass", "show", "cli"]))
+        #expect(work.client.authentication == .post)
         #expect(work.scopes == ["openid", "offline_access"])
         #expect(work.flow == .device)
         #expect(work.authorization.redirect == .port(8400))
@@ -216,7 +216,7 @@ struct SettingsReaderTests {
     @Test func `a session needs little`() throws {
         let work = try #require(try read(session("")).sessions.first)
         #expect(work.policy == SessionPolicy())
-        #expect(work.flow == .browser && work.clientSecret == .none)
+        #expect(work.flow == .browser && work.client.secret == .none)
         #expect(work.reauthentication == [.prompt])
         #expect(work.rules.isEmpty)
     }
@@ -293,7 +293,7 @@ struct SettingsReaderTests {
             }
         )
         #expect(sealed == ["s3cret"])
-        #expect(profile.clientSecret == .sealed(SecretID(rawValue: 9)))
+        #expect(profile.client.proof == .secret(.sealed(SecretID(rawValue: 9)), .automatic))
         #expect(profile.kind == .oidc(issuer: "https://id.example"))
         #expect(profile.authorization.redirect == .port(1))
     }

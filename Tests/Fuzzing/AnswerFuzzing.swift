@@ -73,7 +73,7 @@ func fuzzIDToken(_ bytes: [UInt8]) {
     else { return }
     let rules = IDTokenRules(
         issuer: "https://id.example.com",
-        clientID: "cli",
+        client: ClientIdentity("cli"),
         nonce: nil,
         algorithms: Set(SignatureAlgorithm.allCases)
     )

@@ -97,6 +97,6 @@ package struct ConfigurationFile: Equatable, Sendable {
 extension ConfiguredSession {
     /// Whether the client secret is written in the file itself.
     package var holdsLiteralSecret: Bool {
-        if case .literal = clientSecret { true } else { false }
+        client.literalSecret != nil
     }
 }

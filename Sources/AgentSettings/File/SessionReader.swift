@@ -19,9 +19,7 @@ struct SessionReader {
         let server = server(kind)
         let endpoints = kind == .oidc ? writtenEndpoints() : WrittenEndpoints()
         let issuer = isStandard ? table.string("issuer") : nil
-        let clientID = clientID(kind)
-        let secret = clientSecret()
-        let authentication = isStandard ? authentication() : .automatic
+        let client = client(kind)
         let scopes = isStandard ? table.strings("scopes") ?? [] : []
         let flow = flow(kind)
         let authorization = isStandard ? authorizationRequest() : AuthorizationRequest()
@@ -40,9 +38,7 @@ struct SessionReader {
             server: server ?? .oidc(issuer: ""),
             endpoints: endpoints,
             issuer: issuer,
-            clientID: clientID ?? "",
-            clientSecret: secret,
-            authentication: authentication,
+            client: client ?? ConfiguredClient(id: ""),
             scopes: scopes,
             flow: flow,
             authorization: authorization,
@@ -57,40 +53,12 @@ struct SessionReader {
             rules: rules
         )
         report((server?.problems ?? []) + session.profile { _ in SecretID(rawValue: 0) }.problemsBesideKind)
-        return server != nil && clientID != nil && table.problems.isEmpty ? session : nil
+        return server != nil && client != nil && table.problems.isEmpty ? session : nil
     }
 
     /// Reports what the OAuth client objects to, which knows best what it cannot work with.
     private func report(_ problems: [ProfileProblem]) {
         for problem in problems { table.report(problem.key, problem.message) }
-    }
-
-    private mutating func clientID(_ kind: ServerKind) -> String? {
-        // JSON endpoints know no clients.
-        guard kind != .json else { return "" }
-        return table.required("client_id", "the name of the client registered at the authorization server")
-    }
-
-    /// The keys for a client secret that are written.
-    var writtenSecrets: [String] {
-        ["client_secret", "client_secret_file", "client_secret_command"].filter { table.has($0) }
-    }
-
-    private mutating func clientSecret() -> ConfiguredSecret {
-        let literal = table.string("client_secret")
-        let file = table.path("client_secret_file", home: home)
-        let command = table.command("client_secret_command")
-        let written = writtenSecrets
-        if written.count > 1 {
-            table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
-        }
-        if let command { return .command(command) }
-        if let file { return .file(file) }
-        return literal.map { .literal($0) } ?? .none
-    }
-
-    private mutating func authentication() -> ClientAuthenticationMethod {
-        table.word("client_authentication", ClientAuthenticationMethod.self) ?? .automatic
     }
 
     private mutating func flow(_ kind: ServerKind) -> LoginFlow {

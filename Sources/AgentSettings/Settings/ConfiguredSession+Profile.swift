@@ -12,18 +12,9 @@ extension ConfiguredSession {
     package func profile<Failure: Error>(
         sealing seal: (String) throws(Failure) -> SecretID
     ) throws(Failure) -> ServerProfile {
-        let secret: ClientSecretSource
-        switch clientSecret {
-        case .none: secret = .none
-        case .literal(let text): secret = .sealed(try seal(text))
-        case .file(let path): secret = .file(path)
-        case .command(let command): secret = .command(command)
-        }
-        return ServerProfile(
+        ServerProfile(
             kind: server,
-            clientID: clientID,
-            clientSecret: secret,
-            authentication: authentication,
+            client: try client.identity(sealing: seal),
             scopes: scopes,
             flow: flow,
             authorization: authorization,
@@ -45,7 +36,7 @@ extension ConfiguredSession {
     /// Names the server and client of the tokens: when it changes, the old tokens are not for the new server.
     package var fingerprint: String {
         let identity = server.identity
-        let client = identity.kind.hasClients ? clientID : nil
+        let client = identity.kind.hasClients ? self.client.id : nil
         return [identity.kind.rawValue, identity.address, identity.pool, client].compactMap(\.self)
             .joined(separator: " ")
     }

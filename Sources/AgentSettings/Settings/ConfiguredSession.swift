@@ -11,9 +11,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var endpoints: WrittenEndpoints
     /// As written; for `oauth2` it is only shown.
     package var issuer: String?
-    package var clientID: String
-    package var clientSecret: ConfiguredSecret
-    package var authentication: ClientAuthenticationMethod
+    package var client: ConfiguredClient
     package var scopes: [String]
     package var flow: LoginFlow
     package var authorization: AuthorizationRequest
@@ -29,14 +27,6 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var reauthenticationCommand: [String]
     /// `allow`: peers that may see the session; empty: all.
     package var rules: [AllowRule]
-}
-
-/// Where the client secret is written, or how to get it.
-package enum ConfiguredSecret: Equatable, Sendable {
-    case none
-    case literal(String)
-    case file(String)
-    case command([String])
 }
 
 /// `reauth`: what to try before a person is asked, in order.

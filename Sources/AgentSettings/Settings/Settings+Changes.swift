@@ -86,13 +86,11 @@ extension ConfiguredSession {
 
     private func clientKeys(differingFrom old: ConfiguredSession) -> [String] {
         let differing: [(String, Bool)] = [
-            ("client_id", clientID != old.clientID), ("client_secret", clientSecret != old.clientSecret),
-            ("client_authentication", authentication != old.authentication), ("scopes", scopes != old.scopes),
-            ("flow", flow != old.flow), ("audience", audience != old.audience),
-            ("resources", resources != old.resources),
-            ("dpop", bindsTokens != old.bindsTokens),
+            ("scopes", scopes != old.scopes), ("flow", flow != old.flow), ("audience", audience != old.audience),
+            ("resources", resources != old.resources), ("dpop", bindsTokens != old.bindsTokens),
         ]
-        return differing.filter(\.1).map(\.0) + authorization.keys(differingFrom: old.authorization)
+        return client.keys(differingFrom: old.client) + differing.filter(\.1).map(\.0)
+            + authorization.keys(differingFrom: old.authorization)
             + endpointKeys(differingFrom: old.endpoints)
     }
 

@@ -54,7 +54,7 @@ struct CognitoLogin {
     private func identity() async throws(LoginStop) -> CognitoIdentity {
         var identity = CognitoIdentity(accessToken: nil, idToken: nil)
         identity.username = dialogue.request.username
-        if identity.username == nil, server.profile.clientSecret != .none {
+        if identity.username == nil, server.profile.client.proof != .none {
             identity.username = try await dialogue.username()
         }
         return identity
@@ -64,7 +64,7 @@ struct CognitoLogin {
         do throws(RefreshFailure) {
             return CognitoLoginCalls(
                 endpoint: try server.endpoint(),
-                clientID: server.profile.clientID,
+                clientID: server.profile.client.id,
                 clientSecret: try await server.secrets.read(),
                 username: username
             )

@@ -24,7 +24,7 @@ struct CognitoLogout {
         let memory = server.tools.memory
         do throws(CognitoRefusal) {
             _ = try await endpoint.call(.revokeToken) { members throws(RefreshFailure) in
-                members.add("ClientId", server.profile.clientID)
+                members.add("ClientId", server.profile.client.id)
                 if let clientSecret { try members.add("ClientSecret", clientSecret, from: memory) }
                 try members.add("Token", refreshToken, from: memory)
             }

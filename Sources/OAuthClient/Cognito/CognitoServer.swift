@@ -10,7 +10,7 @@ struct CognitoServer: AuthorizationServer {
     let profile: ServerProfile
     let pool: CognitoPool
     let tools: ServerTools
-    let secrets: ClientSecretReader
+    let secrets: SecretReader
     let habits = Habits()
 
     /// What the pool has shown of its settings.
@@ -23,8 +23,8 @@ struct CognitoServer: AuthorizationServer {
         self.profile = profile
         self.pool = pool
         self.tools = tools
-        secrets = ClientSecretReader(
-            source: profile.clientSecret,
+        secrets = SecretReader(
+            source: profile.client.proof.secret,
             memory: tools.memory,
             commands: tools.commands
         )
@@ -103,7 +103,7 @@ struct CognitoServer: AuthorizationServer {
         do throws(RefreshFailure) {
             let refresh = CognitoRefresh(
                 pool: pool,
-                clientID: profile.clientID,
+                clientID: profile.client.id,
                 clientSecret: try await secrets.read(),
                 endpoint: try endpoint(),
                 habits: habits,
@@ -154,7 +154,7 @@ struct CognitoServer: AuthorizationServer {
         guard let idToken else { return }
         let issuer = pool.endpoint == nil ? pool.issuer : nil
         let before = try original.map { id throws(RefreshFailure) in try tools.memory.text(of: id) }
-        try CognitoIDToken(issuer: issuer, clientID: profile.clientID).check(idToken, against: before)
+        try CognitoIDToken(issuer: issuer, clientID: profile.client.id).check(idToken, against: before)
     }
 
     /// The tokens of one pool are not shown to another that has taken its place in the configuration.

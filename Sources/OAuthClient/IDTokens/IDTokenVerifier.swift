@@ -23,7 +23,7 @@ struct IDTokenVerifier: Sendable {
     ) {
         rules = IDTokenRules(
             issuer: issuer,
-            clientID: profile.clientID,
+            clientID: profile.client.id,
             nonce: nonce,
             algorithms: IDTokenVerifier.algorithms(metadata, hasSecret: clientSecret != nil),
             maximumAge: nonce == nil ? nil : profile.authorization.maximumAge

@@ -46,7 +46,7 @@ final class AuthorizationTransaction: Sendable {
     /// The parameters of the request (RFC 6749 §4.1.1).
     func parameters(_ profile: ServerProfile) -> [(name: String, value: String)] {
         var parameters = [
-            ("response_type", "code"), ("client_id", profile.clientID), ("redirect_uri", redirectURI),
+            ("response_type", "code"), ("client_id", profile.client.id), ("redirect_uri", redirectURI),
             ("state", state), ("code_challenge", challenge), ("code_challenge_method", "S256"),
         ]
         if !profile.scopes.isEmpty { parameters.append(("scope", profile.scopes.joined(separator: " "))) }

@@ -14,14 +14,14 @@ struct ClientAuthentication: Sendable {
     /// Chooses between Basic and the body.
     ///
     /// Servers must support Basic (RFC 6749 §2.3.1), so it is first unless metadata lists only the other.
-    init(clientID: String, secret: SecretID?, method: ClientAuthenticationMethod, listed: [ByteText]?) {
-        self.clientID = clientID
+    init(_ client: ClientIdentity, secret: SecretID?, listed: [ByteText]?) {
+        clientID = client.id
         self.secret = secret
         usesBasic =
-            switch method {
-            case .basic: true
-            case .post: false
-            case .automatic:
+            switch client.proof {
+            case .none, .secret(_, .basic): true
+            case .secret(_, .post): false
+            case .secret(_, .automatic):
                 listed.map { $0.contains("client_secret_basic") || !$0.contains("client_secret_post") }
                     ?? true
             }

@@ -39,12 +39,12 @@ extension ServerProfile {
     }
 
     private var clientProblem: ProfileProblem? {
-        guard !clientID.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
+        guard !client.id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
         return ProfileProblem("client_id", "must be printable ASCII")
     }
 
     private var secretProblem: ProfileProblem? {
-        guard case .none = clientSecret, flow == .clientCredentials else { return nil }
+        guard client.proof == .none, flow == .clientCredentials else { return nil }
         return ProfileProblem(
             "flow",
             "client_credentials needs a client_secret_command or client_secret_file"

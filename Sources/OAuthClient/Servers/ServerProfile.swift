@@ -19,9 +19,7 @@ package struct ServerProfile: Equatable, Sendable {
     }
 
     package var kind: Kind
-    package var clientID: String
-    package var clientSecret: ClientSecretSource
-    package var authentication: ClientAuthenticationMethod
+    package var client: ClientIdentity
     /// Asked for at login, in this order.
     package var scopes: [String]
     /// The flow of a login that names none.
@@ -40,9 +38,7 @@ package struct ServerProfile: Equatable, Sendable {
 
     package init(
         kind: Kind,
-        clientID: String,
-        clientSecret: ClientSecretSource = .none,
-        authentication: ClientAuthenticationMethod = .automatic,
+        client: ClientIdentity,
         scopes: [String] = [],
         flow: LoginFlow = .browser,
         authorization: AuthorizationRequest = AuthorizationRequest(),
@@ -53,9 +49,7 @@ package struct ServerProfile: Equatable, Sendable {
         endpoints: WrittenEndpoints = WrittenEndpoints()
     ) {
         self.kind = kind
-        self.clientID = clientID
-        self.clientSecret = clientSecret
-        self.authentication = authentication
+        self.client = client
         self.scopes = scopes
         self.flow = flow
         self.authorization = authorization
@@ -138,25 +132,6 @@ package struct FixedEndpoints: Hashable, Sendable {
         self.keySet = keySet
         self.issuer = issuer
     }
-}
-
-/// Where the client secret comes from.
-package enum ClientSecretSource: Equatable, Sendable {
-    /// A public client.
-    case none
-    case sealed(SecretID)
-    /// A file holding the secret; one trailing line break is not part of it.
-    case file(String)
-    /// argv of a program that prints the secret; one trailing line break is not part of it.
-    case command([String])
-}
-
-/// How the client proves who it is at the token endpoint (RFC 6749 §2.3.1).
-package enum ClientAuthenticationMethod: String, CaseIterable, Sendable {
-    /// What the server's metadata lists, preferring `basic`.
-    case automatic
-    case basic
-    case post
 }
 
 /// Which certificates and keys make a server trusted.

@@ -15,7 +15,7 @@ extension StandardLogin {
         let reference = try await push(transaction.parameters(profile))
         return AuthorizationTransaction.address(
             at: url,
-            [("client_id", profile.clientID), ("request_uri", reference)]
+            [("client_id", profile.client.id), ("request_uri", reference)]
         )
     }
 

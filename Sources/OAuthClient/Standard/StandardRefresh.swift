@@ -31,7 +31,7 @@ struct StandardRefresh {
     /// The metadata, or `nil` where the refresh does not need it: a public client, the endpoint on the
     /// issuer's host.
     private func metadata() async throws(RefreshFailure) -> ServerMetadata? {
-        if case .none = server.profile.clientSecret, let url = try pinnedURL(), let issuer = server.issuer,
+        if server.profile.client.proof == .none, let url = try pinnedURL(), let issuer = server.issuer,
             (try? EndpointURL(issuer))?.host == url.host
         {
             return nil

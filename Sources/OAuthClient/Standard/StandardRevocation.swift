@@ -148,7 +148,7 @@ struct StandardRevocation {
     /// - Returns: whether the server says that it has done so.
     private func endSession(_ metadata: ServerMetadata) async -> Bool {
         guard let url = metadata.endSession, let idToken = tokens.idToken else { return false }
-        let form = FormBody([("client_id", server.profile.clientID)])
+        let form = FormBody([("client_id", server.profile.client.id)])
         do {
             try unsafe tools.memory.open(idToken) { unsafe form.add("id_token_hint", secret: $0) }
         } catch {

@@ -10,7 +10,7 @@ struct StandardServer: AuthorizationServer {
     let tools: ServerTools
     let discovery: Discovery
     let keys: KeySetCache
-    let secrets: ClientSecretReader
+    let secrets: SecretReader
 
     /// `issuer`: the one that `profile` describes.
     init(profile: ServerProfile, issuer: Issuer, tools: ServerTools) {
@@ -18,8 +18,8 @@ struct StandardServer: AuthorizationServer {
         self.tools = tools
         discovery = issuer.discovery
         keys = issuer.keys
-        secrets = ClientSecretReader(
-            source: profile.clientSecret,
+        secrets = SecretReader(
+            source: profile.client.proof.secret,
             memory: tools.memory,
             commands: tools.commands
         )
@@ -74,12 +74,7 @@ struct StandardServer: AuthorizationServer {
 
     /// Client credentials for requests to the endpoints of `metadata`.
     func authentication(listed: [ByteText]?) async throws(RefreshFailure) -> ClientAuthentication {
-        ClientAuthentication(
-            clientID: profile.clientID,
-            secret: try await secrets.read(),
-            method: profile.authentication,
-            listed: listed
-        )
+        ClientAuthentication(profile.client, secret: try await secrets.read(), listed: listed)
     }
 
     /// A new key, where tokens are to be bound to one.

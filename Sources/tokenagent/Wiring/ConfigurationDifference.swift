@@ -39,7 +39,7 @@ struct ConfigurationDifference {
         among written: Set<SessionName>
     ) -> [ConfigurationChange] {
         settings.sessions.compactMap { session in
-            guard case .literal(let text) = session.clientSecret, written.contains(session.name),
+            guard let text = session.client.literalSecret, written.contains(session.name),
                 !isInForce(text, session.name)
             else { return nil }
             let key = "session.\(session.name).client_secret"
@@ -49,10 +49,10 @@ struct ConfigurationDifference {
 
     /// Files of the session that our own confinement, not their mode, keeps us from reading.
     private func outOfReach(_ session: ConfiguredSession) -> [ConfigurationChanges.Restart] {
-        let secret: String? = if case .file(let path) = session.clientSecret { path } else { nil }
-        let files = [("ca_file", session.trust.caFile), ("client_secret_file", secret)]
+        let authority = session.trust.caFile.map { (key: "ca_file", path: $0) }
+        let files = [authority].compactMap(\.self) + session.client.files
         return files.compactMap { key, path in
-            guard let path, ConfigurationDifference.isClosedOff(path) else { return nil }
+            guard ConfigurationDifference.isClosedOff(path) else { return nil }
             return ConfigurationChanges.Restart(
                 "session.\(session.name).\(key)",
                 session: session.name,
@@ -78,9 +78,7 @@ extension Settings {
     var withoutSecrets: Settings {
         var settings = self
         for index in settings.sessions.indices {
-            if case .literal = settings.sessions[index].clientSecret {
-                settings.sessions[index].clientSecret = .literal("")
-            }
+            settings.sessions[index].client = settings.sessions[index].client.withoutSecret
         }
         return settings
     }

@@ -17,7 +17,7 @@ extension CommandTable {
         }
         entries.append(Entry(words: settings.vault.rollbackCounter, takesOrder: true))
         for session in settings.sessions {
-            if case .command(let words) = session.clientSecret { entries.append(Entry(words: words)) }
+            entries += session.client.commands.map { Entry(words: $0) }
             entries.append(Entry(words: session.reauthenticationCommand))
         }
         self.init(entries.filter { !$0.words.isEmpty })

@@ -51,11 +51,10 @@ extension Settings {
         let keyFiles = slots.compactMap { slot in
             if case .keyFile(let path) = slot.source { path } else { nil }
         }
-        let sessionFiles = sessions.flatMap { session -> [String?] in
-            let secret: String? = if case .file(let path) = session.clientSecret { path } else { nil }
-            return [session.trust.caFile, secret]
+        let sessionFiles = sessions.flatMap { session in
+            [session.trust.caFile].compactMap(\.self) + session.client.files.map(\.path)
         }
-        return [vault.keyFile].compactMap(\.self) + keyFiles + sessionFiles.compactMap(\.self)
+        return [vault.keyFile].compactMap(\.self) + keyFiles + sessionFiles
     }
 }
 

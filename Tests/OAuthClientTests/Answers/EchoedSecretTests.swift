@@ -108,10 +108,10 @@ struct EchoedSecretTests {
         #expect(!failure.message.contains("new-access"))
     }
 
-    @Test(arguments: [ClientAuthenticationMethod.basic, .post])
-    func `a client secret is taken out however it was sent`(method: ClientAuthenticationMethod) async throws {
-        var profile = ServerProfile.fixed(secret: .command(["pass"]))
-        profile.authentication = method
+    @Test(arguments: [ClientSecretMethod.basic, .post])
+    func `a client secret is taken out however it was sent`(method: ClientSecretMethod) async throws {
+        var profile = ServerProfile.fixed()
+        profile.client.proof = .secret(.command(["pass"]), method)
         let bench = try EchoBench(profile) { received in
             let secret = received.parameters["client_secret"] ?? received.authorization ?? ""
             let forms = Self.forms(of: EchoBench.clientSecret).joined(separator: " ").prefix(200)
@@ -246,7 +246,7 @@ struct EchoedSecretTests {
             userPoolID: "eu-west-1_abc",
             endpoint: "https://pool.example"
         )
-        let profile = ServerProfile(kind: .cognito(pool), clientID: "cli", flow: .password)
+        let profile = ServerProfile(kind: .cognito(pool), client: ClientIdentity("cli"), flow: .password)
         let bench = try EchoBench(profile) { received in
             let token = received.parameters["REFRESH_TOKEN"] ?? received.parameters["RefreshToken"] ?? ""
             return .json(["__type": .string(token), "message": .string("no \(token)")])

@@ -21,7 +21,9 @@ struct SavedRenewalTests {
             endpoint: SavedRenewalTests.pool,
             rotates: true
         )
-        return try KindBench(ServerProfile(kind: .cognito(pool), clientID: "cli", flow: .password))
+        return try KindBench(
+            ServerProfile(kind: .cognito(pool), client: ClientIdentity("cli"), flow: .password)
+        )
     }
 
     private func refreshTokens(in bench: KindBench) -> Int {

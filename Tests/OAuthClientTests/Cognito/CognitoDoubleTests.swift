@@ -191,7 +191,7 @@ struct CognitoDoubleTests {
         let (scene, _) = try await scene()
         let grant = try #require(try await scene.logIn().granted)
         var profile = scene.profile
-        profile.clientID = "other"
+        profile.client.id = "other"
         scene.servers.replaceProfiles([scene.name: profile])
         scene.issuer.forgetRequests()
         let failure = try #require(await scene.refresh(grant).failure)

@@ -260,7 +260,7 @@ extension LoginOutcome {
 
 extension ServerProfile {
     /// OAuth 2.0 at tokens.example, all endpoints by hand.
-    static func fixed(secret: ClientSecretSource = .none, scopes: [String] = ["api"]) -> ServerProfile {
+    static func fixed(secret: SecretSource? = nil, scopes: [String] = ["api"]) -> ServerProfile {
         ServerProfile(
             kind: .oauth2(
                 FixedEndpoints(
@@ -270,8 +270,7 @@ extension ServerProfile {
                     revocation: "https://tokens.example/revoke"
                 )
             ),
-            clientID: "cli",
-            clientSecret: secret,
+            client: ClientIdentity("cli", proof: ClientProof(secret: secret)),
             scopes: scopes
         )
     }

@@ -122,8 +122,10 @@ struct KindScene {
         let pin = identity.publicKeyHash ?? ""
         let profile = ServerProfile(
             kind: kind(issuer.issuer),
-            clientID: clientID,
-            clientSecret: secret.map(ClientSecretSource.sealed) ?? .none,
+            client: ClientIdentity(
+                clientID,
+                proof: ClientProof(secret: secret.map(SecretSource.sealed))
+            ),
             flow: .password,
             trust: ServerTrust(
                 caFile: try files.write(authority.certificatePEM, to: "ca.pem"),

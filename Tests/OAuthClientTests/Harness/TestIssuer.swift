@@ -103,11 +103,10 @@ struct TestIssuer {
         ).text
     }
 
-    static func profile(secret: ClientSecretSource = .none) -> ServerProfile {
+    static func profile(secret: SecretSource? = nil) -> ServerProfile {
         ServerProfile(
             kind: .oidc(issuer: url),
-            clientID: "cli",
-            clientSecret: secret,
+            client: ClientIdentity("cli", proof: ClientProof(secret: secret)),
             scopes: ["openid", "api"]
         )
     }

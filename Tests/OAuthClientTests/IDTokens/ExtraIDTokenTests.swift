@@ -13,7 +13,7 @@ struct ExtraIDTokenTests {
             kind: .oauth2(
                 FixedEndpoints(token: TestIssuer.tokenEndpoint, keySet: keySet, issuer: issuer)
             ),
-            clientID: "cli",
+            client: ClientIdentity("cli"),
             scopes: ["openid"],
             flow: .password
         )

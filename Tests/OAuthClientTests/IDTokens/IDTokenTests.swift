@@ -126,7 +126,7 @@ struct IDTokenTests {
     func `an ID token is believed or the login fails`(vector: Vector) async throws {
         let issuer = try await TestIssuer()
         let commands = ScriptedCommands(prints: TestIssuer.clientSecret + "\n")
-        let secret: ClientSecretSource = vector.isPublicClient ? .none : .command(["secret"])
+        let secret: SecretSource? = vector.isPublicClient ? nil : .command(["secret"])
         let bench = try Bench(TestIssuer.profile(secret: secret), commands: commands)
         bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata(vector.metadata)))
         bench.exchange.always(TestIssuer.keySetURL, .json(issuer.keySet))

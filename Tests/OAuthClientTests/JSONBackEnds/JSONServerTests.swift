@@ -13,7 +13,7 @@ struct JSONServerTests {
 
     static func profile(_ rules: JSONRules = .signaling) -> ServerProfile {
         let backEnd = JSONBackEnd(loginURL: login, refreshURL: refresh, logoutURL: logout, rules: rules)
-        return ServerProfile(kind: .json(backEnd), clientID: "", flow: .password)
+        return ServerProfile(kind: .json(backEnd), client: ClientIdentity(""), flow: .password)
     }
 
     func bench(_ rules: JSONRules = .signaling) throws -> KindBench {
@@ -221,7 +221,9 @@ struct JSONServerTests {
 
     @Test func `without logout_url the server is told nothing`() async throws {
         let backEnd = JSONBackEnd(loginURL: nil, refreshURL: JSONServerTests.refresh, logoutURL: nil)
-        let bench = try KindBench(ServerProfile(kind: .json(backEnd), clientID: "", flow: .import))
+        let bench = try KindBench(
+            ServerProfile(kind: .json(backEnd), client: ClientIdentity(""), flow: .import)
+        )
         guard case .unsupported(let message) = try await bench.revoke() else {
             Issue.record("something was revoked")
             return

@@ -26,7 +26,7 @@ struct ImportTests {
                             endpoint: "https://pool.example/"
                         )
                     ),
-                    clientID: "cli",
+                    client: ClientIdentity("cli"),
                     flow: .import
                 )
             }

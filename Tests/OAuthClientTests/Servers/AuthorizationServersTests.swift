@@ -53,7 +53,7 @@ struct AuthorizationServersTests {
         bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
         bench.exchange.always(TestIssuer.tokenEndpoint, .json(#"{"access_token":"at"}"#))
         var profiles = Dictionary(uniqueKeysWithValues: names.map { ($0, TestIssuer.profile()) })
-        profiles[names[1]]?.clientID = "another"
+        profiles[names[1]]?.client.id = "another"
         profiles[names[2]]?.trust.pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
         let servers = AuthorizationServers(profiles: profiles, tools: bench.server.tools)
         for (name, fetches) in zip(names, [1, 1, 2]) {

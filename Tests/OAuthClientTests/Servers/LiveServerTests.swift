@@ -55,9 +55,9 @@ struct LiveServerTests {
         await live.servers.shutDown()
     }
 
-    @Test(arguments: [ClientAuthenticationMethod.automatic, .basic, .post])
+    @Test(arguments: [ClientSecretMethod.automatic, .basic, .post])
     func `a confidential client gets tokens for a password and for itself`(
-        method: ClientAuthenticationMethod
+        method: ClientSecretMethod
     ) async throws {
         let live = try LiveServer(realm: "keep")
         let profile = try live.confidentialProfile(method)
@@ -142,20 +142,19 @@ struct LiveServer {
     }
 
     func profile() -> ServerProfile {
-        var profile = ServerProfile(kind: .oidc(issuer: issuer), clientID: "tokenagent-public")
+        var profile = ServerProfile(kind: .oidc(issuer: issuer), client: ClientIdentity("tokenagent-public"))
         profile.scopes = ["openid", "offline_access", "api"]
         profile.authorization.redirect = .port(18_405)
         profile.trust = ServerTrust(caFile: state["ca"]?.string)
         return profile
     }
 
-    func confidentialProfile(_ method: ClientAuthenticationMethod) throws -> ServerProfile {
+    func confidentialProfile(_ method: ClientSecretMethod) throws -> ServerProfile {
         let client = try #require(state["clients"]?.object?["confidential"]?.object)
         var profile = profile()
-        profile.clientID = try #require(client["client_id"]?.string)
+        profile.client.id = try #require(client["client_id"]?.string)
         let secret = try #require(client["client_secret"]?.string)
-        profile.clientSecret = .sealed(try memory.sealing(secret, as: .clientSecret))
-        profile.authentication = method
+        profile.client.proof = .secret(.sealed(try memory.sealing(secret, as: .clientSecret)), method)
         return profile
     }
 

@@ -81,8 +81,10 @@ struct MotoScene {
                     authFlow: authFlow
                 )
             ),
-            clientID: registration["client_id"]?.string ?? "unknown",
-            clientSecret: secret.map(ClientSecretSource.sealed) ?? .none,
+            client: ClientIdentity(
+                registration["client_id"]?.string ?? "unknown",
+                proof: ClientProof(secret: secret.map(SecretSource.sealed))
+            ),
             flow: .password
         )
         #expect(profile.problems == [])

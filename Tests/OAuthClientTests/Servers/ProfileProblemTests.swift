@@ -30,7 +30,7 @@ struct ProfileProblemTests {
 
     static let rows: [Row] = [
         Row("issuer") { $0.kind = .oidc(issuer: "https://id.example?x") },
-        Row("client_id") { $0.clientID = "a\n" },
+        Row("client_id") { $0.client.id = "a\n" },
         Row("scopes") { $0.scopes = ["a b"] },
         Row("scopes") { $0.scopes = [""] },
         Row("scopes") { $0.scopes = ["a\""] },

@@ -25,7 +25,7 @@ struct MixUpTests {
         endpoints.authorization = "https://tokens.example/authorize"
         endpoints.issuer = configured
         let bench = try Bench(
-            ServerProfile(kind: .oauth2(endpoints), clientID: "cli"),
+            ServerProfile(kind: .oauth2(endpoints), client: ClientIdentity("cli")),
             sleep: BrowserLoginTests.forEver
         )
         bench.exchange.always("https://tokens.example/token", .json(#"{"access_token":"at"}"#))

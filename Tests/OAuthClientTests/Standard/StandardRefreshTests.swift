@@ -44,7 +44,7 @@ struct StandardRefreshTests {
 
     @Test func `Basic credentials are form-encoded first, and nothing of them is in the body`() async throws {
         var profile = ServerProfile.fixed(secret: .command(["secret"]))
-        profile.clientID = "my client:1"
+        profile.client.id = "my client:1"
         let bench = try Bench(profile, commands: ScriptedCommands(prints: "a:b%+ \u{E9}\n"))
         bench.exchange.expect(endpoint, answer)
         _ = try await bench.refresh()
@@ -56,20 +56,20 @@ struct StandardRefreshTests {
 
     @Test(
         arguments: [
-            (ClientAuthenticationMethod.automatic, JSONValue.null, true),
+            (ClientSecretMethod.automatic, JSONValue.null, true),
             (.automatic, ["client_secret_post"], false),
             (.automatic, ["client_secret_post", "client_secret_basic"], true),
             (.automatic, ["private_key_jwt"], true),
             (.basic, ["client_secret_post"], true), (.post, ["client_secret_basic"], false),
-        ] as [(ClientAuthenticationMethod, JSONValue, Bool)]
+        ] as [(ClientSecretMethod, JSONValue, Bool)]
     )
     func `a secret is shown in exactly one way`(
-        method: ClientAuthenticationMethod,
+        method: ClientSecretMethod,
         listed: JSONValue,
         usesBasic: Bool
     ) async throws {
-        var profile = TestIssuer.profile(secret: .command(["secret"]))
-        profile.authentication = method
+        var profile = TestIssuer.profile()
+        profile.client.proof = .secret(.command(["secret"]), method)
         let bench = try Bench(profile, commands: ScriptedCommands(prints: "s3cret"))
         let document = TestIssuer.metadata(["token_endpoint_auth_methods_supported": listed])
         bench.exchange.expect(TestIssuer.discoveryURL, document)
@@ -278,8 +278,8 @@ struct StandardRefreshTests {
 
     @Test func `a secret file is read without its line break`() async throws {
         let file = try TemporaryFile("s3 cret\r\n")
-        var profile = ServerProfile.fixed(secret: .file(file.path))
-        profile.authentication = .post
+        var profile = ServerProfile.fixed()
+        profile.client.proof = .secret(.file(file.path), .post)
         let bench = try Bench(profile)
         bench.exchange.expect(endpoint, answer)
         _ = try await bench.refresh()

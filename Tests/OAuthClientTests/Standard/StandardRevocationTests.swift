@@ -115,7 +115,7 @@ struct StandardRevocationTests {
     @Test func `a server without revocation is told nothing`() async throws {
         let profile = ServerProfile(
             kind: .oauth2(FixedEndpoints(token: "https://tokens.example/token")),
-            clientID: "cli"
+            client: ClientIdentity("cli")
         )
         let bench = try Bench(profile)
         guard case .unsupported(let message) = try await revoke(bench) else {

@@ -5,8 +5,8 @@ import Text
 import TokenCore
 
 /// Fetches the client secret, running its command once and keeping the result sealed.
-actor ClientSecretReader {
-    private let source: ClientSecretSource
+actor SecretReader {
+    private let source: SecretSource?
     private let memory: SealedMemory
     private let commands: any CommandRunning
     private var kept: SecretID?
@@ -14,7 +14,7 @@ actor ClientSecretReader {
     /// A password manager may ask the person for a fingerprint.
     private static let commandTimeLimit: Duration = .seconds(30)
 
-    init(source: ClientSecretSource, memory: SealedMemory, commands: any CommandRunning) {
+    init(source: SecretSource?, memory: SealedMemory, commands: any CommandRunning) {
         self.source = source
         self.memory = memory
         self.commands = commands
@@ -24,7 +24,7 @@ actor ClientSecretReader {
     /// - Throws: `misconfigured` with what to fix, `busy` while sealed memory is locked.
     func read() async throws(RefreshFailure) -> SecretID? {
         switch source {
-        case .none: return nil
+        case nil: return nil
         case .sealed(let secret): return secret
         case .file(let path): return try sealed(try readFile(path), from: "client_secret_file \(path)")
         case .command(let command):
@@ -58,7 +58,7 @@ actor ClientSecretReader {
     private func run(_ command: [String]) async throws(RefreshFailure) -> [UInt8] {
         let result: CommandResult
         do throws(CommandFailure) {
-            let limit = ClientSecretReader.commandTimeLimit
+            let limit = SecretReader.commandTimeLimit
             result = try await commands.run(command, environment: [:], timeLimit: limit)
         } catch {
             throw RefreshFailure(kind: .misconfigured, message: "client_secret_command: \(error.message)")
