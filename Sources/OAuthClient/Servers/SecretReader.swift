@@ -7,6 +7,8 @@ import TokenCore
 /// Fetches the client secret, running its command once and keeping the result sealed.
 actor SecretReader {
     private let source: SecretSource?
+    /// The keys that name file and command, for messages.
+    private let keys: (file: String, command: String)
     private let memory: SealedMemory
     private let commands: any CommandRunning
     private var kept: SecretID?
@@ -14,8 +16,14 @@ actor SecretReader {
     /// A password manager may ask the person for a fingerprint.
     private static let commandTimeLimit: Duration = .seconds(30)
 
-    init(source: SecretSource?, memory: SealedMemory, commands: any CommandRunning) {
+    init(
+        source: SecretSource?,
+        keys: (file: String, command: String) = ("client_secret_file", "client_secret_command"),
+        memory: SealedMemory,
+        commands: any CommandRunning
+    ) {
         self.source = source
+        self.keys = keys
         self.memory = memory
         self.commands = commands
     }
@@ -26,10 +34,10 @@ actor SecretReader {
         switch source {
         case nil: return nil
         case .sealed(let secret): return secret
-        case .file(let path): return try sealed(try readFile(path), from: "client_secret_file \(path)")
+        case .file(let path): return try sealed(try readFile(path), from: "\(keys.file) \(path)")
         case .command(let command):
             if let kept, memory.kind(of: kept) != nil { return kept }
-            return try sealed(try await run(command), from: "client_secret_command \(command[0])")
+            return try sealed(try await run(command), from: "\(keys.command) \(command[0])")
         }
     }
 
@@ -50,7 +58,7 @@ actor SecretReader {
         } catch {
             throw RefreshFailure(
                 kind: .misconfigured,
-                message: "client_secret_file \(path): \(error.message)"
+                message: "\(keys.file) \(path): \(error.message)"
             )
         }
     }
@@ -61,10 +69,10 @@ actor SecretReader {
             let limit = SecretReader.commandTimeLimit
             result = try await commands.run(command, environment: [:], timeLimit: limit)
         } catch {
-            throw RefreshFailure(kind: .misconfigured, message: "client_secret_command: \(error.message)")
+            throw RefreshFailure(kind: .misconfigured, message: "\(keys.command): \(error.message)")
         }
         guard result.status == 0 else {
-            let message = "client_secret_command \(command[0]): exit status \(result.status)"
+            let message = "\(keys.command) \(command[0]): exit status \(result.status)"
             throw RefreshFailure(kind: .misconfigured, message: message)
         }
         return result.standardOutput
