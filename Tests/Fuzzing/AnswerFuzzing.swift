@@ -17,6 +17,8 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     let answers = [
         ProcessorTime.limited("a token answer") { try? TokenResponse(object) },
         ProcessorTime.limited("a back end's answer") { try? TokenResponse(object, JSONRules.Fields()) },
+        ProcessorTime.limited("a wrapped answer") { try? wrappedRules.tokens(in: object) },
+        ProcessorTime.limited("a saved answer") { savedTokens(bytes) },
         ProcessorTime.limited("a pool's answer") { try? TokenResponse(cognito: object) },
     ]
     for answer in answers.compactMap(\.self) {
@@ -40,11 +42,27 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     fuzzOtherKinds(HTTPReply(status: 400, body: bytes, reading: .object(object)), at: now)
 }
 
+/// The rules of a back end that wraps its answers.
+private let wrappedRules: JSONRules = {
+    var rules = JSONRules.common
+    rules.envelope = JSONPlace(["data"])
+    rules.errorCode = JSONPlace(["error", "code"])
+    return rules
+}()
+
+private func savedTokens(_ bytes: [UInt8]) -> TokenResponse? {
+    let now = WallTime(secondsSince1970: 1_800_000_000)
+    return bytes.withUnsafeBytes { try? SavedAnswer($0, JSONRules.common, at: now) }?.tokens
+}
+
 /// The same body as the refusal of a back end of kind `json`, of a pool, and as the answer to a device.
 private func fuzzOtherKinds(_ reply: HTTPReply, at now: WallTime) {
     let failures = [
         ProcessorTime.limited("a back end's refusal") {
             JSONRules.signaling.classify(reply, from: "id.example.com", at: now)
+        },
+        ProcessorTime.limited("a wrapped refusal") {
+            wrappedRules.classify(reply, from: "id.example.com", at: now)
         },
         ProcessorTime.limited("a pool's refusal") {
             CognitoRefusal(reply, from: "id.example.com", at: now).failure

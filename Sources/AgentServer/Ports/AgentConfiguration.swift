@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// The part of the configuration that the agent itself needs.
@@ -43,8 +44,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
     package var endCodes: Set<String>
-    /// The member of a resource server's answer that is `true` when the session is over; `nil` if none is.
-    package var loginDemandMember: String?
+    /// Where resource servers put these codes, and how they say that the session is over.
+    package var answerPlaces: AnswerPlaces
     /// Whether the session is over when a resource server refuses the refreshed token too.
     package var endsWithSecondRefusal: Bool
     /// The command that prints the password or assertion for ``SilentLogin/command``; empty if there is none.
@@ -62,7 +63,7 @@ package struct SessionSettings: Equatable, Sendable {
         hosts: [String] = [],
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
-        loginDemandMember: String? = nil,
+        answerPlaces: AnswerPlaces = AnswerPlaces(),
         endsWithSecondRefusal: Bool = false,
         reauthCommand: [String] = [],
         rules: [AllowRule] = [],
@@ -75,7 +76,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.hosts = hosts
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
-        self.loginDemandMember = loginDemandMember
+        self.answerPlaces = answerPlaces
         self.endsWithSecondRefusal = endsWithSecondRefusal
         self.reauthCommand = reauthCommand
         self.rules = rules

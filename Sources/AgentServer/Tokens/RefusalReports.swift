@@ -88,7 +88,8 @@ final class RefusalReports {
             return tokens.forceRefresh(token.variant, rejecting: token.secret, call, in: agent)
         }
         if verdict == .sessionOver {
-            let message = "the resource server says that the session is over: \(refusal.code ?? "no code")"
+            let message =
+                "the resource server says that the session is over: \(refusal.code(for: kept.settings) ?? "no code")"
             return endSession(message, call, in: agent)
         }
         if verdict == .tokenRefused(isStated: false), !kept.session.canRefresh,

@@ -30,8 +30,8 @@ struct ResourceRefusal: Equatable {
     func verdict(for settings: SessionSettings) -> Verdict {
         // A server that fails, or that served after all, says nothing about token or session.
         guard (400...499).contains(status) else { return .unrelated }
-        if demandsLogin(settings.loginDemandMember) { return .sessionOver }
-        let said = (codes + [challengeError].compactMap(\.self)).map(\.bytewise)
+        if let object, settings.answerPlaces.demandLogin(in: object) { return .sessionOver }
+        let said = (codes(for: settings) + [challengeError].compactMap(\.self)).map(\.bytewise)
         let ends = Set(settings.endCodes.map(\.bytewise))
         let refreshes = Set(settings.refreshCodes.map(\.bytewise))
         if let known = said.first(where: { ends.contains($0) || refreshes.contains($0) }) {
@@ -44,23 +44,14 @@ struct ResourceRefusal: Equatable {
     }
 
     /// The error code in the body.
-    var code: String? { codes.first }
+    func code(for settings: SessionSettings) -> String? { codes(for: settings).first }
 
     /// Every code in the body, the most specific first.
-    private var codes: [String] {
-        objects.flatMap { object in ErrorCodeMembers.names.compactMap { object[$0]?.string } }
+    private func codes(for settings: SessionSettings) -> [String] {
+        object.map(settings.answerPlaces.codes) ?? []
     }
 
-    /// The body, and before it the object that it wraps.
-    private var objects: [JSONObject] {
-        let body = (try? JSONValue(parsing: body.utf8))?.object
-        return [body?[ErrorCodeMembers.wrapper]?.object, body].compactMap(\.self)
-    }
-
-    private func demandsLogin(_ member: String?) -> Bool {
-        guard let member else { return false }
-        return objects.contains { $0[member]?.bool == true }
-    }
+    private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
 
     /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1).
     private var challengeError: String? {

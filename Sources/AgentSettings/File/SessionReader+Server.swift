@@ -49,40 +49,6 @@ extension SessionReader {
         )
     }
 
-    private mutating func jsonServer() -> JSONBackEnd? {
-        let login = url("login_url")
-        let refresh = requiredURL("refresh_url", "where a refresh token is exchanged")
-        let logout = url("logout_url")
-        var rules = table.word("preset", JSONPreset.self)?.rules ?? .common
-        readFields(into: &rules.fields)
-        if let kept = table.strings("keep") { rules.keptMembers = kept }
-        if let codes = table.strings("refresh_on") { rules.refreshCodes = codes }
-        if let codes = table.strings("logout_on") { rules.logoutCodes = codes }
-        if let sends = table.boolean("logout_refresh_token") { rules.logoutSendsRefreshToken = sends }
-        if let ends = table.boolean("logout_on_second_refusal") { rules.endsWithSecondRefusal = ends }
-        return refresh.map {
-            JSONBackEnd(
-                loginURL: login?.description,
-                refreshURL: $0.description,
-                logoutURL: logout?.description,
-                rules: rules
-            )
-        }
-    }
-
-    private mutating func readFields(into fields: inout JSONRules.Fields) {
-        guard var reader = table.table("fields") else { return }
-        let places: [(String, WritableKeyPath<JSONRules.Fields, String>)] = [
-            ("username", \.username), ("password", \.password), ("access_token", \.accessToken),
-            ("refresh_token", \.refreshToken), ("expires_in", \.expiresIn),
-            ("refresh_expires_in", \.refreshExpiresIn), ("requires_reauth", \.requiresReauth),
-        ]
-        for (key, place) in places {
-            if let name = reader.string(key) { fields[keyPath: place] = name }
-        }
-        reader.refuseUnknownKeys()
-    }
-
     private mutating func cognito() -> CognitoPool? {
         let region = table.required("region", "the AWS region of the user pool, such as \"eu-west-1\"")
         let pool = table.required("user_pool_id", "as the AWS console shows it, such as \"eu-west-1_abc\"")
@@ -106,13 +72,13 @@ extension SessionReader {
         )
     }
 
-    private mutating func requiredURL(_ key: String, _ purpose: String) -> EndpointURL? {
+    mutating func requiredURL(_ key: String, _ purpose: String) -> EndpointURL? {
         if !table.has(key) { table.report(key, "is missing: \(purpose)") }
         return url(key)
     }
 
     /// An https URL, or plain http to a literal loopback address.
-    private mutating func url(_ key: String) -> EndpointURL? {
+    mutating func url(_ key: String) -> EndpointURL? {
         guard let text = table.string(key) else { return nil }
         do throws(EndpointProblem) {
             return try EndpointURL(text)

@@ -191,6 +191,14 @@ struct TableReader {
     /// How many keys this table has.
     var count: Int { table.entries.count }
 
+    /// Every key of this table with its value, for a table whose keys are not ours.
+    var entries: [TOMLTable.Entry] { table.entries }
+
+    /// A reader of `inner`, the value of `entry`.
+    func reader(of inner: TOMLTable, at entry: TOMLTable.Entry) -> TableReader {
+        TableReader(inner, path: name(of: entry.key), at: entry.value.position, problems: problems)
+    }
+
     /// Every key of this table with a reader of its value; values that are no tables are reported.
     mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
         table.entries.compactMap { entry in
@@ -203,9 +211,7 @@ struct TableReader {
                 )
                 return nil
             }
-            let position = entry.value.position
-            let reader = TableReader(inner, path: name(of: entry.key), at: position, problems: problems)
-            return (entry.key, reader)
+            return (entry.key, reader(of: inner, at: entry))
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import Text
 import TokenCore
 
 extension ConfiguredSession {
@@ -26,6 +27,18 @@ extension ConfiguredSession {
         )
     }
 
+    /// The files that are read for its requests, by their keys.
+    package var files: [(key: String, path: String)] {
+        let authority = trust.caFile.map { (key: "ca_file", path: $0) }
+        let constants = server.constantFiles.map { (key: "\($0.key).file", path: $0.path) }
+        return [authority].compactMap(\.self) + client.files + constants
+    }
+
+    /// The commands that are run for its requests and logins.
+    package var commands: [[String]] {
+        client.commands + server.constantCommands + [reauthenticationCommand]
+    }
+
     /// The issuer, the address or the pool, to show people where the session belongs.
     package var issuerShown: String {
         let identity = server.identity
@@ -46,12 +59,12 @@ extension ConfiguredSession {
         if case .json(let json) = server { json.rules.refreshCodes } else { [] }
     }
 
-    /// The member of a resource server's answer that demands a new login.
+    /// Where a resource server puts its codes, and the member by which it demands a new login.
     ///
-    /// `nil` for the standard kinds, whose logins only the authorization server itself ends.
-    package var loginDemandMember: String? {
-        if case .json(let json) = server { return json.rules.fields.requiresReauth }
-        return server.identity.kind == .cognito ? "requiresReauth" : nil
+    /// There is no such member for the standard kinds, whose logins only the authorization server itself ends.
+    package var answerPlaces: AnswerPlaces {
+        if case .json(let json) = server { return json.rules.places }
+        return AnswerPlaces(loginDemand: server.identity.kind == .cognito ? "requiresReauth" : nil)
     }
 
     /// Whether the session ends when a resource server refuses the refreshed token too.

@@ -37,8 +37,11 @@ final class ExchangeSecrets: Sendable {
         init(_ kind: ServerProfile.Kind) {
             guard case .json(let backEnd) = kind else { return }
             let fields = backEnd.rules.fields
-            harmless.insert(fields.username.bytewise)
-            secret.formUnion([fields.accessToken.bytewise, fields.refreshToken.bytewise])
+            let carried = backEnd.codeStep?.carriedMembers ?? []
+            secret.formUnion(([fields.accessToken, fields.refreshToken] + carried).map(\.bytewise))
+            harmless.formUnion(([fields.username] + backEnd.constants.harmlessNames).map(\.bytewise))
+            harmless.subtract([fields.password.bytewise, fields.code.bytewise])
+            harmless.subtract(secret)
         }
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Login, refresh and logout as mobile back ends have them: JSON in, JSON out (kind `json`).
 package struct JSONBackEnd: Equatable, Sendable {
     /// `nil`: the first tokens are imported.
@@ -8,12 +10,40 @@ package struct JSONBackEnd: Equatable, Sendable {
     /// `nil`: the server is not told of a logout.
     package var logoutURL: String?
     package var rules: JSONRules
+    /// `nil`: a login sends a password.
+    package var codeStep: CodeStep?
+    package var constants: JSONConstants
 
-    package init(loginURL: String?, refreshURL: String, logoutURL: String?, rules: JSONRules = .common) {
+    package init(
+        loginURL: String?,
+        refreshURL: String,
+        logoutURL: String?,
+        rules: JSONRules = .common,
+        codeStep: CodeStep? = nil,
+        constants: JSONConstants = JSONConstants()
+    ) {
         self.loginURL = loginURL
         self.refreshURL = refreshURL
         self.logoutURL = logoutURL
         self.rules = rules
+        self.codeStep = codeStep
+        self.constants = constants
+    }
+}
+
+/// The first step of a login with a code: the back end sends one to the person, by mail or as a short message.
+package struct CodeStep: Equatable, Sendable {
+    /// Where the user name goes.
+    package var url: String
+    /// Members of the answer that go to the login address with the code.
+    package var carriedMembers: [String]
+
+    /// Carried members: one names the attempt, and some send another.
+    static let mostCarried = 8
+
+    package init(url: String, carriedMembers: [String] = []) {
+        self.url = url
+        self.carriedMembers = carriedMembers
     }
 }
 
@@ -23,6 +53,8 @@ package struct JSONRules: Equatable, Sendable {
     package struct Fields: Equatable, Sendable {
         package var username = "username"
         package var password = "password"
+        /// The code that the back end has sent to the person.
+        package var code = "code"
         package var accessToken = "accessToken"
         package var refreshToken = "refreshToken"
         package var expiresIn = "expiresIn"
@@ -34,6 +66,10 @@ package struct JSONRules: Equatable, Sendable {
     }
 
     package var fields = Fields()
+    /// The object that holds the members of an answer; `nil`: the answer itself.
+    package var envelope: JSONPlace?
+    /// Where the code of an error stands, beside the usual places.
+    package var errorCode: JSONPlace?
     /// Extra members of token answers that are kept and shown.
     package var keptMembers: [String]
     /// Codes that say: this access token is too old, refresh.
@@ -57,6 +93,11 @@ package struct JSONRules: Equatable, Sendable {
         self.logoutCodes = logoutCodes
         self.logoutSendsRefreshToken = logoutSendsRefreshToken
         self.endsWithSecondRefusal = endsWithSecondRefusal
+    }
+
+    /// Where answers have their members and what is wrong.
+    package var places: AnswerPlaces {
+        AnswerPlaces(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
     }
 
     /// A signaling server's accounts: 15 min of access, 30 days of refresh, rolling.
@@ -87,17 +128,4 @@ package struct JSONRules: Equatable, Sendable {
         logoutSendsRefreshToken: true,
         endsWithSecondRefusal: false
     )
-}
-
-/// The back ends that are known by name, spelled as in the configuration.
-package enum JSONPreset: String, CaseIterable, Sendable {
-    case signaling
-    case ecall
-
-    package var rules: JSONRules {
-        switch self {
-        case .signaling: .signaling
-        case .ecall: .ecall
-        }
-    }
 }

@@ -27,10 +27,10 @@ struct JSONLogout {
     /// Logs out; without an access token, or with one that is too old for that, it fetches a new one first.
     private func logOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let accessToken = tokens.accessToken else { return try await renewAndLogOut(at: address) }
-        let (reply, url) = try await post(accessToken, tokens.refreshToken, to: address)
-        if (200..<300).contains(reply.status) { return .revoked }
-        guard tokens.refreshToken != nil, reply.status == 401, asksForRefresh(reply) else {
-            throw rules.classify(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
+        let answer = try await post(accessToken, tokens.refreshToken, to: address)
+        if answer.isSuccess { return .revoked }
+        guard tokens.refreshToken != nil, answer.reply.status == 401, asksForRefresh(answer.reply) else {
+            throw server.failure(answer)
         }
         return try await renewAndLogOut(at: address)
     }
@@ -48,9 +48,9 @@ struct JSONLogout {
         defer { forget(renewed) }
         do throws(RefreshFailure) {
             let newest = renewed.refreshToken ?? refreshToken
-            let (reply, url) = try await post(renewed.accessToken, newest, to: address)
-            if (200..<300).contains(reply.status) { return .revoked }
-            throw rules.classify(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
+            let answer = try await post(renewed.accessToken, newest, to: address)
+            if answer.isSuccess { return .revoked }
+            throw server.failure(answer)
         } catch {
             guard error.kind != .sessionOver else { throw error }
             return renewed.refreshToken == nil ? RevocationOutcome(error) : .refused(error)
@@ -61,7 +61,7 @@ struct JSONLogout {
         _ accessToken: SecretID,
         _ refreshToken: SecretID?,
         to address: String
-    ) async throws(RefreshFailure) -> (HTTPReply, EndpointURL) {
+    ) async throws(RefreshFailure) -> JSONServer.Answer {
         try await server.post(
             { members throws(RefreshFailure) in
                 guard rules.logoutSendsRefreshToken, let refreshToken else { return }
@@ -74,8 +74,7 @@ struct JSONLogout {
 
     private func asksForRefresh(_ reply: HTTPReply) -> Bool {
         guard let object = reply.jsonObject else { return false }
-        let refusal = JSONRefusal(object, reauthMember: rules.fields.requiresReauth)
-        return refusal.codes.contains { rules.refreshCodes.contains($0) }
+        return JSONRefusal(object, at: rules.places).codes.contains { rules.refreshCodes.contains($0) }
     }
 
     private func forget(_ renewed: GrantedTokens) {

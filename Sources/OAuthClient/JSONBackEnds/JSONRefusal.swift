@@ -11,13 +11,13 @@ struct JSONRefusal: Equatable, Sendable {
     let requiresReauth: Bool
     let description: String?
 
-    /// Looks for codes in the members that ``ErrorCodeMembers`` names.
-    init(_ object: JSONObject, reauthMember: String) {
-        let objects = [object[ErrorCodeMembers.wrapper]?.object, object].compactMap(\.self)
-        codes = objects.flatMap { object in ErrorCodeMembers.names.compactMap { object[$0]?.string } }
-            .filter { !$0.isEmpty }.map { ServerText.cleaned($0, limit: 100) }
-        requiresReauth = objects.contains { $0[reauthMember] == .bool(true) }
-        description = objects.lazy.compactMap { ($0["message"] ?? $0["error_description"])?.string }.first
+    /// Reads `object` where `places` say.
+    init(_ object: JSONObject, at places: AnswerPlaces) {
+        codes = places.codes(in: object).map { ServerText.cleaned($0, limit: 100) }
+        requiresReauth = places.demandLogin(in: object)
+        description =
+            places.errors(in: object).lazy
+            .compactMap { ($0["message"] ?? $0["error_description"])?.string }.first
     }
 
     /// "token_revoked: Signed out elsewhere", or the part of it that the server sent.
@@ -29,8 +29,16 @@ struct JSONRefusal: Equatable, Sendable {
 extension JSONRules {
     /// Whether `object` is a refusal whatever the status says.
     func isRefusal(_ object: JSONObject) -> Bool {
-        let refusal = JSONRefusal(object, reauthMember: fields.requiresReauth)
-        return refusal.requiresReauth || object[fields.accessToken] == nil && !refusal.codes.isEmpty
+        let refusal = JSONRefusal(object, at: places)
+        let hasToken = places.content(of: object)?[fields.accessToken] != nil
+        return refusal.requiresReauth || !hasToken && !refusal.codes.isEmpty
+    }
+
+    /// Whether `reply` holds one of the codes about access token and session, or demands a new login.
+    func isAboutSession(_ reply: HTTPReply) -> Bool {
+        guard let refusal = reply.jsonObject.map({ JSONRefusal($0, at: places) }) else { return false }
+        return refusal.requiresReauth
+            || refusal.codes.contains { logoutCodes.contains($0) || refreshCodes.contains($0) }
     }
 
     /// What an answer without tokens means for the session.
@@ -42,7 +50,7 @@ extension JSONRules {
         guard let object = reply.jsonObject else {
             return FailureClassification.classify(answer, from: server)
         }
-        let refusal = JSONRefusal(object, reauthMember: fields.requiresReauth)
+        let refusal = JSONRefusal(object, at: places)
         if let over = sessionOver(refusal, status: reply.status, from: server) { return over }
         let code = refusal.codes.first
         if let code, JSONRules.sharedCodes.contains(code) {

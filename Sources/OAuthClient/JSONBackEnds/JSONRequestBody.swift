@@ -47,6 +47,12 @@ final class JSONRequestBody: Sendable {
             append(value.utf8)
         }
 
+        /// Adds a number or a word, as it stands in JSON.
+        func add(_ name: String, literal: String) {
+            begin(name)
+            for byte in literal.utf8 { buffer.append(byte) }
+        }
+
         /// Adds a value that exists nowhere else in the clear.
         func add(_ name: String, secret value: UnsafeRawBufferPointer) {
             begin(name)
@@ -57,6 +63,18 @@ final class JSONRequestBody: Sendable {
         func add(_ name: String, _ secret: SecretID, from memory: SealedMemory) throws(RefreshFailure) {
             do {
                 try unsafe memory.open(secret) { unsafe add(name, secret: $0) }
+            } catch {
+                throw .locked
+            }
+        }
+
+        /// Adds a sealed JSON text.
+        func add(_ name: String, json: SecretID, from memory: SealedMemory) throws(RefreshFailure) {
+            begin(name)
+            do {
+                try unsafe memory.open(json) { bytes in
+                    for index in 0..<bytes.count { unsafe buffer.append(bytes[index]) }
+                }
             } catch {
                 throw .locked
             }

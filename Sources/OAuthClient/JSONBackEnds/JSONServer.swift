@@ -10,8 +10,19 @@ struct JSONServer: AuthorizationServer {
     let backEnd: JSONBackEnd
     let tools: ServerTools
 
-    /// Such a back end knows no clients.
-    var heldSecrets: [SecretID] { [] }
+    private let constants: ConstantSecrets
+
+    init(profile: ServerProfile, backEnd: JSONBackEnd, tools: ServerTools) {
+        self.profile = profile
+        self.backEnd = backEnd
+        self.tools = tools
+        constants = ConstantSecrets(backEnd.constants, tools)
+    }
+
+    /// Such a back end knows no clients, but may want secrets of an app.
+    var heldSecrets: [SecretID] {
+        get async { await constants.held }
+    }
 
     private var rules: JSONRules { backEnd.rules }
 
@@ -26,7 +37,9 @@ struct JSONServer: AuthorizationServer {
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
         let dialogue = LoginDialogue(request: request, conversation: conversation, memory: tools.memory)
         do throws(LoginStop) {
-            return .granted(try await logIn(request.flow ?? profile.flow, dialogue))
+            return .granted(
+                try await JSONLogin(server: self, dialogue: dialogue).run(request.flow ?? profile.flow)
+            )
         } catch {
             switch error {
             case .cancelled: return .cancelled
@@ -37,62 +50,6 @@ struct JSONServer: AuthorizationServer {
 
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
         await JSONLogout(server: self, tokens: tokens).run()
-    }
-
-    // MARK: Login
-
-    private func logIn(_ flow: LoginFlow, _ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
-        switch flow {
-        case .password: return try await logInByPassword(dialogue)
-        case .import: return try await logInByImport(dialogue)
-        case .browser, .device, .clientCredentials:
-            let message = "sessions of kind json log in by password or import, not \(flow.rawValue)"
-            throw .failed(RefreshFailure(kind: .misconfigured, message: message))
-        }
-    }
-
-    private func logInByPassword(_ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
-        guard let url = backEnd.loginURL else {
-            let message = "there is no login_url: import a refresh token"
-            throw .failed(RefreshFailure(kind: .misconfigured, message: message))
-        }
-        let username = try await dialogue.username()
-        return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
-            do throws(FailedRenewal) {
-                let tokens = try await tokens(from: url) { members throws(RefreshFailure) in
-                    members.add(rules.fields.username, username)
-                    try members.add(rules.fields.password, password, from: tools.memory)
-                }
-                return grant(tokens, account: username)
-            } catch {
-                throw .failed(error.failure)
-            }
-        }
-    }
-
-    /// Takes over a refresh token obtained elsewhere, by using it once.
-    private func logInByImport(_ dialogue: LoginDialogue) async throws(LoginStop) -> LoginGrant {
-        try await dialogue.importing { token throws(LoginStop) in
-            do throws(FailedRenewal) {
-                let tokens = try await tokens(refreshing: token)
-                return grant(tokens, fallback: .refreshToken(token), account: dialogue.request.username)
-            } catch {
-                throw .failed(error.failure)
-            }
-        }
-    }
-
-    private func grant(
-        _ tokens: GrantedTokens,
-        fallback: Renewal = .impossible,
-        account: String?
-    ) -> LoginGrant {
-        LoginGrant(
-            tokens: tokens,
-            renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? fallback,
-            tokenEndpoint: backEnd.refreshURL,
-            account: account.map { ServerText.cleaned($0, limit: 255) }
-        )
     }
 
     // MARK: Refresh
@@ -137,54 +94,88 @@ struct JSONServer: AuthorizationServer {
 
     // MARK: Exchange
 
-    private func tokens(
+    /// One answer of the back end.
+    struct Answer {
+        var reply: HTTPReply
+        /// Where it comes from.
+        var url: EndpointURL
+        /// Read before the request was sent.
+        var requestedAt: Instant
+
+        var isSuccess: Bool { (200..<300).contains(reply.status) }
+    }
+
+    /// The tokens that a request with `members` brings.
+    func tokens(
         from address: String,
         refreshing sent: SecretID? = nil,
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
     ) async throws(FailedRenewal) -> GrantedTokens {
-        let requestedAt = tools.timekeeper.now
-        var leftover: Leftover?
+        let answer: Answer
         do throws(RefreshFailure) {
-            let (reply, url) = try await post(members, to: address)
-            if (200..<300).contains(reply.status) {
-                leftover = Leftover(reply.jsonObject, rules.fields.renewal, requestedAt: requestedAt)
-            }
-            let (answer, kept) = try read(reply, from: url.hostAndPort)
-            return try tools.seal(answer, requestedAt: requestedAt, sent: sent, kept: kept)
+            answer = try await post(members, to: address)
         } catch {
-            throw FailedRenewal(failure: error, leftover: leftover)
+            throw FailedRenewal(failure: error)
+        }
+        return try tokens(in: answer, refreshing: sent)
+    }
+
+    /// The tokens in `answer`, which came for the refresh token `sent`, if for one.
+    func tokens(in answer: Answer, refreshing sent: SecretID? = nil) throws(FailedRenewal) -> GrantedTokens {
+        do throws(RefreshFailure) {
+            let (response, kept) = try read(answer)
+            return try tools.seal(response, requestedAt: answer.requestedAt, sent: sent, kept: kept)
+        } catch {
+            let content = answer.reply.jsonObject.flatMap(rules.places.content)
+            let leftover = Leftover(content, rules.fields.renewal, requestedAt: answer.requestedAt)
+            throw FailedRenewal(failure: error, leftover: answer.isSuccess ? leftover : nil)
         }
     }
 
-    /// The tokens in `reply`, and its members to keep.
-    private func read(
-        _ reply: HTTPReply,
-        from server: String
-    ) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
-        guard (200..<300).contains(reply.status), let object = reply.jsonObject, !rules.isRefusal(object)
-        else { throw rules.classify(reply, from: server, at: tools.timekeeper.wallTime) }
+    /// The tokens in `answer`, and its members to keep.
+    private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
+        guard answer.isSuccess, let object = answer.reply.jsonObject, !rules.isRefusal(object) else {
+            throw failure(answer)
+        }
         do throws(TokenResponse.Problem) {
-            var answer = try TokenResponse(object, rules.fields)
-            answer.serverTime = reply.serverTime
-            return (answer, rules.kept(of: object))
+            var tokens = try rules.tokens(in: object)
+            tokens.serverTime = answer.reply.serverTime
+            return (tokens, rules.kept(of: object))
         } catch {
-            throw error.failure(of: server)
+            throw error.failure(of: answer.url.hostAndPort)
         }
     }
 
+    /// What an answer without what was asked for means.
+    func failure(_ answer: Answer) -> RefreshFailure {
+        rules.classify(answer.reply, from: answer.url.hostAndPort, at: tools.timekeeper.wallTime)
+    }
+
+    /// Sends `members`, and what every request of the back end carries.
     func post(
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void,
         to address: String,
         bearer: SecretID? = nil
-    ) async throws(RefreshFailure) -> (HTTPReply, EndpointURL) {
+    ) async throws(RefreshFailure) -> Answer {
         let url = try endpoint(address)
+        let secrets = try await constants.read()
         var request = OutgoingRequest(url: url, trust: profile.trust)
-        request.json = try JSONRequestBody(members)
+        request.json = try JSONRequestBody { body throws(RefreshFailure) in
+            try members(body)
+            try backEnd.constants.add(to: body, secrets, from: tools.memory)
+        }
         request.headers = [("accept", "application/json")]
+        request.headers += try backEnd.constants.headers(with: secrets, from: tools.memory)
         if let bearer {
             request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }
-        return (try await tools.send(request), url)
+        let requestedAt = tools.timekeeper.now
+        let answer = Answer(reply: try await tools.send(request), url: url, requestedAt: requestedAt)
+        // A refusal that is not about the session may be about a secret that has been replaced meanwhile.
+        if [401, 403].contains(answer.reply.status), !rules.isAboutSession(answer.reply) {
+            await constants.forget()
+        }
+        return answer
     }
 
     private func endpoint(_ address: String) throws(RefreshFailure) -> EndpointURL {

@@ -25,11 +25,27 @@ extension JSONRules.Fields {
 }
 
 extension JSONRules {
-    /// The members of `object` to keep, as text.
-    func kept(of object: JSONObject) -> [String: String] {
+    /// The tokens of an answer, which are looked for in its envelope and nowhere else.
+    func tokens(in answer: JSONObject) throws(TokenResponse.Problem) -> TokenResponse {
+        guard let envelope else { return try TokenResponse(answer, fields) }
+        guard let content = places.content(of: answer) else {
+            throw TokenResponse.Problem(message: "the answer has no object \(envelope)")
+        }
+        do throws(TokenResponse.Problem) {
+            return try TokenResponse(content, fields)
+        } catch {
+            var problem = error
+            problem.message += " in \(envelope)"
+            throw problem
+        }
+    }
+
+    /// The members of `answer` to keep, as text, from its envelope or from an object around that.
+    func kept(of answer: JSONObject) -> [String: String] {
+        let layers = places.layers(of: answer)
         var kept: [String: String] = [:]
         for name in keptMembers {
-            switch object[name] {
+            switch layers.lazy.compactMap({ $0[name] }).first {
             case .string(let text): kept[name] = ServerText.cleaned(text, limit: 255)
             case .number(let literal): kept[name] = ServerText.cleaned(literal, limit: 255)
             case .bool(let value): kept[name] = value ? "true" : "false"

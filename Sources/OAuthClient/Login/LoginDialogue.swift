@@ -35,7 +35,14 @@ struct LoginDialogue {
     func importing(
         _ use: (SecretID) async throws(LoginStop) -> LoginGrant
     ) async throws(LoginStop) -> LoginGrant {
-        let token = try await refreshToken()
+        try await lending(try await refreshToken(), use)
+    }
+
+    /// Lends `token` to `use`; it is erased unless the login is renewed with it.
+    func lending(
+        _ token: SecretID,
+        _ use: (SecretID) async throws(LoginStop) -> LoginGrant
+    ) async throws(LoginStop) -> LoginGrant {
         do throws(LoginStop) {
             let grant = try await use(token)
             if grant.renewal != .refreshToken(token) { memory.erase(token) }

@@ -24,7 +24,7 @@ extension ServerProfile.Kind {
             issuer.utf8.contains(UInt8(ascii: "?"))
                 ? [ProfileProblem("issuer", "must not contain a query (?)")] : []
         case .oauth2: []
-        case .json(let backEnd): backEnd.rules.problems
+        case .json(let backEnd): backEnd.problems
         case .cognito(let pool): pool.problems
         }
     }
@@ -69,25 +69,6 @@ extension ServerTrust {
             let message = "\"\(pin)\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256"
             return ProfileProblem("pins", message)
         }
-    }
-}
-
-extension JSONRules {
-    fileprivate var problems: [ProfileProblem] {
-        let tokens = [fields.accessToken, fields.refreshToken]
-        let names =
-            tokens + [
-                fields.username, fields.password, fields.expiresIn, fields.refreshExpiresIn,
-                fields.requiresReauth,
-            ]
-        let areAmbiguous = Set(names).count < names.count || names.contains("")
-        return (areAmbiguous ? [ProfileProblem("fields", "must be names that differ from each other")] : [])
-            + keptMembers.filter(tokens.contains).map {
-                ProfileProblem("keep", "must not name a token (\($0))")
-            }
-            + refreshCodes.filter(logoutCodes.contains).map {
-                ProfileProblem("logout_on", "must not share a code with refresh_on (\($0))")
-            }
     }
 }
 

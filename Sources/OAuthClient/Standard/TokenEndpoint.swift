@@ -150,15 +150,20 @@ extension HTTPReply {
     /// What the server's clock says (RFC 9110 §6.6.1).
     var serverTime: WallTime? { header("date").flatMap { HTTPDate.read($0) } }
 
+    /// The body is a web page: a portal or a proxy speaks, not the server.
+    var isHTML: Bool {
+        let start = body.prefix(64).drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        return start.first == UInt8(ascii: "<")
+            || header("content-type")?.bytewise.lowercased.hasPrefix("text/html") == true
+    }
+
     /// The reply as input for ``FailureClassification``.
     func refused(object: JSONObject?, at now: WallTime) -> RefusedAnswer {
         let challenges = headers.filter { $0.name == "www-authenticate" }.map { $0.value.bytewise.lowercased }
-        let start = body.prefix(64).drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return RefusedAnswer(
             status: status,
             error: object.flatMap { OAuthError($0) },
-            isHTML: start.first == UInt8(ascii: "<")
-                || header("content-type")?.bytewise.lowercased.hasPrefix("text/html") == true,
+            isHTML: isHTML,
             wantsBasic: challenges.contains { $0.hasPrefix("basic") },
             retryAfter: header("retry-after").flatMap { RetryAfter.read($0, at: now) }
         )

@@ -49,9 +49,7 @@ struct ConfigurationDifference {
 
     /// Files of the session that our own confinement, not their mode, keeps us from reading.
     private func outOfReach(_ session: ConfiguredSession) -> [ConfigurationChanges.Restart] {
-        let authority = session.trust.caFile.map { (key: "ca_file", path: $0) }
-        let files = [authority].compactMap(\.self) + session.client.files
-        return files.compactMap { key, path in
+        session.files.compactMap { key, path in
             guard ConfigurationDifference.isClosedOff(path) else { return nil }
             return ConfigurationChanges.Restart(
                 "session.\(session.name).\(key)",

@@ -237,7 +237,7 @@ extension SessionSettings {
             hosts: session.hosts,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
-            loginDemandMember: session.loginDemandMember,
+            answerPlaces: session.answerPlaces,
             endsWithSecondRefusal: session.endsWithSecondRefusal,
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved),

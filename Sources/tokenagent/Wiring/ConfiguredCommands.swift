@@ -17,8 +17,7 @@ extension CommandTable {
         }
         entries.append(Entry(words: settings.vault.rollbackCounter, takesOrder: true))
         for session in settings.sessions {
-            entries += session.client.commands.map { Entry(words: $0) }
-            entries.append(Entry(words: session.reauthenticationCommand))
+            entries += session.commands.map { Entry(words: $0) }
         }
         self.init(entries.filter { !$0.words.isEmpty })
     }

@@ -51,10 +51,7 @@ extension Settings {
         let keyFiles = slots.compactMap { slot in
             if case .keyFile(let path) = slot.source { path } else { nil }
         }
-        let sessionFiles = sessions.flatMap { session in
-            [session.trust.caFile].compactMap(\.self) + session.client.files.map(\.path)
-        }
-        return [vault.keyFile].compactMap(\.self) + keyFiles + sessionFiles
+        return [vault.keyFile].compactMap(\.self) + keyFiles + sessions.flatMap { $0.files.map(\.path) }
     }
 }
 

@@ -130,13 +130,18 @@ enum ExampleConfiguration {
         #client_secret_file = "/home/me/.config/tokenagent/ci.secret"
         #flow           = "client_credentials"
 
-        # A mobile back end with JSON endpoints. The preset sets fields, refresh_on and logout_on; each can be set here.
+        # A mobile back end with JSON endpoints. The preset has paths, fields and codes; each can be set here.
         #[session.phone]
         #kind        = "json"
         #preset      = "signaling"             # or "ecall"
-        #login_url   = "https://api.example.com/auth/login"
-        #refresh_url = "https://api.example.com/auth/refresh"
-        #logout_url  = "https://api.example.com/auth/logout"
+        #base_url    = "https://api.example.com"
+        #login_url   = "https://api.example.com/auth/login"     # by hand instead of the preset's path, as refresh_url and logout_url
+        #code_url    = "https://api.example.com/auth/code"      # sends a code, which takes the password's place
+        #carry       = ["attemptId"]           # of its answer, to go with the code
+        #envelope    = "data"                  # the object in which answers have their members
+        #error_code  = "error.reason"          # where the code of a refusal stands
+        #members     = { deviceType = "linux" }                 # sent with every request
+        #headers     = { X-Api-Key = { command = ["pass", "show", "api-key"] } }
         #keep        = ["userId", "deviceId"]  # further members, shown by status
         #fields      = { access_token = "accessToken", refresh_token = "refreshToken", expires_in = "expiresIn" }
         #refresh_on  = ["access_token_expired"]

@@ -43,7 +43,10 @@ struct LoginCommand: ParsableCommand {
     @Flag(name: .customLong("password-stdin"), help: "Read the password from standard input.")
     var readsPassword = false
 
-    @Flag(name: .customLong("refresh-token-stdin"), help: "Import a refresh token from standard input.")
+    @Flag(
+        name: .customLong("refresh-token-stdin"),
+        help: "Import a refresh token, or for kind json a saved login answer, from standard input."
+    )
     var readsRefreshToken = false
 
     @OptionGroup var agent: AgentOptions
@@ -85,7 +88,7 @@ struct LoginCommand: ParsableCommand {
         if pastesRedirect { body.add(\.paste, true) }
         if let username { body.add(\.username, username) }
         if readsPassword { body.add(\.secret, secret: try StandardInput.secret("password")) }
-        if readsRefreshToken { body.add(\.secret, secret: try StandardInput.secret("refresh token")) }
+        if readsRefreshToken { body.add(\.secret, secret: try StandardInput.refreshToken()) }
         return AgentRequest(.post, "sessions", session.name, "login", body: body.finished())
     }
 

@@ -9,11 +9,35 @@ enum StandardInput {
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if it is empty, too long or not one line of text.
     static func secret(_ kind: String) throws(AgentError) -> Secret {
+        var bytes = try secretBytes()
+        bytes.removeLineEnd()
+        return try Secret(bytes, of: kind)
+    }
+
+    /// A refresh token, or the saved answer of a login, which is JSON and may have been laid out in lines.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` as ``secret(_:)``.
+    static func refreshToken() throws(AgentError) -> Secret {
+        var bytes = try secretBytes()
+        let first = bytes.first { !isBlank($0) }
+        guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else {
+            bytes.removeLineEnd()
+            return try Secret(bytes, of: "refresh token")
+        }
+        // Between values a line end is as good as a blank, and inside a string it is no JSON.
+        for index in bytes.indices where isBlank(bytes[index]) { bytes[index] = UInt8(ascii: " ") }
+        return try Secret(bytes, of: "saved answer")
+    }
+
+    /// A blank of JSON (RFC 8259 §2).
+    private static func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
+
+    /// All of standard input, as far as a secret goes and a little further.
+    private static func secretBytes() throws(AgentError) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Secret.longest + 4096)
         while bytes.count <= Secret.longest, try append(to: &bytes, upTo: 4096) > 0 {}
-        bytes.removeLineEnd()
-        return try Secret(bytes, of: kind)
+        return bytes
     }
 
     /// All of standard input, from a program that tells us what it wants.

@@ -213,7 +213,7 @@ struct RoutesTests {
             fingerprint: "",
             refreshCodes: ["access_token_expired"],
             endCodes: ["token_revoked"],
-            loginDemandMember: "requiresReauth"
+            answerPlaces: AnswerPlaces(loginDemand: "requiresReauth")
         )
         let refusal = ResourceRefusal(status: status, challenge: challenge, body: body)
         #expect(refusal.verdict(for: settings) == verdict)

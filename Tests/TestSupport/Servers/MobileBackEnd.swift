@@ -19,6 +19,13 @@ package final class MobileBackEnd: Sendable {
         package var refreshLifetime: Duration = .seconds(30 * 86_400)
         /// Whether refresh answers hold `refreshExpiresIn`; login answers always do.
         package var tellsRefreshExpiry = true
+        /// Names of members that lead to the object in which every answer has its own; empty: the answer itself.
+        package var envelope: [String] = []
+        /// Names of members that lead to the code of a refusal, outside of any envelope; empty: as the style has it.
+        package var errorPlace: [String] = []
+        /// What every request of the app has to carry; without it the back end says `unknown_app`.
+        package var members = JSONObject()
+        package var headers: [String: String] = [:]
 
         package init() {}
     }
@@ -32,6 +39,8 @@ package final class MobileBackEnd: Sendable {
     }
 
     package var loginPath: String { style == .signaling ? "/auth/login" : "/app/api/login" }
+    /// Has a code sent, with which a login needs no password.
+    package var codePath: String { style == .signaling ? "/auth/code" : "/app/api/code" }
     package var refreshPath: String { style == .signaling ? "/auth/refresh" : "/app/api/refresh-token" }
     package var logoutPath: String { style == .signaling ? "/auth/logout" : "/app/api/logout" }
     /// Answers whoever shows a living access token.
@@ -40,12 +49,26 @@ package final class MobileBackEnd: Sendable {
     /// To be added to an issuer.
     package var routes: [Route] {
         [
-            Route("POST", loginPath) { request in self.state.withLock { $0.logIn(request) } },
-            Route("POST", refreshPath) { request in self.state.withLock { $0.refresh(request) } },
-            Route("POST", logoutPath) { request in self.state.withLock { $0.logOut(request) } },
+            Route("POST", codePath) { request in self.answer(request) { $0.sendCode(request) } },
+            Route("POST", loginPath) { request in self.answer(request) { $0.logIn(request) } },
+            Route("POST", refreshPath) { request in self.answer(request) { $0.refresh(request) } },
+            Route("POST", logoutPath) { request in self.answer(request) { $0.logOut(request) } },
             Route("GET", resourcePath) { request in self.state.withLock { $0.resource(request) } },
         ]
     }
+
+    private func answer(
+        _ request: IssuerRequest,
+        _ serve: (inout MobileBackEndState) -> IssuerReply
+    ) -> IssuerReply {
+        state.withLock { state in
+            guard state.isFromApp(request) else { return state.refuse("unknown_app") }
+            return serve(&state)
+        }
+    }
+
+    /// The codes that people have been sent, the newest last.
+    package var sentCodes: [String] { state.withLock { $0.sentCodes.map(\.code) } }
 
     package var settings: Settings {
         get { state.withLock { $0.settings } }

@@ -24,6 +24,8 @@ struct MobileBackEndState: Sendable {
     /// Time that passed for this back end beyond the clock's.
     var elapsed = Duration.zero
     private(set) var refreshes = 0
+    /// Every code that was sent, in order; a login names it by its number from 1.
+    private(set) var sentCodes: [(user: String, code: String)] = []
     private var logins: [Int: Login] = [:]
     /// Every refresh token ever given out, with its login.
     private var refreshTokens: [String: Int] = [:]
@@ -39,15 +41,36 @@ struct MobileBackEndState: Sendable {
 
     // MARK: Endpoints
 
+    /// Whether `request` carries what the app's requests do.
+    func isFromApp(_ request: IssuerRequest) -> Bool {
+        settings.headers.allSatisfy { request.header($0.key) == $0.value }
+            && settings.members.members.allSatisfy { request.json?[$0.name] == $0.value }
+    }
+
+    mutating func sendCode(_ request: IssuerRequest) -> IssuerReply {
+        guard let user = request.json?["username"]?.string else { return refuse("unknown_user") }
+        sentCodes.append((user, String(Int.random(in: 100_000...999_999))))
+        return success(["attemptId": .integer(sentCodes.count), "channel": "sms"])
+    }
+
+    /// Whether password or code are those of `user`.
+    private func isKnown(_ user: String, _ body: JSONObject) -> Bool {
+        guard let code = body["code"]?.string else { return body["password"]?.string == "\(user)-password" }
+        guard let number = body["attemptId"]?.integer, sentCodes.indices.contains(Int(number) - 1) else {
+            return false
+        }
+        return sentCodes[Int(number) - 1] == (user, code)
+    }
+
     mutating func logIn(_ request: IssuerRequest) -> IssuerReply {
-        guard let body = request.json, let user = body["username"]?.string,
-            body["password"]?.string == "\(user)-password"
-        else { return refuse(style == .signaling ? "invalid_credentials" : "unauthorized") }
+        guard let body = request.json, let user = body["username"]?.string, isKnown(user, body) else {
+            return refuse(style == .signaling ? "invalid_credentials" : "unauthorized")
+        }
         let login = newLogin(user: user)
         var answer = answer(newTokens(for: login), tellsRefreshExpiry: true)
         answer["userId"] = .string("user-\(user)")
         answer["deviceId"] = logins[login].map { .string($0.device) }
-        return .json(.object(answer))
+        return success(answer)
     }
 
     mutating func refresh(_ request: IssuerRequest) -> IssuerReply {
@@ -69,7 +92,7 @@ struct MobileBackEndState: Sendable {
         }
         refreshes += 1
         let tokens = newTokens(for: number)
-        return .json(.object(answer(tokens, tellsRefreshExpiry: settings.tellsRefreshExpiry)))
+        return success(answer(tokens, tellsRefreshExpiry: settings.tellsRefreshExpiry))
     }
 
     mutating func logOut(_ request: IssuerRequest) -> IssuerReply {
@@ -152,16 +175,31 @@ struct MobileBackEndState: Sendable {
         return .success(entry.login)
     }
 
-    private func refuse(_ code: String) -> IssuerReply {
+    func refuse(_ code: String) -> IssuerReply {
         refuse(Refusal(code: code))
     }
 
     /// Every refusal is a 401 with a code in the body.
     private func refuse(_ refusal: Refusal) -> IssuerReply {
         var body = JSONObject()
-        body[style == .signaling ? "error" : "code"] = .string(refusal.code)
         body["message"] = "Please sign in again."
         if refusal.requiresReauth { body["requiresReauth"] = true }
+        guard let place = settings.errorPlace.first else {
+            body[style == .signaling ? "error" : "code"] = .string(refusal.code)
+            return .json(wrapped(body, in: settings.envelope), status: 401)
+        }
+        let code = settings.errorPlace.dropFirst().reversed().reduce(JSONValue.string(refusal.code)) {
+            [$1: $0]
+        }
+        body[place] = code
         return .json(.object(body), status: 401)
+    }
+
+    private func success(_ answer: JSONObject) -> IssuerReply {
+        .json(wrapped(answer, in: settings.envelope))
+    }
+
+    private func wrapped(_ object: JSONObject, in envelope: [String]) -> JSONValue {
+        envelope.reversed().reduce(.object(object)) { [$1: $0] }
     }
 }

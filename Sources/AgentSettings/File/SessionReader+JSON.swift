@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Text
+
+/// The keys of kind `json`.
+extension SessionReader {
+    mutating func jsonServer() -> JSONBackEnd? {
+        let preset = table.word("preset", JSONPreset.self)
+        let base = baseURL(for: preset)
+        let login = url("login_url")?.description ?? base.login
+        let refresh = url("refresh_url")?.description ?? base.refresh
+        let logout = url("logout_url")?.description ?? base.logout
+        if refresh == nil, !table.has("refresh_url"), !table.has("base_url") {
+            table.report(
+                "refresh_url",
+                "is missing: where a refresh token is exchanged; or write base_url and preset"
+            )
+        }
+        let codeStep = codeStep()
+        let rules = jsonRules(preset)
+        let constants = JSONConstants(
+            members: table.table("members").map { entries(of: $0, depth: 1, areHeaders: false) } ?? [],
+            headers: table.table("headers").map { entries(of: $0, depth: 1, areHeaders: true) } ?? []
+        )
+        return refresh.map {
+            JSONBackEnd(
+                loginURL: login,
+                refreshURL: $0,
+                logoutURL: logout,
+                rules: rules,
+                codeStep: codeStep,
+                constants: constants
+            )
+        }
+    }
+
+    // MARK: Addresses
+
+    /// The addresses that follow from `base_url` and the preset.
+    private mutating func baseURL(
+        for preset: JSONPreset?
+    ) -> (login: String?, refresh: String?, logout: String?) {
+        guard let base = url("base_url") else { return (nil, nil, nil) }
+        guard base.query == nil else {
+            table.report("base_url", "must not contain a query (?): paths are added to it")
+            return (nil, nil, nil)
+        }
+        guard let paths = preset?.paths else {
+            if !table.has("preset") {
+                table.report(
+                    "base_url",
+                    "needs a preset, which has the paths; without one write login_url, refresh_url and logout_url"
+                )
+            }
+            return (nil, nil, nil)
+        }
+        var address = base.description
+        if address.utf8.last == UInt8(ascii: "/") { address.removeLast() }
+        return (address + paths.login, address + paths.refresh, address + paths.logout)
+    }
+
+    private mutating func codeStep() -> CodeStep? {
+        let address = url("code_url")
+        let carried = table.strings("carry")
+        guard table.has("code_url") else {
+            if table.has("carry") { table.report("carry", "is never used: it needs a code_url") }
+            return nil
+        }
+        if table.has("reauth_command") {
+            table.report("reauth_command", "cannot log in with code_url: only a person gets the code")
+        }
+        return address.map { CodeStep(url: $0.description, carriedMembers: carried ?? []) }
+    }
+
+    // MARK: Rules
+
+    private mutating func jsonRules(_ preset: JSONPreset?) -> JSONRules {
+        var rules = preset?.rules ?? .common
+        readFields(into: &rules.fields)
+        rules.envelope = place("envelope", table.value("envelope"), such: "data")
+        rules.errorCode = place("error_code", table.value("error_code"), such: "error.code")
+        if let kept = table.strings("keep") { rules.keptMembers = kept }
+        if let codes = table.strings("refresh_on") { rules.refreshCodes = codes }
+        if let codes = table.strings("logout_on") { rules.logoutCodes = codes }
+        if let sends = table.boolean("logout_refresh_token") { rules.logoutSendsRefreshToken = sends }
+        if let ends = table.boolean("logout_on_second_refusal") { rules.endsWithSecondRefusal = ends }
+        return rules
+    }
+
+    private mutating func readFields(into fields: inout JSONRules.Fields) {
+        guard var reader = table.table("fields") else { return }
+        let places: [(String, WritableKeyPath<JSONRules.Fields, String>)] = [
+            ("username", \.username), ("password", \.password), ("code", \.code),
+            ("access_token", \.accessToken), ("refresh_token", \.refreshToken), ("expires_in", \.expiresIn),
+            ("refresh_expires_in", \.refreshExpiresIn), ("requires_reauth", \.requiresReauth),
+        ]
+        for (key, place) in places {
+            if let name = reader.string(key) { fields[keyPath: place] = name }
+        }
+        reader.refuseUnknownKeys()
+    }
+
+    /// A place in an answer: names with dots between, or an array of the names where one holds a dot itself.
+    private func place(_ key: String, _ value: TOMLValue?, such example: String) -> JSONPlace? {
+        guard let value else { return nil }
+        let place: JSONPlace?
+        switch value.content {
+        case .string(let text): place = JSONPlace(dotted: text)
+        case .array(let elements):
+            let names = elements.compactMap(\.text)
+            place = names.count == elements.count ? JSONPlace(names) : nil
+        case .integer, .float, .boolean, .dateTime, .table: place = nil
+        }
+        if place == nil {
+            table.report(
+                key,
+                "must be up to \(JSONPlace.longest) names with dots between, such as \"\(example)\", or an array "
+                    + "of names where one holds a dot"
+            )
+        }
+        return place
+    }
+
+    // MARK: Constants
+
+    /// Deepest nesting of objects in `members`.
+    private static let deepest = 4
+
+    private func entries(
+        of reader: TableReader,
+        depth: Int,
+        areHeaders: Bool
+    ) -> [JSONConstants.Entry] {
+        reader.entries.compactMap { entry in
+            constant(entry, in: reader, depth: depth, areHeaders: areHeaders).map {
+                JSONConstants.Entry(entry.key, $0)
+            }
+        }
+    }
+
+    private func constant(
+        _ entry: TOMLTable.Entry,
+        in parent: TableReader,
+        depth: Int,
+        areHeaders: Bool
+    ) -> JSONConstants.Value? {
+        switch entry.value.content {
+        case .string(let text): return .text(text)
+        case .integer(let number) where !areHeaders: return .integer(number)
+        case .boolean(let value) where !areHeaders: return .boolean(value)
+        case .table(let inner):
+            let reader = parent.reader(of: inner, at: entry)
+            if reader.has("file") || reader.has("command") { return secret(reader).map { .secret($0) } }
+            guard !areHeaders else { break }
+            guard depth < SessionReader.deepest else {
+                parent.report(entry.key, "is nested too deeply: \(SessionReader.deepest) tables in all")
+                return nil
+            }
+            return .object(entries(of: reader, depth: depth + 1, areHeaders: false))
+        case .integer, .float, .boolean, .dateTime, .array: break
+        }
+        let simple = areHeaders ? "a string" : "a string, an integer, a boolean, a table of these"
+        let secret = "or for a secret { file = \"…\" } or { command = […] }"
+        parent.report(entry.key, "must be \(simple), \(secret), not \(entry.value.kind)")
+        return nil
+    }
+
+    /// `{ file = "…" }` or `{ command = […] }`.
+    private func secret(_ table: TableReader) -> JSONConstants.Source? {
+        var table = table
+        let file = table.path("file", home: home)
+        let command = table.command("command")
+        table.refuseUnknownKeys()
+        guard !table.has("file") || !table.has("command") else {
+            table.report("command", "only one of file, command may be given")
+            return nil
+        }
+        return file.map { .file($0) } ?? command.map { .command($0) }
+    }
+}

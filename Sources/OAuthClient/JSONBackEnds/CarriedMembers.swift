@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// Members of the answer of a ``CodeStep`` that go back with the code, sealed while the person looks for that.
+struct CarriedMembers {
+    private var members: [(name: String, json: SecretID)] = []
+
+    /// Takes the members `names`, each from the first of `layers` that has it.
+    ///
+    /// - Throws: `misbehaved` if one is missing or cannot be sent, `busy` while sealed memory is locked.
+    init(
+        _ names: [String],
+        in layers: [JSONObject],
+        from url: EndpointURL,
+        _ memory: SealedMemory
+    ) throws(RefreshFailure) {
+        for name in names {
+            do throws(RefreshFailure) {
+                let value = layers.lazy.compactMap { $0[name] }.first
+                let json = try CarriedMembers.json(of: value, name, from: url)
+                members.append((name, try memory.sealing(json, as: .password)))
+            } catch {
+                erase(from: memory)
+                throw error
+            }
+        }
+    }
+
+    /// Adds them to a body that is being written.
+    func add(to body: JSONRequestBody.Members, from memory: SealedMemory) throws(RefreshFailure) {
+        for (name, json) in members { try body.add(name, json: json, from: memory) }
+    }
+
+    func erase(from memory: SealedMemory) {
+        for (_, json) in members { memory.erase(json) }
+    }
+
+    /// `value` as it goes back: what came as a string is one again, and a number has the same digits.
+    private static func json(
+        of value: JSONValue?,
+        _ name: String,
+        from url: EndpointURL
+    ) throws(RefreshFailure) -> String {
+        switch value {
+        case .string, .number, .bool:
+            if let text = value?.text, text.utf8.count <= JSONConstants.longestText { return text }
+        case nil, .null, .array, .object: break
+        }
+        let message = "\(url.hostAndPort): the answer has no \(name) to send with the code"
+        throw RefreshFailure(kind: .misbehaved, message: ServerText.cleaned(message))
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// The secrets among the constants of one back end, fetched when a request needs them and kept sealed.
+struct ConstantSecrets: Sendable {
+    private let readers: [(secret: JSONConstants.Secret, reader: SecretReader)]
+    private let memory: SealedMemory
+
+    init(_ constants: JSONConstants, _ tools: ServerTools) {
+        memory = tools.memory
+        readers = constants.secrets.map { secret in
+            let source: SecretSource =
+                switch secret.source {
+                case .file(let path): .file(path)
+                case .command(let words): .command(words)
+                }
+            let reader = SecretReader(
+                source: source,
+                keys: ("\(secret.key).file", "\(secret.key).command"),
+                memory: tools.memory,
+                commands: tools.commands
+            )
+            return (secret, reader)
+        }
+    }
+
+    /// The secrets by their keys in the configuration; what a server repeats of them is not shown.
+    ///
+    /// - Throws: `misconfigured` with what to fix, `busy` while sealed memory is locked.
+    func read() async throws(RefreshFailure) -> [String: SecretID] {
+        var secrets: [String: SecretID] = [:]
+        for (secret, reader) in readers {
+            guard let sealed = try await reader.read() else { continue }
+            ExchangeSecrets.current?.remember(sealed, in: memory)
+            if let problem = try problem(of: sealed, inHeader: secret.isHeader) {
+                throw RefreshFailure(
+                    kind: .misconfigured,
+                    message: ServerText.cleaned("\(secret.key): the secret must be \(problem)")
+                )
+            }
+            secrets[secret.key] = sealed
+        }
+        return secrets
+    }
+
+    /// What ``read()`` has returned before.
+    var held: [SecretID] {
+        get async {
+            var held: [SecretID] = []
+            for (_, reader) in readers {
+                if let secret = await reader.held { held.append(secret) }
+            }
+            return held
+        }
+    }
+
+    /// Drops what commands have printed, which the back end may have refused.
+    func forget() async {
+        for (_, reader) in readers { await reader.forget() }
+    }
+
+    /// What the secret would have to be; `nil`: a request can carry it.
+    private func problem(of secret: SecretID, inHeader: Bool) throws(RefreshFailure) -> String? {
+        do {
+            return try unsafe memory.open(secret) { bytes in
+                if inHeader { return unsafe HeaderText.isFit(bytes) ? nil : HeaderText.rule }
+                let isText =
+                    unsafe bytes.count <= JSONConstants.longestText
+                    && String(validating: bytes, as: UTF8.self) != nil
+                return isText ? nil : "up to \(JSONConstants.longestText) bytes of UTF-8"
+            }
+        } catch {
+            throw .locked
+        }
+    }
+}
+
+extension JSONConstants {
+    /// Adds the members to a body that is being written.
+    func add(
+        to body: JSONRequestBody.Members,
+        _ secrets: [String: SecretID],
+        from memory: SealedMemory
+    ) throws(RefreshFailure) {
+        try JSONConstants.add(members, JSONConstants.memberKey, to: body, secrets, from: memory)
+    }
+
+    private static func add(
+        _ entries: [Entry],
+        _ parent: String,
+        to body: JSONRequestBody.Members,
+        _ secrets: [String: SecretID],
+        from memory: SealedMemory
+    ) throws(RefreshFailure) {
+        for entry in entries {
+            let key = key(of: entry, in: parent)
+            switch entry.value {
+            case .text(let text): body.add(entry.name, text)
+            case .integer(let number): body.add(entry.name, literal: String(number))
+            case .boolean(let value): body.add(entry.name, literal: value ? "true" : "false")
+            case .object(let inner):
+                try body.add(entry.name) { members throws(RefreshFailure) in
+                    try add(inner, key, to: members, secrets, from: memory)
+                }
+            case .secret:
+                guard let secret = secrets[key] else { continue }
+                try body.add(entry.name, secret, from: memory)
+            }
+        }
+    }
+
+    /// The headers of a request, names in lower case.
+    func headers(
+        with secrets: [String: SecretID],
+        from memory: SealedMemory
+    ) throws(RefreshFailure) -> [(name: String, value: String)] {
+        var list: [(name: String, value: String)] = []
+        for header in headers {
+            let name = header.name.bytewise.lowercased.text
+            switch header.value {
+            case .text(let text): list.append((name, text))
+            case .secret:
+                let key = JSONConstants.key(of: header, in: JSONConstants.headerKey)
+                guard let secret = secrets[key] else { continue }
+                list.append((name, try memory.text(of: secret)))
+            case .integer, .boolean, .object: break
+            }
+        }
+        return list
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// What every request to one back end carries beside its own members.
+package struct JSONConstants: Equatable, Sendable {
+    /// A member of the body, or a header.
+    package struct Entry: Equatable, Sendable {
+        package var name: String
+        package var value: Value
+
+        package init(_ name: String, _ value: Value) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package indirect enum Value: Equatable, Sendable {
+        /// For a header the only one beside ``secret(_:)``.
+        case text(String)
+        case integer(Int64)
+        case boolean(Bool)
+        case secret(Source)
+        case object([Entry])
+    }
+
+    /// Where a secret is read when it is needed; one trailing line break is not part of it.
+    package enum Source: Equatable, Sendable {
+        case file(String)
+        /// argv of a program that prints it.
+        case command([String])
+    }
+
+    /// A secret, and the key by which the configuration names it: `headers.X-Api-Key`.
+    package struct Secret: Equatable, Sendable {
+        package var key: String
+        package var source: Source
+        var isHeader: Bool
+    }
+
+    package var members: [Entry]
+    package var headers: [Entry]
+
+    package init(members: [Entry] = [], headers: [Entry] = []) {
+        self.members = members
+        self.headers = headers
+    }
+
+    /// Members, those of objects inside included, and headers; few, as each request sends them all.
+    static let mostMembers = 32
+    static let mostHeaders = 16
+    /// Bytes of a member's text and of a header's value.
+    static let longestText = 8 << 10
+    static let longestHeader = 4 << 10
+
+    /// The secrets among all values.
+    package var secrets: [Secret] {
+        JSONConstants.secrets(of: members, in: JSONConstants.memberKey, areHeaders: false)
+            + JSONConstants.secrets(of: headers, in: JSONConstants.headerKey, areHeaders: true)
+    }
+
+    static let memberKey = "members"
+    static let headerKey = "headers"
+
+    private static func secrets(of entries: [Entry], in parent: String, areHeaders: Bool) -> [Secret] {
+        entries.flatMap { entry -> [Secret] in
+            let key = key(of: entry, in: parent)
+            switch entry.value {
+            case .secret(let source): return [Secret(key: key, source: source, isHeader: areHeaders)]
+            case .object(let inner): return secrets(of: inner, in: key, areHeaders: areHeaders)
+            case .text, .integer, .boolean: return []
+            }
+        }
+    }
+
+    /// The key of `entry` as TOML has it, with quotes where the name needs them; so no two entries share one.
+    static func key(of entry: Entry, in parent: String) -> String {
+        let isBare = entry.name.utf8.allSatisfy {
+            $0.isASCIILetter || $0.isASCIIDigit || "_-".utf8.contains($0)
+        }
+        return "\(parent)." + (isBare ? entry.name : JSONValue.string(entry.name).text)
+    }
+
+    /// The names of members that are no secret, at any depth.
+    var harmlessNames: [String] { JSONConstants.harmlessNames(of: members) }
+
+    private static func harmlessNames(of entries: [Entry]) -> [String] {
+        entries.flatMap { entry -> [String] in
+            switch entry.value {
+            case .secret: []
+            case .object(let inner): harmlessNames(of: inner)
+            case .text, .integer, .boolean: [entry.name]
+            }
+        }
+    }
+}
+
+extension ServerProfile.Kind {
+    /// Files of secrets among the constants of requests, each with its key.
+    package var constantFiles: [(key: String, path: String)] {
+        constantSecrets.compactMap { secret in
+            if case .file(let path) = secret.source { (secret.key, path) } else { nil }
+        }
+    }
+
+    /// Commands that print secrets among the constants of requests.
+    package var constantCommands: [[String]] {
+        constantSecrets.compactMap { secret in
+            if case .command(let words) = secret.source { words } else { nil }
+        }
+    }
+
+    private var constantSecrets: [JSONConstants.Secret] {
+        if case .json(let backEnd) = self { backEnd.constants.secrets } else { [] }
+    }
+}
+
+extension JSONConstants {
+    /// What no request could carry.
+    ///
+    /// - Parameter ownMembers: names of members that requests have anyway.
+    /// - Returns: each mistake by its key, `members` or `headers`.
+    func problems(besides ownMembers: [String]) -> [ProfileProblem] {
+        let names = allNames(of: members)
+        var problems: [ProfileProblem] = []
+        if names.count > JSONConstants.mostMembers {
+            problems.append(memberProblem("must not hold more than \(JSONConstants.mostMembers) values"))
+        }
+        if let name = members.map(\.name).first(where: { name in
+            ownMembers.contains { $0.bytewise == name.bytewise }
+        }) {
+            problems.append(memberProblem("must not hold \(name), which requests have anyway"))
+        }
+        if let name = names.first(where: { !(1...JSONObject.longestName).contains($0.utf8.count) }) {
+            let shown = name.isEmpty ? "an empty name" : "a name of \(name.utf8.count) bytes"
+            problems.append(memberProblem("must not hold \(shown)"))
+        }
+        if texts(of: members).contains(where: { $0.utf8.count > JSONConstants.longestText }) {
+            problems.append(
+                memberProblem("must not hold a text of more than \(JSONConstants.longestText) bytes")
+            )
+        }
+        return problems + headerProblems
+    }
+
+    private func memberProblem(_ message: String) -> ProfileProblem {
+        ProfileProblem(JSONConstants.memberKey, message)
+    }
+
+    private func allNames(of entries: [Entry]) -> [String] {
+        entries.flatMap { entry -> [String] in
+            guard case .object(let inner) = entry.value else { return [entry.name] }
+            return [entry.name] + allNames(of: inner)
+        }
+    }
+
+    private func texts(of entries: [Entry]) -> [String] {
+        entries.flatMap { entry -> [String] in
+            switch entry.value {
+            case .text(let text): [text]
+            case .object(let inner): texts(of: inner)
+            case .integer, .boolean, .secret: []
+            }
+        }
+    }
+
+    private var headerProblems: [ProfileProblem] {
+        var problems = headers.compactMap(problem)
+        if headers.count > JSONConstants.mostHeaders {
+            problems.append(headerProblem("must not hold more than \(JSONConstants.mostHeaders) headers"))
+        }
+        let names = headers.map { $0.name.bytewise.lowercased }
+        if Set(names).count < names.count {
+            problems.append(headerProblem("must not name a header twice; upper and lower case are the same"))
+        }
+        return problems
+    }
+
+    private func headerProblem(_ message: String) -> ProfileProblem {
+        ProfileProblem(JSONConstants.headerKey, message)
+    }
+
+    private func problem(_ header: Entry) -> ProfileProblem? {
+        let name = header.name
+        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(\.isTokenByte) else {
+            return headerProblem("\"\(name)\" is no name of a header")
+        }
+        guard !ReservedHeader.isReserved(name) else {
+            return headerProblem(
+                "must not hold \(name), which the agent sets itself or which frames a request"
+            )
+        }
+        guard case .text(let text) = header.value, !HeaderText.isFit(text.utf8) else { return nil }
+        return headerProblem("the value of \(name) must be \(HeaderText.rule)")
+    }
+}
+
+/// Headers that no configuration may set.
+enum ReservedHeader {
+    /// What we or the HTTP library set, what decides where a message ends and who reads it (RFC 9110 §7.6.1, RFC 9112
+    /// §6), and what would have the server answer in a way we do not read.
+    private static let names: Set<ByteText> = [
+        "accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length",
+        "content-type", "date", "dpop", "expect", "host", "http2-settings", "keep-alive", "max-forwards",
+        "range", "te", "trailer", "transfer-encoding", "upgrade", "via",
+    ]
+
+    static func isReserved(_ name: String) -> Bool {
+        let name = name.bytewise.lowercased
+        return names.contains(name) || name.hasPrefix("proxy-") || name.hasPrefix("if-")
+    }
+}
+
+/// Values of headers.
+enum HeaderText {
+    static let rule = "up to \(JSONConstants.longestHeader) bytes of visible ASCII, with blanks only inside"
+
+    /// Whether `bytes` can be a value as a whole (RFC 9110 §5.5); text beyond ASCII is read in different ways.
+    static func isFit(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
+        guard let first = bytes.first, let last = bytes.last, bytes.count <= JSONConstants.longestHeader
+        else {
+            return false
+        }
+        return first.isVisibleASCII && last.isVisibleASCII
+            && bytes.allSatisfy { $0.isVisibleASCII || $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// One login at a back end of kind `json`: by password, by a code that the back end sends, or by import.
+struct JSONLogin {
+    var server: JSONServer
+    var dialogue: LoginDialogue
+
+    /// Wrong codes before a login is given up.
+    private static let tries = 3
+    /// Statuses with which a code is refused; any other does not ask for another code.
+    private static let codeRefusals = [400, 401, 403, 422]
+
+    var backEnd: JSONBackEnd { server.backEnd }
+    private var fields: JSONRules.Fields { server.backEnd.rules.fields }
+    var memory: SealedMemory { server.tools.memory }
+
+    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+        switch flow {
+        case .password:
+            guard let url = backEnd.loginURL else {
+                throw misconfigured("there is no login_url: import a refresh token")
+            }
+            guard let step = backEnd.codeStep else { return try await logInByPassword(at: url) }
+            return try await logInByCode(step, at: url)
+        case .import: return try await logInByImport()
+        case .browser, .device, .clientCredentials:
+            throw misconfigured("sessions of kind json log in by password or import, not \(flow.rawValue)")
+        }
+    }
+
+    // MARK: Password
+
+    private func logInByPassword(at url: String) async throws(LoginStop) -> LoginGrant {
+        let username = try await dialogue.username()
+        return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
+            do throws(FailedRenewal) {
+                let tokens = try await server.tokens(from: url) { members throws(RefreshFailure) in
+                    members.add(fields.username, username)
+                    try members.add(fields.password, password, from: memory)
+                }
+                return grant(tokens, account: username)
+            } catch {
+                throw .failed(error.failure)
+            }
+        }
+    }
+
+    // MARK: Code
+
+    private func logInByCode(_ step: CodeStep, at url: String) async throws(LoginStop) -> LoginGrant {
+        // Nobody is sent a code who cannot type it in.
+        guard dialogue.request.secret == nil else {
+            throw misconfigured("the login takes a code that the server sends to the person, and no password")
+        }
+        let username = try await dialogue.username()
+        let carried = try await requestCode(step, for: username)
+        defer { carried.erase(from: memory) }
+        let prompt = "Code sent to \(ServerText.cleaned(username, limit: 100))"
+        var asked = prompt
+        var triesLeft = JSONLogin.tries
+        while true {
+            triesLeft -= 1
+            let code = try await dialogue.ask(.oneTimeCode, asked)
+            defer { memory.erase(code) }
+            do throws(RefreshFailure) {
+                let answer = try await server.post(
+                    { members throws(RefreshFailure) in
+                        members.add(fields.username, username)
+                        try members.add(fields.code, code, from: memory)
+                        try carried.add(to: members, from: memory)
+                    },
+                    to: url
+                )
+                guard triesLeft > 0, let words = refusal(ofCodeIn: answer) else {
+                    return grant(try tokens(in: answer), account: username)
+                }
+                let stop = words.utf8.last == UInt8(ascii: ".") ? "" : "."
+                asked = ServerText.cleaned("\(words)\(stop) \(prompt)", limit: 300)
+            } catch {
+                throw .failed(error)
+            }
+        }
+    }
+
+    private func tokens(in answer: JSONServer.Answer) throws(RefreshFailure) -> GrantedTokens {
+        do throws(FailedRenewal) {
+            return try server.tokens(in: answer)
+        } catch {
+            throw error.failure
+        }
+    }
+
+    /// Has the back end send a code to `username`, once.
+    private func requestCode(
+        _ step: CodeStep,
+        for username: String
+    ) async throws(LoginStop) -> CarriedMembers {
+        do throws(RefreshFailure) {
+            let answer = try await server.post(
+                { members throws(RefreshFailure) in members.add(fields.username, username) },
+                to: step.url
+            )
+            let object = answer.reply.jsonObject
+            let places = backEnd.rules.places
+            let isRefused = object.map { places.hasError(in: $0) || places.demandLogin(in: $0) } ?? false
+            guard answer.isSuccess, !isRefused, !answer.reply.isHTML else { throw server.failure(answer) }
+            let layers = object.map { places.layers(of: $0) } ?? []
+            return try CarriedMembers(step.carriedMembers, in: layers, from: answer.url, memory)
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// What the back end says of a code that it does not take; `nil`: the answer is another one.
+    private func refusal(ofCodeIn answer: JSONServer.Answer) -> String? {
+        guard answer.isSuccess || JSONLogin.codeRefusals.contains(answer.reply.status),
+            let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object)
+        else { return nil }
+        let refusal = JSONRefusal(object, at: backEnd.rules.places)
+        return refusal.requiresReauth ? nil : refusal.text(refusal.codes.first)
+    }
+
+    // MARK: Grant
+
+    func grant(
+        _ tokens: GrantedTokens,
+        fallback: Renewal = .impossible,
+        account: String?
+    ) -> LoginGrant {
+        LoginGrant(
+            tokens: tokens,
+            renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? fallback,
+            tokenEndpoint: backEnd.refreshURL,
+            account: account.map { ServerText.cleaned($0, limit: 255) }
+        )
+    }
+
+    func misconfigured(_ message: String) -> LoginStop {
+        .failed(RefreshFailure(kind: .misconfigured, message: message))
+    }
+}

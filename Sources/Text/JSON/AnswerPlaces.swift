@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+/// Where servers other than authorization servers put things in their JSON answers.
+package struct AnswerPlaces: Hashable, Sendable {
+    /// The object that holds an answer's members; `nil`: the answer itself.
+    package var envelope: JSONPlace?
+    /// Where the code of an error stands, looked at before the usual places; from the answer's beginning.
+    package var errorCode: JSONPlace?
+    /// The member that is `true` when only a new login helps; `nil`: there is none.
+    package var loginDemand: String?
+
+    /// The member that may hold an error as an object.
+    private static let wrapper = "error"
+    /// The usual members for a code, the most specific first: `error` may be no more than a word for the status.
+    private static let codeMembers = ["code", "errorCode", "error_code", "error"]
+
+    package init(envelope: JSONPlace? = nil, errorCode: JSONPlace? = nil, loginDemand: String? = nil) {
+        self.envelope = envelope
+        self.errorCode = errorCode
+        self.loginDemand = loginDemand
+    }
+
+    /// The object with the members of `answer`; `nil`: there is none where the envelope should be.
+    package func content(of answer: JSONObject) -> JSONObject? {
+        guard let envelope else { return answer }
+        return answer[envelope]?.object
+    }
+
+    /// The objects of `answer` from the envelope outwards: errors often stand beside an envelope, not in it.
+    package func layers(of answer: JSONObject) -> [JSONObject] {
+        envelope.map { answer.objects(onTheWayTo: $0) } ?? [answer]
+    }
+
+    /// The objects of `answer` that may say what is wrong, the most specific first.
+    package func errors(in answer: JSONObject) -> [JSONObject] {
+        layers(of: answer).flatMap { layer in
+            [layer[AnswerPlaces.wrapper]?.object, layer].compactMap(\.self)
+        }
+    }
+
+    /// Every error code in `answer`, the most specific first; some servers number their errors.
+    package func codes(in answer: JSONObject) -> [String] {
+        let placed: String? =
+            switch errorCode.flatMap({ answer[$0] }) {
+            case .string(let code), .number(let code): code
+            case nil, .null, .bool, .array, .object: nil
+            }
+        let usual = errors(in: answer).flatMap { object in
+            AnswerPlaces.codeMembers.compactMap { object[$0]?.string }
+        }
+        return ([placed].compactMap(\.self) + usual).filter { !$0.utf8.isEmpty }
+    }
+
+    /// Whether `answer` holds an error, whatever its status; not every member `code` is one.
+    package func hasError(in answer: JSONObject) -> Bool {
+        layers(of: answer).contains { layer in
+            switch layer[AnswerPlaces.wrapper] {
+            case .string(let text): !text.utf8.isEmpty
+            case .object, .bool(true): true
+            case nil, .null, .bool, .number, .array: false
+            }
+        }
+    }
+
+    /// Whether `answer` says that only a new login helps.
+    package func demandLogin(in answer: JSONObject) -> Bool {
+        guard let loginDemand else { return false }
+        return errors(in: answer).contains { $0[loginDemand]?.bool == true }
+    }
+}

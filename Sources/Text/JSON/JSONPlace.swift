@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+
+/// A way from a JSON text's outermost value to one inside it.
+package struct JSONPlace: Hashable, Sendable {
+    /// Steps of the longest way: no honest answer is nested deeper.
+    package static let longest = 8
+
+    /// Names of members, the outermost first, at least one; where a value is an array, a number from 0 on.
+    package let steps: [ByteText]
+
+    /// `nil`: there are no steps or too many, or one is empty or longer than a member's name may be.
+    package init?(_ steps: [String]) {
+        guard (1...JSONPlace.longest).contains(steps.count),
+            steps.allSatisfy({ (1...JSONObject.longestName).contains($0.utf8.count) })
+        else { return nil }
+        self.steps = steps.map(\.bytewise)
+    }
+
+    /// Reads `data.accessToken`; a name that holds a dot itself cannot be written like this.
+    package init?(dotted text: String) {
+        let steps = text.bytewise.split(on: ".", maxSplits: JSONPlace.longest, omittingEmpty: false)
+        self.init(steps.map(String.init))
+    }
+}
+
+extension JSONPlace: CustomStringConvertible {
+    package var description: String { steps.map(\.text).joined(separator: ".") }
+}
+
+extension JSONValue {
+    /// The value one step into this one; `nil`: there is none.
+    fileprivate func value(at step: ByteText) -> JSONValue? {
+        switch self {
+        case .object(let object): return object[step.text]
+        case .array(let elements):
+            guard step.utf8.allSatisfy(\.isASCIIDigit), let index = Int(step.text),
+                elements.indices.contains(index)
+            else { return nil }
+            return elements[index]
+        case .null, .bool, .number, .string: return nil
+        }
+    }
+}
+
+extension JSONObject {
+    /// The value at `place`; `nil`: the way there ends before.
+    package subscript(place: JSONPlace) -> JSONValue? {
+        place.steps.reduce(JSONValue?.some(.object(self))) { value, step in value?.value(at: step) }
+    }
+
+    /// The objects on the way to `place`, the innermost first and this one last.
+    func objects(onTheWayTo place: JSONPlace) -> [JSONObject] {
+        var objects = [self]
+        var value = JSONValue.object(self)
+        for step in place.steps {
+            guard let next = value.value(at: step) else { break }
+            value = next
+            if let object = next.object { objects.append(object) }
+        }
+        return objects.reversed()
+    }
+}

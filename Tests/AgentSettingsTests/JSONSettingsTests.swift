@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Testing
+import Text
+
+@testable import AgentSettings
+
+/// Sessions of kind `json`, as they are written.
+struct JSONSettingsTests {
+    private func settings(_ keys: String) throws(ConfigurationProblems) -> Settings {
+        let text = "[session.phone]\nkind = \"json\"\n" + keys
+        return try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
+    }
+
+    private func backEnd(_ keys: String) throws -> JSONBackEnd {
+        guard case .json(let backEnd) = try #require(settings(keys).sessions.first).server else {
+            Issue.record("another kind")
+            return JSONBackEnd(loginURL: nil, refreshURL: "", logoutURL: nil)
+        }
+        return backEnd
+    }
+
+    /// What is said about `keys`, which begin on line 4 of a session that is complete without them.
+    private func complaints(
+        _ keys: String,
+        _ rest: String = "refresh_url = \"https://api.example/r\"\n"
+    ) -> [String] {
+        do throws(ConfigurationProblems) {
+            _ = try settings(rest + keys)
+            return []
+        } catch {
+            return error.lines
+        }
+    }
+
+    // MARK: Addresses
+
+    @Test(arguments: [
+        ("signaling", "https://api.example", "/auth/login", "/auth/refresh", "/auth/logout"),
+        ("ecall", "https://api.example/v1/", "/app/api/login", "/app/api/refresh-token", "/app/api/logout"),
+    ])
+    func `a preset has the paths`(
+        preset: String,
+        base: String,
+        login: String,
+        refresh: String,
+        logout: String
+    ) throws {
+        let backEnd = try backEnd("preset = \"\(preset)\"\nbase_url = \"\(base)\"\n")
+        let start = base.hasSuffix("/") ? String(base.dropLast()) : base
+        #expect(backEnd.loginURL == start + login)
+        #expect(backEnd.refreshURL == start + refresh)
+        #expect(backEnd.logoutURL == start + logout)
+    }
+
+    @Test func `an address by hand counts before that of the preset`() throws {
+        let backEnd = try backEnd(
+            """
+            preset = "signaling"
+            base_url = "https://api.example"
+            login_url = "https://login.example/in"
+            """
+        )
+        #expect(backEnd.loginURL == "https://login.example/in")
+        #expect(backEnd.refreshURL == "https://api.example/auth/refresh")
+    }
+
+    private static let mistakesInAddresses: [(keys: String, complaint: String)] = [
+        (
+            "base_url = \"https://api.example\"",
+            "3: session.phone.base_url: needs a preset, which has the paths; without one write login_url, refresh_url "
+                + "and logout_url"
+        ),
+        (
+            "base_url = \"https://api.example?x\"\npreset = \"ecall\"",
+            "3: session.phone.base_url: must not contain a query (?): paths are added to it"
+        ),
+        (
+            "base_url = \"http://api.example\"\npreset = \"ecall\"",
+            "3: session.phone.base_url: must begin with https:// (plain http is for literal loopback addresses only)"
+        ),
+        (
+            "preset = \"ecall\"",
+            "1: session.phone.refresh_url: is missing: where a refresh token is exchanged; or write base_url and preset"
+        ),
+        (
+            "base_url = \"https://api.example\"\npreset = \"ecal\"",
+            "4: session.phone.preset: \"ecal\" is not one of signaling, ecall; did you mean ecall?"
+        ),
+    ]
+
+    @Test(arguments: mistakesInAddresses)
+    func `without an address there is one complaint`(keys: String, complaint: String) {
+        #expect(complaints(keys, "") == ["config.toml:\(complaint)"])
+    }
+
+    // MARK: Places
+
+    @Test(arguments: [
+        ("\"data\"", ["data"]), ("\"result.session\"", ["result", "session"]),
+        ("[\"api.v1\", \"data\"]", ["api.v1", "data"]),
+    ])
+    func `an envelope is a place`(written: String, steps: [String]) throws {
+        let keys = "refresh_url = \"https://api.example/r\"\nenvelope = \(written)\nerror_code = \(written)\n"
+        let rules = try backEnd(keys).rules
+        #expect(rules.envelope == JSONPlace(steps))
+        #expect(rules.errorCode == JSONPlace(steps))
+        #expect(try settings(keys).sessions.first?.answerPlaces == rules.places)
+    }
+
+    @Test(arguments: ["\"\"", "\"a..b\"", "[]", "[\"a\", 1]", "3", "\"a.b.c.d.e.f.g.h.i\"", "{ a = 1 }"])
+    func `what is no place is told with an example`(written: String) {
+        let words = "must be up to 8 names with dots between, such as "
+        let rest = ", or an array of names where one holds a dot"
+        #expect(
+            complaints("envelope = \(written)\nerror_code = \(written)") == [
+                "config.toml:4: session.phone.envelope: \(words)\"data\"\(rest)",
+                "config.toml:5: session.phone.error_code: \(words)\"error.code\"\(rest)",
+            ]
+        )
+    }
+
+    // MARK: Code
+
+    @Test func `a code step is an address, and members that go on`() throws {
+        let backEnd = try backEnd(
+            """
+            login_url = "https://api.example/l"
+            refresh_url = "https://api.example/r"
+            code_url = "https://api.example/c"
+            carry = ["attemptId"]
+            fields = { code = "otp" }
+            """
+        )
+        #expect(backEnd.codeStep == CodeStep(url: "https://api.example/c", carriedMembers: ["attemptId"]))
+        #expect(backEnd.rules.fields.code == "otp")
+    }
+
+    private static let beside = """
+        login_url = "https://api.example/l"
+        code_url = "https://api.example/c"
+
+        """
+
+    private static let mistakesBesideCode: [(keys: String, complaint: String)] = [
+        ("carry = [\"x\", \"x\"]", "6: session.phone.carry: must not hold a name twice"),
+        (
+            "carry = [\"code\"]",
+            "6: session.phone.carry: must not hold code, which goes with the code anyway"
+        ),
+        (
+            "carry = [\"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\", \"9\"]",
+            "6: session.phone.carry: must not hold more than 8 names"
+        ),
+        (
+            "fields = { password = \"code\" }",
+            "6: session.phone.fields: must be names that differ from each other"
+        ),
+        (
+            "reauth = [\"command\"]\nreauth_command = [\"x\"]",
+            "7: session.phone.reauth_command: cannot log in with code_url: only a person gets the code"
+        ),
+    ]
+
+    @Test(arguments: mistakesBesideCode)
+    func `what does not go with a code is told`(keys: String, complaint: String) {
+        #expect(complaints(Self.beside + keys) == ["config.toml:\(complaint)"])
+    }
+
+    @Test func `a code needs an address to go to, and carried members a code`() {
+        #expect(
+            complaints("code_url = \"https://api.example/c\"") == [
+                "config.toml:1: session.phone.login_url: is missing: where the code that code_url sends goes to"
+            ]
+        )
+        #expect(
+            complaints("carry = [\"x\"]") == [
+                "config.toml:4: session.phone.carry: is never used: it needs a code_url"
+            ]
+        )
+    }
+
+    // MARK: Constants
+
+    @Test func `members and headers are read, and secrets by where they are`() throws {
+        let session = try #require(
+            settings(
+                """
+                refresh_url = "https://api.example/r"
+                members = { type = "linux", "a.b" = 3, on = true, inner = { file = "~/x", } }
+                headers = { X-App = "1.2", X-Api-Key = { command = ["pass", "key"] } }
+                """
+            ).sessions.first
+        )
+        guard case .json(let backEnd) = session.server else { return }
+        #expect(
+            backEnd.constants.members == [
+                .init("type", .text("linux")), .init("a.b", .integer(3)), .init("on", .boolean(true)),
+                .init("inner", .secret(.file("/home/me/x"))),
+            ]
+        )
+        #expect(
+            backEnd.constants.headers == [
+                .init("X-App", .text("1.2")), .init("X-Api-Key", .secret(.command(["pass", "key"]))),
+            ]
+        )
+        #expect(session.server.constantFiles.map(\.key) == ["members.inner"])
+        #expect(session.server.constantCommands == [["pass", "key"]])
+    }
+
+    @Test func `names that differ only by a dot do not share a secret`() throws {
+        let constants = try backEnd(
+            """
+            refresh_url = "https://api.example/r"
+            members = { "a.b" = { file = "/1" }, a = { b = { file = "/2" } } }
+            """
+        ).constants
+        #expect(constants.secrets.map(\.key) == ["members.\"a.b\"", "members.a.b"])
+    }
+
+    private static let mistakesInConstants: [(keys: String, complaint: String)] = [
+        (
+            "headers = { X-App = 3 }",
+            "headers.X-App: must be a string, or for a secret { file = \"…\" } or { command = […] }, not an integer"
+        ),
+        (
+            "members = { x = [1] }",
+            "members.x: must be a string, an integer, a boolean, a table of these, or for a secret { file = \"…\" } "
+                + "or { command = […] }, not an array"
+        ),
+        ("members = \"x\"", "members: must be a table, not a string"),
+        ("members = { x = { file = \"rel\" } }", "members.x.file: must be an absolute path or begin with ~/"),
+        (
+            "members = { x = { command = \"pass x\" } }",
+            "members.x.command: must be an array of the program and its arguments, such as [\"pass\", \"show\", \"x\"]"
+        ),
+        ("members = { x = { command = [] } }", "members.x.command: must name a program"),
+        (
+            "headers = { X = { file = \"/x\", command = [\"x\"] } }",
+            "headers.X.command: only one of file, command may be given"
+        ),
+        ("headers = { X = { file = \"/x\", z = 1 } }", "headers.X.z: unknown key"),
+        (
+            "headers = { X = { y = \"z\" } }",
+            "headers.X: must be a string, or for a secret { file = \"…\" } or { command = […] }, not a table"
+        ),
+        (
+            "members = { a = { b = { c = { d = { e = 1 } } } } }",
+            "members.a.b.c.d: is nested too deeply: 4 tables in all"
+        ),
+        (
+            "members = { password = \"x\" }",
+            "members: must not hold password, which requests have anyway"
+        ),
+        ("members = { \"\" = \"x\" }", "members: must not hold an empty name"),
+        (
+            "headers = { Content-Length = \"3\" }",
+            "headers: must not hold Content-Length, which the agent sets itself or which frames a request"
+        ),
+        (
+            "headers = { aUthorization = \"Basic x\" }",
+            "headers: must not hold aUthorization, which the agent sets itself or which frames a request"
+        ),
+        ("headers = { \"X Y\" = \"3\" }", "headers: \"X Y\" is no name of a header"),
+        ("headers = { \"X:\" = \"3\" }", "headers: \"X:\" is no name of a header"),
+        (
+            "headers = { X = \"a\\r\\nB: c\" }",
+            "headers: the value of X must be up to 4096 bytes of visible ASCII, with blanks only inside"
+        ),
+        (
+            "headers = { X-A = \"1\", x-a = \"2\" }",
+            "headers: must not name a header twice; upper and lower case are the same"
+        ),
+    ]
+
+    @Test(arguments: mistakesInConstants)
+    func `what no request can carry is told`(keys: String, complaint: String) {
+        #expect(complaints(keys) == ["config.toml:4: session.phone.\(complaint)"])
+    }
+
+    @Test func `members and headers are few`() {
+        let members = (0...32).map { "m\($0) = 1" }.joined(separator: ", ")
+        let headers = (0...16).map { "H\($0) = \"1\"" }.joined(separator: ", ")
+        #expect(
+            complaints("members = { \(members) }") == [
+                "config.toml:4: session.phone.members: must not hold more than 32 values"
+            ]
+        )
+        #expect(
+            complaints("headers = { \(headers) }") == [
+                "config.toml:4: session.phone.headers: must not hold more than 16 headers"
+            ]
+        )
+    }
+}
