@@ -167,7 +167,7 @@ extension SessionReader {
     }
 
     /// `{ file = "…" }` or `{ command = […] }`.
-    private func secret(_ table: TableReader) -> JSONConstants.Source? {
+    private func secret(_ table: TableReader) -> SecretSource? {
         var table = table
         let file = table.path("file", home: home)
         let command = table.command("command")

@@ -86,7 +86,8 @@ extension ConfiguredSession {
 
     private func clientKeys(differingFrom old: ConfiguredSession) -> [String] {
         let differing: [(String, Bool)] = [
-            ("scopes", scopes != old.scopes), ("flow", flow != old.flow), ("audience", audience != old.audience),
+            ("scopes", scopes != old.scopes), ("flow", flow != old.flow),
+            ("audience", audience != old.audience),
             ("resources", resources != old.resources), ("dpop", bindsTokens != old.bindsTokens),
         ]
         return client.keys(differingFrom: old.client) + differing.filter(\.1).map(\.0)

@@ -12,13 +12,8 @@ struct ConstantSecrets: Sendable {
     init(_ constants: JSONConstants, _ tools: ServerTools) {
         memory = tools.memory
         readers = constants.secrets.map { secret in
-            let source: SecretSource =
-                switch secret.source {
-                case .file(let path): .file(path)
-                case .command(let words): .command(words)
-                }
             let reader = SecretReader(
-                source: source,
+                source: secret.source,
                 keys: ("\(secret.key).file", "\(secret.key).command"),
                 memory: tools.memory,
                 commands: tools.commands

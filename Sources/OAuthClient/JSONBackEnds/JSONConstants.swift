@@ -20,21 +20,15 @@ package struct JSONConstants: Equatable, Sendable {
         case text(String)
         case integer(Int64)
         case boolean(Bool)
-        case secret(Source)
+        /// A file or a command, read when a request needs it.
+        case secret(SecretSource)
         case object([Entry])
-    }
-
-    /// Where a secret is read when it is needed; one trailing line break is not part of it.
-    package enum Source: Equatable, Sendable {
-        case file(String)
-        /// argv of a program that prints it.
-        case command([String])
     }
 
     /// A secret, and the key by which the configuration names it: `headers.X-Api-Key`.
     package struct Secret: Equatable, Sendable {
         package var key: String
-        package var source: Source
+        package var source: SecretSource
         var isHeader: Bool
     }
 
