@@ -20,7 +20,7 @@ struct CodeLoginTests {
         backEnd.codeStep = CodeStep(url: CodeLoginTests.address, carriedMembers: carried)
         backEnd.rules.fields.username = "phone"
         backEnd.rules.fields.code = "otp"
-        let profile = ServerProfile(kind: .json(backEnd), clientID: "", flow: .password)
+        let profile = ServerProfile(kind: .json(backEnd), client: ClientIdentity(""), flow: .password)
         #expect(profile.problems == [])
         return try KindBench(profile)
     }

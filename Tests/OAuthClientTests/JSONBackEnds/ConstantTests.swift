@@ -20,7 +20,7 @@ struct ConstantTests {
             rules: .ecall,
             constants: constants
         )
-        let profile = ServerProfile(kind: .json(backEnd), clientID: "", flow: .password)
+        let profile = ServerProfile(kind: .json(backEnd), client: ClientIdentity(""), flow: .password)
         #expect(profile.problems == [])
         return try KindBench(profile, commands: commands)
     }
