@@ -25,6 +25,8 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     private let end: Mutex<End>
     private let lastNumber = Atomic<UInt64>(0)
     private let commands: Mutex<Commands>
+    /// The former ones, which the runner knows too, while a session outlives its table.
+    private let former = Mutex<Commands?>(nil)
 
     /// The commands of the configuration, each with its index in the table.
     private struct Commands {
@@ -92,7 +94,8 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         timeLimit: Duration
     ) async throws(CommandFailure) -> CommandResult {
         let name = command.first ?? ""
-        let known = commands.withLock { commands in commands.find(command).map { ($0, commands.digest) } }
+        let tables = [commands.withLock { $0 }, former.withLock { $0 }].compactMap(\.self)
+        let known = tables.lazy.compactMap { table in table.find(command).map { ($0, table.digest) } }.first
         guard let ((index, order), digest) = known else {
             throw CommandFailure(message: "\(name) is not a command of the configuration")
         }
@@ -119,15 +122,23 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
 
     /// Has the runner read the configuration itself, which must then name the same commands as `table`.
     ///
+    /// - Parameters:
+    ///   - table: the commands of the configuration.
+    ///   - keepsFormer: whether those that it no longer names may still be run.
     /// - Throws: ``CommandFailure`` if it cannot, or reads other commands; the former ones then stay in use.
-    package func adopt(_ table: CommandTable) async throws(CommandFailure) {
+    package func adopt(_ table: CommandTable, keepsFormer: Bool = false) async throws(CommandFailure) {
+        if !keepsFormer { former.withLock { $0 = nil } }
         guard commands.withLock({ $0.digest != table.digest }) else { return }
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         let result = try await exchange(number, RunnerFrame.loading(number))
         guard result.standardOutput == table.digest else {
             throw CommandFailure(message: "the configuration changed while it was read; reload it once more")
         }
-        commands.withLock { $0 = Commands(table) }
+        let old = commands.withLock { commands in
+            defer { commands = Commands(table) }
+            return commands
+        }
+        if keepsFormer { former.withLock { $0 = old } }
     }
 
     package func examine(

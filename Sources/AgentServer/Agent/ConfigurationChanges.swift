@@ -25,14 +25,27 @@ package struct ConfigurationChanges: Equatable, Sendable {
     package var file: String
     package var changes: [ConfigurationChange]
     package var restarts: [Restart]
+    /// All there are now.
+    package var mistakes: [ConfigurationMistake]
+    /// Whether there were other mistakes before, or none.
+    package var hasOtherMistakes: Bool
 
-    package init(file: String, changes: [ConfigurationChange] = [], restarts: [Restart] = []) {
+    package init(
+        file: String,
+        changes: [ConfigurationChange] = [],
+        restarts: [Restart] = [],
+        mistakes: [ConfigurationMistake] = [],
+        hasOtherMistakes: Bool = false
+    ) {
         self.file = file
         self.changes = changes
         self.restarts = restarts
+        self.mistakes = mistakes
+        self.hasOtherMistakes = hasOtherMistakes
     }
 
-    package var isEmpty: Bool { changes.isEmpty && restarts.isEmpty }
+    /// Whether all is as it was.
+    package var isEmpty: Bool { changes.isEmpty && restarts.isEmpty && !hasOtherMistakes }
 
     /// These changes without those about hidden sessions.
     func limited(to isShown: (SessionName) -> Bool) -> ConfigurationChanges {
@@ -58,6 +71,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
             $0.added = keys(.added)
             $0.removed = keys(.removed)
             $0.changed = keys(.changed)
+            $0.mistakes = mistakes.map(\.line)
             $0.restart = restarts.map { restart in
                 RestartMessage {
                     $0.key = restart.key
@@ -79,5 +93,18 @@ package struct ConfigurationChanges: Equatable, Sendable {
 
     private func keys(_ kind: ConfigurationChange.Kind) -> [String] {
         changes.filter { $0.kind == kind }.map(\.key)
+    }
+}
+
+/// Something that keeps one session from being taken over, while all else is.
+package struct ConfigurationMistake: Equatable, Sendable {
+    /// `nil`: it is not known which, or there may be several.
+    package var session: SessionName?
+    /// Where and what it is: `FILE:LINE: KEY: MESSAGE`.
+    package var line: String
+
+    package init(session: SessionName?, line: String) {
+        self.session = session
+        self.line = line
     }
 }

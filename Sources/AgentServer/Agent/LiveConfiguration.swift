@@ -178,7 +178,8 @@ final class LiveConfiguration {
     /// Adds the mistake of the latest configuration to `failure`, if that may be why a session is unknown.
     func explained(_ failure: RequestFailure, to connection: Connection) -> RequestFailure {
         guard failure.code == .notFound, let name = failure.session.flatMap({ SessionName($0) }),
-            !isConfigured(name, for: connection), let words = mistake(for: connection)
+            !isConfigured(name, for: connection),
+            let words = mistake(for: connection) ?? mistake(about: name, for: connection)
         else { return failure }
         var failure = failure
         failure.message += " " + words
@@ -192,5 +193,20 @@ final class LiveConfiguration {
         let words = "The configuration has changed and has a mistake, so the old one stays in force"
         // The mistake may name sessions that this peer must not know of.
         return rules.exist ? words + "." : words + ": " + mistake
+    }
+
+    /// Why the session `name` was not taken over, in words for this peer.
+    private func mistake(about name: SessionName, for connection: Connection) -> String? {
+        let found =
+            current.mistakes.first { $0.session == name } ?? current.mistakes.first { $0.session == nil }
+        guard let found, connection.caller.isOwnUserAtOwnSocket else { return nil }
+        let words = "A file of the configuration has a mistake and was left out"
+        return rules.exist ? words + "." : words + ": " + found.line
+    }
+
+    /// Whether this peer may be told of a mistake: which peers may know of a session that was left out is not known.
+    func isShown(_ mistake: ConfigurationMistake, to connection: Connection) -> Bool {
+        guard let name = mistake.session else { return true }
+        return self[name] == nil ? !rules.exist : isShown(name, to: connection)
     }
 }

@@ -13,19 +13,23 @@ package struct AgentConfiguration: Equatable, Sendable {
     package var keepsAudit: Bool
     /// The command that asks a person whether a peer may do something; empty: nobody can be asked.
     package var confirmCommand: [String]
+    /// What keeps sessions from being among ``sessions``, or as they were before.
+    package var mistakes: [ConfigurationMistake]
 
     package init(
         sessions: [SessionName: SessionSettings],
         sockets: [RestrictedSocket] = [],
         allowsRoot: Bool = false,
         keepsAudit: Bool = true,
-        confirmCommand: [String] = []
+        confirmCommand: [String] = [],
+        mistakes: [ConfigurationMistake] = []
     ) {
         self.sessions = sessions
         self.sockets = sockets
         self.allowsRoot = allowsRoot
         self.keepsAudit = keepsAudit
         self.confirmCommand = confirmCommand
+        self.mistakes = mistakes
     }
 }
 

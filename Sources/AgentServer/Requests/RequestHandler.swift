@@ -312,13 +312,14 @@ extension RequestHandler {
                     isCheck
                     ? try await configuration.changes()
                     : try await configuration.reload(by: .peer(of: connection), in: agent)
-                let shown = changes.limited { name in
+                var shown = changes.limited { name in
                     guard configuration[name] == nil else {
                         return configuration.isShown(name, to: connection)
                     }
                     // A removed session has the rules it had; those of an added one are not known yet.
                     return isCheck ? !configuration.rules.exist : known.contains(name)
                 }
+                shown.mistakes.removeAll { !configuration.isShown($0, to: connection) }
                 var message = shown.wire
                 message.sessions = Int64(configuration.shownNames(to: connection).count)
                 connection.answer(.message(message))

@@ -12,12 +12,15 @@ package struct ConfigurationFile: Equatable, Sendable {
     /// Whether a person named the file; the default one need not exist.
     package let mustExist: Bool
 
+    /// Where the files with a session each are.
+    package var sessionDirectory: String { SessionFiles.directory(beside: path) }
+
     package init(path: String, mustExist: Bool) {
         self.path = path
         self.mustExist = mustExist
     }
 
-    /// Reads and checks the file.
+    /// Reads and checks the file, and those of ``SessionFiles/directory`` beside it.
     ///
     /// Others may read it unless it holds a client secret, and may never write it: a writer decides where
     /// refresh tokens are sent.
@@ -26,13 +29,21 @@ package struct ConfigurationFile: Equatable, Sendable {
     /// - Returns: the settings; the defaults when there is no file and there need not be one.
     /// - Throws: everything there is to fix.
     package func settings(home: String?) throws(ConfigurationProblems) -> Settings {
-        guard let opened = try open() else { return Settings() }
-        defer { close(opened) }
-        let status = try checkedStatus(opened)
-        var text = try contents(opened, size: Int(status.st_size))
+        var files = SessionFiles(beside: path)
+        defer { files.wipe() }
+        var text: [UInt8] = []
         defer { text.wipe() }
-        let settings = try SettingsReader(home: home).read(text, file: path)
-        if status.st_mode & 0o077 != 0, settings.sessions.contains(where: \.holdsLiteralSecret) {
+        var isOpenToOthers = false
+        do throws(FileRefusal) {
+            let file = try OpenedFile(path)
+            try check(file)
+            text = try file.contents()
+            isOpenToOthers = file.mode & 0o077 != 0
+        } catch {
+            guard error.isAbsent, !mustExist else { throw problem(error.message) }
+        }
+        let settings = try SettingsReader(home: home).read(text, file: path, beside: files)
+        if isOpenToOthers, settings.holdsLiteralSecret {
             throw problem(
                 "holds a client_secret but others may read it: chmod 600, or use client_secret_command"
             )
@@ -40,57 +51,27 @@ package struct ConfigurationFile: Equatable, Sendable {
         return settings
     }
 
-    /// The descriptor, or `nil` when there is no file and there need not be one.
-    private func open() throws(ConfigurationProblems) -> Int32? {
-        // O_NONBLOCK: a named pipe in its place must not stop us.
-        let file = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file < 0 else { return file }
-        if errno == ENOENT || errno == ENOTDIR, !mustExist { return nil }
-        let reason = errno
-        // The file's mode lets us in, so it was the agent's own confinement that did not.
-        guard unsafe reason != EACCES || access(path, R_OK) != 0 else {
-            throw problem("is outside what the agent may read since its start; restart it")
+    private func check(_ file: borrowing OpenedFile) throws(FileRefusal) {
+        guard file.owner == getuid() || file.owner == 0 else {
+            throw FileRefusal(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
         }
-        throw problem("cannot be read: \(unsafe String(cString: strerror(reason)))")
-    }
-
-    private func checkedStatus(_ file: Int32) throws(ConfigurationProblems) -> stat {
-        var status = stat()
-        guard unsafe fstat(file, &status) == 0 else {
-            throw problem("cannot be read: \(unsafe String(cString: strerror(errno)))")
+        guard file.mode & 0o022 == 0 else {
+            throw FileRefusal(message: "may be written by others: chmod go-w")
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw problem("is not a regular file") }
-        guard status.st_uid == getuid() || status.st_uid == 0 else {
-            throw problem("belongs to another user (uid \(status.st_uid)): chown it to yourself")
+        guard file.size <= ConfigurationFile.largestSize else {
+            throw FileRefusal(message: "is larger than 4 MiB")
         }
-        guard status.st_mode & 0o022 == 0 else {
-            throw problem("may be written by others: chmod go-w")
-        }
-        guard status.st_size <= ConfigurationFile.largestSize else { throw problem("is larger than 4 MiB") }
-        return status
-    }
-
-    /// Reads `size` bytes; a file that grows meanwhile is read as far as it went before.
-    private func contents(_ file: Int32, size: Int) throws(ConfigurationProblems) -> [UInt8] {
-        var text = [UInt8](repeating: 0, count: size)
-        var count = 0
-        while count < text.count {
-            let got = unsafe text.withUnsafeMutableBytes { buffer in
-                unsafe read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
-            }
-            if got < 0, errno == EINTR { continue }
-            guard got >= 0 else {
-                throw problem("cannot be read: \(unsafe String(cString: strerror(errno)))")
-            }
-            guard got > 0 else { break }
-            count += got
-        }
-        text.removeLast(text.count - count)
-        return text
     }
 
     private func problem(_ message: String) -> ConfigurationProblems {
         ConfigurationProblems(file: path, problems: [ConfigurationProblem(message: message)])
+    }
+}
+
+extension Settings {
+    /// Whether the configuration file itself holds a client secret; those beside it are private anyway.
+    fileprivate var holdsLiteralSecret: Bool {
+        sessions.contains { $0.holdsLiteralSecret && places[$0.name]?.file == nil }
     }
 }
 

@@ -1,22 +1,40 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// One thing to fix in the configuration: where it is, which key, what is wrong and what to write instead.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
+    /// The file or directory beside the configuration file; `nil`: that file itself.
+    package var file: String?
     /// Counted from 1; `nil` when the file as a whole is meant.
     package var line: Int?
     /// Dotted, as `session.work.issuer`; empty when no key is meant.
     package var key: String
     /// A clause for a person: "must be a string, not an integer".
     package var message: String
+    /// The session that it costs, where that is all it costs.
+    package var session: SessionName?
 
-    package init(line: Int? = nil, key: String = "", message: String) {
+    package init(
+        file: String? = nil,
+        line: Int? = nil,
+        key: String = "",
+        message: String,
+        session: SessionName? = nil
+    ) {
+        self.file = file
         self.line = line
         self.key = key
         self.message = message
+        self.session = session
     }
 
     /// The problem on one line, in the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
+    ///
+    /// - Parameter file: the configuration file.
+    /// - Returns: the line.
     package func description(in file: String) -> String {
+        let file = self.file ?? file
         let place = line.map { "\(file):\($0)" } ?? file
         return key.isEmpty ? "\(place): \(message)" : "\(place): \(key): \(message)"
     }
@@ -39,11 +57,33 @@ package struct ConfigurationProblems: Error, Equatable, Sendable {
 /// Collects problems while a configuration is read, so that all are reported and not only the first.
 final class ProblemList {
     private var found: Set<ConfigurationProblem> = []
+    /// As in ``ConfigurationProblem``, for all of the list.
+    private let file: String?
+    private let session: SessionName?
+
+    init(file: String? = nil, session: SessionName? = nil) {
+        self.file = file
+        self.session = session
+    }
 
     var isEmpty: Bool { found.isEmpty }
 
-    func add(_ key: String, at position: TOMLPosition?, _ message: String) {
-        found.insert(ConfigurationProblem(line: position?.line, key: key, message: message))
+    /// Adds a problem; one of a list for several sessions may be about one of them.
+    func add(
+        _ key: String,
+        at position: TOMLPosition?,
+        _ message: String,
+        about session: SessionName? = nil
+    ) {
+        found.insert(
+            ConfigurationProblem(
+                file: file,
+                line: position?.line,
+                key: key,
+                message: message,
+                session: session ?? self.session
+            )
+        )
     }
 
     var inOrder: [ConfigurationProblem] {

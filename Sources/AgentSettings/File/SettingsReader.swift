@@ -23,6 +23,15 @@ package struct SettingsReader {
     /// - Returns: the settings, defaults filled in.
     /// - Throws: every problem there is, not only the first; a syntax error hides what follows it.
     package func read(_ text: [UInt8], file: String) throws(ConfigurationProblems) -> Settings {
+        try read(text, file: file, beside: SessionFiles())
+    }
+
+    /// Checks and reads `text` together with the `files` beside it, whose mistakes are part of the settings.
+    func read(
+        _ text: [UInt8],
+        file: String,
+        beside files: SessionFiles
+    ) throws(ConfigurationProblems) -> Settings {
         let table: TOMLTable
         do {
             table = try TOMLTable(parsing: text)
@@ -32,13 +41,15 @@ package struct SettingsReader {
         }
         let problems = ProblemList()
         var root = TableReader(table, path: "", at: TOMLPosition(line: 1, column: 1), problems: problems)
-        let settings = settings(&root)
+        let settings = settings(&root, file, files)
         root.refuseUnknownKeys()
-        guard problems.isEmpty else { throw ConfigurationProblems(file: file, problems: problems.inOrder) }
+        guard problems.isEmpty else {
+            throw ConfigurationProblems(file: file, problems: problems.inOrder + settings.mistakes)
+        }
         return settings
     }
 
-    private func settings(_ root: inout TableReader) -> Settings {
+    private func settings(_ root: inout TableReader, _ file: String, _ files: SessionFiles) -> Settings {
         var settings = Settings()
         var policy = SessionPolicy()
         if var agent = root.table("agent") {
@@ -64,7 +75,6 @@ package struct SettingsReader {
             settings.vault.acceptedCounter = accepted.map { UInt64($0) }
             vault.refuseUnknownKeys()
         }
-        var sessionNames: [String] = []
         if var sessions = root.table("session") {
             guard sessions.count <= SettingsReader.mostSessions else {
                 let most = SettingsReader.mostSessions
@@ -72,17 +82,32 @@ package struct SettingsReader {
                 return settings
             }
             let tables = sessions.tables("a table, as in [session.NAME]")
-            sessionNames = tables.map(\.key)
+            for (key, table) in tables {
+                SessionName(key).map { settings.places[$0] = SessionPlace(line: table.position.line) }
+            }
             settings.sessions = tables.compactMap { session($0.key, $0.reader, policy, settings.hooks) }
         }
-        settings.sockets = sockets(&root, sessionNames)
+        let reader = SessionFileReader(
+            home: home,
+            canAskPerson: !settings.hooks.confirm.isEmpty,
+            policy: policy,
+            configuration: file
+        )
+        let known = reader.read(files, into: &settings)
+        let remarks = ProblemList()
+        settings.sockets = sockets(&root, known, remarks)
+        settings.mistakes += remarks.inOrder
         return settings
     }
 
-    private func sockets(_ root: inout TableReader, _ sessionNames: [String]) -> [SocketSettings] {
+    private func sockets(
+        _ root: inout TableReader,
+        _ sessions: KnownSessions,
+        _ remarks: ProblemList
+    ) -> [SocketSettings] {
         var paths: Set<String> = []
         return root.tableArray("socket", "[[socket]]").compactMap { table in
-            var reader = SocketReader(table: table, home: home, sessionNames: sessionNames)
+            var reader = SocketReader(table: table, home: home, sessions: sessions, remarks: remarks)
             guard let socket = reader.read() else { return nil }
             if !paths.insert(socket.path).inserted { table.report("path", "is that of another [[socket]]") }
             return socket

@@ -8,13 +8,14 @@ import TokenCore
 struct SocketReader {
     var table: TableReader
     let home: String?
-    /// The sessions of the file, read or not.
-    let sessionNames: [String]
+    let sessions: KnownSessions
+    /// Takes what is wrong with other files and does not make the socket useless.
+    let remarks: ProblemList
 
     /// The socket, or `nil` with the reasons in the problem list.
     mutating func read() -> SocketSettings? {
         let path = path()
-        let sessions = sessions()
+        let names = sessionNames()
         let scopes = words("scopes", "scope")
         let audiences = words("audiences", "audience")
         let mode = mode()
@@ -26,7 +27,7 @@ struct SocketReader {
         guard table.problems.isEmpty else { return nil }
         return SocketSettings(
             path: path,
-            sessions: sessions,
+            sessions: names,
             scopes: scopes,
             audiences: audiences,
             mode: mode,
@@ -59,14 +60,24 @@ struct SocketReader {
         return path
     }
 
-    private mutating func sessions() -> [SessionName] {
+    private mutating func sessionNames() -> [SessionName] {
         let words = table.strings("sessions")
         if words?.isEmpty ?? !table.has("sessions") {
             table.report("sessions", "must name the sessions whose tokens the socket gives out")
         }
-        for word in words ?? [] where !sessionNames.contains(word) {
-            let nearest = NearestWord.to(word, among: sessionNames).map { "; did you mean \($0)?" } ?? ""
-            table.report("sessions", "there is no session \"\(word)\"\(nearest)")
+        for word in words ?? [] where !sessions.names.contains(word) {
+            if let reason = sessions.absence(of: word) {
+                remarks.add(
+                    table.name(of: "sessions"),
+                    at: table.position(of: "sessions"),
+                    "the socket does without the session \"\(word)\": \(reason)",
+                    about: SessionName(word)
+                )
+            } else {
+                let nearest =
+                    NearestWord.to(word, among: sessions.names).map { "; did you mean \($0)?" } ?? ""
+                table.report("sessions", "there is no session \"\(word)\"\(nearest)")
+            }
         }
         return (words ?? []).compactMap { SessionName($0) }
     }

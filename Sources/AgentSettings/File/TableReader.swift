@@ -27,9 +27,13 @@ struct TableReader {
     /// Whether `key` is written, whatever its value.
     func has(_ key: String) -> Bool { table[key] != nil }
 
+    /// Where `key` is written; where the table begins, if it is not.
+    func position(of key: String) -> TOMLPosition {
+        table.entries.first { $0.key == key }?.position ?? position
+    }
+
     func report(_ key: String, _ message: String) {
-        let place = table.entries.first { $0.key == key }?.position ?? position
-        problems.add(name(of: key), at: place, message)
+        problems.add(name(of: key), at: position(of: key), message)
     }
 
     /// Objects to every key that nobody asked for; call last.
@@ -37,6 +41,13 @@ struct TableReader {
         for entry in table.entries where !known.contains(entry.key) {
             let nearest = NearestWord.to(entry.key, among: known).map { "; did you mean \($0)?" } ?? ""
             problems.add(name(of: entry.key), at: entry.position, "unknown key\(nearest)")
+        }
+    }
+
+    /// Objects to every key that nobody asked for, for one and the same reason.
+    func refuseAllElse(_ message: String) {
+        for entry in table.entries where !known.contains(entry.key) {
+            problems.add(name(of: entry.key), at: entry.position, message)
         }
     }
 

@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// Everything the configuration file says, checked and with its defaults filled in.
+/// Everything the configuration file says, and those beside it, checked and with its defaults filled in.
 package struct Settings: Equatable, Sendable {
     package var logLevel: LogLevel
     /// Whether root may connect to the agent of another user.
@@ -11,10 +11,16 @@ package struct Settings: Equatable, Sendable {
     package var keepsAudit: Bool
     package var hooks: HookSettings
     package var vault: VaultSettings
-    /// In the order of the file.
+    /// In the order of the file, then those beside it in the order of their names.
     package var sessions: [ConfiguredSession]
+    /// Where the table of each session is.
+    package var places: [SessionName: SessionPlace]
     /// In the order of the file.
     package var sockets: [SocketSettings]
+    /// What is wrong with the files beside the configuration file; each mistake costs one session, or all of them.
+    package var mistakes: [ConfigurationProblem]
+    /// Whether files beside the configuration file were left unread without looking at them.
+    package var lacksFiles: Bool
 
     package init(
         logLevel: LogLevel = .notice,
@@ -23,7 +29,10 @@ package struct Settings: Equatable, Sendable {
         hooks: HookSettings = HookSettings(),
         vault: VaultSettings = VaultSettings(),
         sessions: [ConfiguredSession] = [],
-        sockets: [SocketSettings] = []
+        places: [SessionName: SessionPlace] = [:],
+        sockets: [SocketSettings] = [],
+        mistakes: [ConfigurationProblem] = [],
+        lacksFiles: Bool = false
     ) {
         self.logLevel = logLevel
         self.allowsRoot = allowsRoot
@@ -31,8 +40,19 @@ package struct Settings: Equatable, Sendable {
         self.hooks = hooks
         self.vault = vault
         self.sessions = sessions
+        self.places = places
         self.sockets = sockets
+        self.mistakes = mistakes
+        self.lacksFiles = lacksFiles
     }
+}
+
+/// Where the table of a session begins.
+package struct SessionPlace: Equatable, Sendable {
+    /// The file beside the configuration file; `nil`: that file itself.
+    package var file: String?
+    /// Counted from 1.
+    package var line: Int
 }
 
 /// How much is logged; the words of swift-log.

@@ -20,8 +20,9 @@ struct ConfigurationCheckup {
             let detail = "the file has a mistake, so the agent keeps what it read before"
             return [check(.problem, detail, remedy: error.remedy, of: nil)]
         }
+        let mistakes = found.mistakes.map(check)
         guard !found.isEmpty else {
-            return [check(.ok, "the agent runs with \(found.file)", remedy: nil, of: nil)]
+            return mistakes + [check(.ok, "the agent runs with \(found.file)", remedy: nil, of: nil)]
         }
         let differing = found.changes.map { change in
             let detail =
@@ -32,7 +33,16 @@ struct ConfigurationCheckup {
             let remedy = "restart the agent: tokenctl shutdown, then tokenagent"
             return check(.warning, "\(restart.key): \(restart.reason)", remedy: remedy, of: restart.session)
         }
-        return differing + late
+        return mistakes + differing + late
+    }
+
+    /// Which peers may know of a session that was left out, its file cannot tell.
+    private func check(_ mistake: ConfigurationMistake) -> DiagnosticCheck {
+        let isUnknown = mistake.session.map { !configuration.holds($0) } ?? false
+        let isHidden = isUnknown && configuration.hasRules
+        let detail = isHidden ? "a file of a session has a mistake and was left out" : mistake.line
+        let remedy = isHidden ? "tokenctl config check" : "correct it, then: tokenctl reload"
+        return check(.problem, detail, remedy: remedy, of: isHidden ? nil : mistake.session)
     }
 
     private func check(

@@ -29,11 +29,15 @@ final class CommandsInForce: Sendable {
     /// Makes the process that runs commands read the file itself, if the commands have changed.
     ///
     /// Blocks, so never on an event loop.
-    func adopt(_ settings: Settings) {
+    ///
+    /// - Parameters:
+    ///   - settings: as the file is written.
+    ///   - keepsFormer: whether commands of the settings before may still be run.
+    func adopt(_ settings: Settings, keepsFormer: Bool) {
         unlockCommand.withLock { $0 = settings.vault.unlockCommand }
         let answer = eventLoop.makeFutureWithTask { [runner] () -> CommandFailure? in
             do throws(CommandFailure) {
-                try await runner.adopt(CommandTable(settings))
+                try await runner.adopt(CommandTable(settings), keepsFormer: keepsFormer)
                 return nil
             } catch {
                 return error

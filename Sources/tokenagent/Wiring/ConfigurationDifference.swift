@@ -30,6 +30,8 @@ struct ConfigurationDifference {
             changes.restarts.append(ConfigurationChanges.Restart("agent.log_level", reason: reason))
         }
         changes.restarts += settings.sessions.flatMap(outOfReach)
+        changes.mistakes = settings.mistakes(beside: file)
+        changes.hasOtherMistakes = settings.mistakes != old.mistakes
         return changes
     }
 

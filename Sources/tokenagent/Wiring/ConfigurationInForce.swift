@@ -57,6 +57,14 @@ final class ConfigurationInForce: ConfigurationProviding {
     /// The servers sessions depend on, each with its sessions, for diagnostics.
     var serverPlaces: [ServerPlace: [SessionName]] { addresses.withLock { $0 } }
 
+    /// Whether any session in force is hidden from some peers.
+    var hasRules: Bool { standing.withLock { $0.settings.sessions.contains { !$0.rules.isEmpty } } }
+
+    /// Whether the session `name` is in force.
+    func holds(_ name: SessionName) -> Bool {
+        standing.withLock { $0.settings.sessions.contains { $0.name == name } }
+    }
+
     func load() throws(RequestFailure) -> LoadedConfiguration {
         // Taken before reading, so that a change made meanwhile is noticed at the next look.
         let stamp = ConfigurationStamp(of: file.path)
@@ -66,15 +74,28 @@ final class ConfigurationInForce: ConfigurationProviding {
             settings = try read()
         } catch {
             let lines = error.message.split(separator: "\n")
-            for line in lines { logger.error("configuration mistake", metadata: ["at": "\(line)"]) }
+            for line in lines { logger.mistake(String(line)) }
             throw error
         }
-        let changes = changes(to: settings)
-        return LoadedConfiguration(try adopt(settings), changes)
+        for mistake in settings.mistakes { logger.mistake(mistake.description(in: file.path)) }
+        let kept = kept(beside: settings)
+        let changes = changes(to: settings, keeping: kept)
+        return LoadedConfiguration(try adopt(settings, keeping: kept), changes)
     }
 
     func changes() throws(RequestFailure) -> ConfigurationChanges {
-        changes(to: try read())
+        let settings = try read()
+        return changes(to: settings, keeping: kept(beside: settings))
+    }
+
+    /// Sessions in force whose files cannot be read now.
+    private func kept(beside settings: Settings) -> Set<SessionName> {
+        let old = standing.withLock { $0.settings }
+        return settings.unread(of: old).filter { name in
+            // A secret that was wiped can only be read again.
+            old.sessions.first { $0.name == name }?.holdsLiteralSecret != true
+                || secrets.withLock { $0[name] }.flatMap { memory.kind(of: $0) } != nil
+        }
     }
 
     func hasChanged() -> Bool {
@@ -97,8 +118,18 @@ final class ConfigurationInForce: ConfigurationProviding {
         }
     }
 
-    /// Puts `settings` in force and returns what the agent itself needs of them.
-    func adopt(_ settings: Settings) throws(RequestFailure) -> AgentConfiguration {
+    /// Puts settings in force and returns what the agent itself needs of them.
+    ///
+    /// - Parameters:
+    ///   - written: as they were read.
+    ///   - kept: sessions that stay as they are.
+    /// - Returns: the agent's part of them.
+    /// - Throws: ``RequestFailure`` with the code `locked` while no client secret can be sealed.
+    func adopt(
+        _ written: Settings,
+        keeping kept: Set<SessionName> = []
+    ) throws(RequestFailure) -> AgentConfiguration {
+        let settings = written.keeping(kept, of: standing.withLock { $0.settings })
         var profiles: [SessionName: ServerProfile] = [:]
         profiles.reserveCapacity(settings.sessions.count)
         var sealed: [SessionName: SecretID] = [:]
@@ -108,7 +139,8 @@ final class ConfigurationInForce: ConfigurationProviding {
                 let name = session.name
                 places[ServerPlace(session), default: []].append(name)
                 profiles[name] = try session.profile { text throws(SealedMemoryError) in
-                    let secret = try seal(text, for: name)
+                    let old = kept.contains(name) ? secrets.withLock { $0[name] } : nil
+                    let secret = if let old { old } else { try seal(text, for: name) }
                     sealed[name] = secret
                     return secret
                 }
@@ -119,14 +151,14 @@ final class ConfigurationInForce: ConfigurationProviding {
         servers.replaceProfiles(profiles)
         eraseAll(but: sealed)
         hooks.adopt(settings.hooks)
-        commands.adopt(settings)
+        commands.adopt(written, keepsFormer: !kept.isEmpty)
         threshold.adopt(settings.logLevel)
         addresses.withLock { $0 = places }
         standing.withLock { standing in
             standing.settings = settings.withoutSecrets
             if standing.vaultSettings == nil { standing.vaultSettings = settings.vault }
         }
-        return AgentConfiguration(settings)
+        return AgentConfiguration(settings, in: file.path)
     }
 
     /// Reads the client secrets in the file again, which were wiped with the keys when the agent was locked.
@@ -139,8 +171,11 @@ final class ConfigurationInForce: ConfigurationProviding {
         }
     }
 
-    /// How `settings` differ from those in force.
-    private func changes(to settings: Settings) -> ConfigurationChanges {
+    /// How `settings`, with the sessions that are `kept`, differ from those in force.
+    private func changes(
+        to settings: Settings,
+        keeping kept: Set<SessionName>
+    ) -> ConfigurationChanges {
         let (old, atStart) = standing.withLock { ($0.settings, $0.vaultSettings) }
         let sealed = secrets.withLock { $0 }
         let difference = ConfigurationDifference(
@@ -149,14 +184,14 @@ final class ConfigurationInForce: ConfigurationProviding {
             isLevelFixed: threshold.isFixed
         ) { [memory] text, name in
             // While the agent is locked nothing can be compared.
-            guard !memory.isLocked else { return true }
+            guard !memory.isLocked, !kept.contains(name) else { return true }
             guard let secret = sealed[name] else { return false }
             var text = text
             return text.withUTF8 { bytes in
                 unsafe (try? memory.holds(UnsafeRawBufferPointer(bytes), in: secret)) ?? false
             }
         }
-        return difference.changes(to: settings, in: file.path)
+        return difference.changes(to: settings.keeping(kept, of: old), in: file.path)
     }
 
     /// Seals `text`; if it has not changed, returns the old secret, so that its server keeps what it learned.
@@ -187,8 +222,22 @@ final class ConfigurationInForce: ConfigurationProviding {
     }
 }
 
+extension Logger {
+    /// Says that something in the configuration is wrong, and where.
+    func mistake(_ line: String) {
+        error("configuration mistake", metadata: ["at": "\(line)"])
+    }
+}
+
+extension Settings {
+    /// The mistakes in the files beside the configuration file at `path`.
+    func mistakes(beside path: String) -> [ConfigurationMistake] {
+        mistakes.map { ConfigurationMistake(session: $0.session, line: $0.description(in: path)) }
+    }
+}
+
 extension AgentConfiguration {
-    fileprivate init(_ settings: Settings) {
+    fileprivate init(_ settings: Settings, in file: String) {
         var sessions: [SessionName: SessionSettings] = [:]
         sessions.reserveCapacity(settings.sessions.count)
         for session in settings.sessions { sessions[session.name] = SessionSettings(session) }
@@ -197,7 +246,8 @@ extension AgentConfiguration {
             sockets: settings.sockets.map(RestrictedSocket.init),
             allowsRoot: settings.allowsRoot,
             keepsAudit: settings.keepsAudit,
-            confirmCommand: settings.hooks.confirm
+            confirmCommand: settings.hooks.confirm,
+            mistakes: settings.mistakes(beside: file)
         )
     }
 }

@@ -32,7 +32,8 @@ extension FileRules {
         for file in [places.configuration.path] + settings.files(slots) {
             readable += personal.readable(for: file)
         }
-        readable += [environment["CREDENTIALS_DIRECTORY"]].compactMap(\.self)
+        readable += [places.configuration.sessionDirectory, environment["CREDENTIALS_DIRECTORY"]]
+            .compactMap(\.self)
     }
 
     /// What libraries read at any time: name resolution with its modules, certificates, time zones, and what

@@ -10,17 +10,29 @@ struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
         abstract: "Read the configuration again and say what has changed.",
-        discussion: "A configuration with a mistake changes nothing."
+        discussion: """
+            A configuration with a mistake changes nothing. A mistake in a file of sessions.d is named and leaves \
+            its session as it was.
+            """
     )
 
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
         let answer: ReloadMessage = try agent.endpoint.message(AgentRequest(.post, "reload"))
-        if agent.wantsJSON { return try StandardOutput.json(answer.json) }
-        for line in ReloadReport(message: answer).lines {
-            try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+        if agent.wantsJSON {
+            try StandardOutput.json(answer.json)
+        } else {
+            for line in ReloadReport(message: answer).lines {
+                try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+            }
         }
+        let mistakes = answer.mistakes ?? []
+        guard !mistakes.isEmpty else { return }
+        for line in mistakes {
+            StandardError.write("tokenctl: \(TerminalText.escaped(line, longest: 8192))\n")
+        }
+        throw ExitCode(FailureCode.misconfigured.exitStatus)
     }
 }
 

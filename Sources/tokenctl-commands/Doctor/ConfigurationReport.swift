@@ -10,13 +10,15 @@ struct ConfigurationReport {
 
     var file: String { message.file ?? "" }
 
-    /// Whether an agent would start with it.
     var isGood: Bool { message.isGood == true }
+
+    /// Whether an agent would start with it: a mistake in a file beside it costs that one's session alone.
+    var isUsable: Bool { message.sessions != nil }
 
     /// The mistakes in the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
     var complaints: [String] {
         (message.problems ?? []).map { problem in
-            let place = file + (problem.line.map { ":\($0)" } ?? "")
+            let place = (problem.file ?? file) + (problem.line.map { ":\($0)" } ?? "")
             return [place, problem.key, problem.message].compactMap(\.self).joined(separator: ": ")
         }
     }

@@ -109,7 +109,8 @@ struct Doctor {
                 return [Finding(.ok, "configuration", "\(report.file): no mistakes")]
             }
             return report.complaints.map {
-                Finding(.problem, "configuration", $0, remedy: "no agent starts with it")
+                let remedy = report.isUsable ? "correct it" : "no agent starts with it"
+                return Finding(.problem, "configuration", $0, remedy: remedy)
             }
         } catch {
             return [Finding(.problem, "configuration", error.message, remedy: error.remedy)]

@@ -17,6 +17,7 @@ package struct ReloadAnswerMembers: WireMembers {
     package let removed = WireMember<[String]>("removed")
     package let changed = WireMember<[String]>("changed")
     package let restart = WireMember<[RestartMessage]>("restart")
+    package let mistakes = WireMember<[String]>("mistakes")
 
     package static let table = Self()
 }
@@ -49,6 +50,7 @@ package struct ConfigurationMembers: WireMembers {
 package typealias ProblemMessage = WireMessage<ProblemMembers>
 
 package struct ProblemMembers: WireMembers {
+    package let file = WireMember<String>("file", isOptional: true)
     package let line = WireMember<Int64>("line", isOptional: true)
     package let key = WireMember<String>("key", isOptional: true)
     package let message = WireMember<String>("message")

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// A configuration file that is open, with what its inode says.
+struct OpenedFile: ~Copyable {
+    private let descriptor: Int32
+    let mode: mode_t
+    let owner: uid_t
+    /// Bytes.
+    let size: Int
+
+    /// Opens `name`.
+    ///
+    /// - Parameters:
+    ///   - name: absolute, or below `directory`.
+    ///   - directory: open.
+    ///   - flags: beside those with which opening never blocks and the descriptor ends with an exec.
+    /// - Throws: ``FileRefusal`` if it cannot be opened or is no regular file.
+    init(_ name: String, in directory: Int32 = AT_FDCWD, flags: Int32 = 0) throws(FileRefusal) {
+        // O_NONBLOCK: a named pipe in its place must not stop us.
+        let opened = unsafe openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags)
+        guard opened >= 0 else { throw FileRefusal(opening: name, in: directory, errno) }
+        var status = stat()
+        guard unsafe fstat(opened, &status) == 0 else {
+            let refusal = FileRefusal.unreadable(errno)
+            close(opened)
+            throw refusal
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            close(opened)
+            throw FileRefusal(message: "is not a regular file")
+        }
+        descriptor = opened
+        mode = status.st_mode
+        owner = status.st_uid
+        size = Int(status.st_size)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Reads ``size`` bytes; a file that grows meanwhile is read as far as it went before.
+    /// - Throws: ``FileRefusal`` if the system does not give them.
+    borrowing func contents() throws(FileRefusal) -> [UInt8] {
+        var text = [UInt8](repeating: 0, count: size)
+        var count = 0
+        while count < text.count {
+            let got = unsafe text.withUnsafeMutableBytes { buffer in
+                unsafe read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw .unreadable(errno) }
+            guard got > 0 else { break }
+            count += got
+        }
+        text.removeLast(text.count - count)
+        return text
+    }
+}
+
+/// Why a file or directory is not read.
+struct FileRefusal: Error {
+    /// A clause for a person.
+    var message: String
+    /// Nothing is there.
+    var isAbsent = false
+}
+
+extension FileRefusal {
+    /// Why `name` could not be opened, by the value of errno.
+    init(opening name: String, in directory: Int32 = AT_FDCWD, _ reason: Int32) {
+        // Its mode lets us in, so it was the agent's own confinement that did not.
+        if reason == EACCES, unsafe faccessat(directory, name, R_OK, 0) == 0 {
+            self.init(message: "is outside what the agent may read since its start; restart it")
+        } else {
+            self = .unreadable(reason)
+            isAbsent = reason == ENOENT || reason == ENOTDIR
+        }
+    }
+
+    static func unreadable(_ reason: Int32) -> FileRefusal {
+        FileRefusal(message: "cannot be read: \(unsafe String(cString: strerror(reason)))")
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TokenCore
+
+/// The files of `sessions.d` beside the configuration file, each of which holds one session.
+///
+/// They are read only if nobody else can have written them: a session decides where secrets are sent and which
+/// commands run.
+struct SessionFiles {
+    /// One file that may be read.
+    struct File {
+        let name: SessionName
+        let path: String
+        var text: [UInt8]
+    }
+
+    /// The name of the directory.
+    static let directory = "sessions.d"
+    /// What the name of each file ends in; others are none of ours.
+    static let suffix = ".toml"
+    /// The most files that are read: ten times as many as anybody was seen to have sessions.
+    static let mostFiles = 1000
+    /// Bytes of one file: a hundred times what a session needs.
+    static let largestSize = 64 << 10
+
+    /// In the order of their names.
+    private(set) var files: [File] = []
+    /// Files that are not read and why, or the directory.
+    private(set) var mistakes: [ConfigurationProblem] = []
+    /// Sessions whose file is there and not read.
+    private(set) var unread: Set<SessionName> = []
+    /// Whether every file that is there is known: the directory was read, or there is none.
+    private(set) var areAllKnown = true
+
+    /// No files.
+    init() {}
+
+    /// Reads the files beside the configuration file at `path`.
+    init(beside path: String) {
+        let place = SessionFiles.directory(beside: path)
+        do throws(FileRefusal) {
+            let directory = try SessionDirectory(place)
+            let names = try directory.names()
+            for name in names.prefix(SessionFiles.mostFiles) { read(name, in: directory) }
+            guard names.count > SessionFiles.mostFiles else { return }
+            let most = SessionFiles.mostFiles
+            refuse(
+                place,
+                "holds \(names.count) files; only the first \(most) are read, in the order of their names"
+            )
+        } catch {
+            guard !error.isAbsent else { return }
+            refuse(place, error.message)
+        }
+    }
+
+    /// Where the files beside the configuration file at `path` are.
+    static func directory(beside path: String) -> String {
+        let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        return (end.map { path[...$0] } ?? "") + directory
+    }
+
+    /// Zeroes the texts, which may hold client secrets.
+    mutating func wipe() {
+        for index in files.indices { files[index].text.wipe() }
+    }
+
+    /// Notes that not all files are known.
+    private mutating func refuse(_ directory: String, _ message: String) {
+        areAllKnown = false
+        mistakes.append(ConfigurationProblem(file: directory, message: message))
+    }
+
+    private mutating func read(_ file: String, in directory: borrowing SessionDirectory) {
+        let path = "\(directory.path)/\(ServerText.cleaned(file))"
+        guard let name = SessionName(file.dropLast(SessionFiles.suffix.count)) else {
+            let message = "its name is not that of a session: letters, digits, '.', '_' or '-', then .toml"
+            return mistakes.append(ConfigurationProblem(file: path, message: message))
+        }
+        do throws(FileRefusal) {
+            files.append(File(name: name, path: path, text: try directory.contents(of: file)))
+        } catch {
+            unread.insert(name)
+            mistakes.append(ConfigurationProblem(file: path, message: error.message, session: name))
+        }
+    }
+}
+
+/// `sessions.d`, open and found to be nobody else's.
+struct SessionDirectory: ~Copyable {
+    /// A directory with more files is none of ours.
+    private static let mostNames = 10_000
+
+    let path: String
+    private let descriptor: Int32
+
+    /// Opens the directory at `path`.
+    /// - Throws: ``FileRefusal``, also if another user could have put files there.
+    init(_ path: String) throws(FileRefusal) {
+        let opened = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard opened >= 0 else {
+            let reason = errno
+            guard SessionDirectory.isOther(path, than: S_IFDIR) else {
+                throw FileRefusal(opening: path, reason)
+            }
+            throw FileRefusal(message: "is a link or a file, so nothing in it is read: make it a directory")
+        }
+        var status = stat()
+        let refusal =
+            unsafe fstat(opened, &status) == 0
+            ? SessionDirectory.objection(to: status) : FileRefusal.unreadable(errno)
+        if let refusal {
+            close(opened)
+            throw refusal
+        }
+        self.path = path
+        descriptor = opened
+    }
+
+    deinit { close(descriptor) }
+
+    /// Why files of a directory are not read: somebody else may have put them there.
+    private static func objection(to status: stat) -> FileRefusal? {
+        guard status.st_uid == getuid() else {
+            return FileRefusal(
+                message: "belongs to another user (uid \(status.st_uid)), so its files are not read"
+            )
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            return FileRefusal(message: "may be written by others, so its files are not read: chmod go-w")
+        }
+        return nil
+    }
+
+    /// The names of the files that end in ``SessionFiles/suffix``, sorted; hidden ones are drafts of editors.
+    borrowing func names() throws(FileRefusal) -> [String] {
+        // The stream owns its descriptor, and the position of ours stays at the beginning.
+        let own = unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0 else { throw FileRefusal(opening: path, errno) }
+        guard let stream = unsafe fdopendir(own) else {
+            let refusal = FileRefusal.unreadable(errno)
+            close(own)
+            throw refusal
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = unsafe readdir(stream) {
+            guard names.count < SessionDirectory.mostNames else {
+                throw FileRefusal(
+                    message: "holds more than \(SessionDirectory.mostNames) files, so none is read"
+                )
+            }
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if !name.hasPrefix("."), name.utf8.reversed().starts(with: SessionFiles.suffix.utf8.reversed()) {
+                names.append(name)
+            }
+            errno = 0
+        }
+        guard errno == 0 else { throw .unreadable(errno) }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    /// The text of one file, which only this user can have written and can read.
+    borrowing func contents(of name: String) throws(FileRefusal) -> [UInt8] {
+        guard !SessionDirectory.isOther(name, than: S_IFREG, in: descriptor) else {
+            throw FileRefusal(message: "is a link or a directory: put the file itself there")
+        }
+        let file = try OpenedFile(name, in: descriptor, flags: O_NOFOLLOW)
+        guard file.owner == getuid() else {
+            throw FileRefusal(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
+        }
+        guard file.mode & 0o077 == 0 else {
+            throw FileRefusal(message: "is open to others: chmod 600")
+        }
+        guard file.size <= SessionFiles.largestSize else {
+            throw FileRefusal(message: "is larger than 64 KiB")
+        }
+        return try file.contents()
+    }
+
+    /// Whether something else than a `kind` of file is there; a link counts as what it is.
+    private static func isOther(_ name: String, than kind: mode_t, in directory: Int32 = AT_FDCWD) -> Bool {
+        var status = stat()
+        return unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IFMT != kind
+    }
+}

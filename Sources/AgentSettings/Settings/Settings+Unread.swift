@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+extension Settings {
+    /// The sessions of `old` that are still there, but in files which cannot be read now: a mistake changes nothing.
+    package func unread(of old: Settings) -> Set<SessionName> {
+        let mistaken = Set(mistakes.compactMap(\.session))
+        guard !mistaken.isEmpty || lacksFiles else { return [] }
+        let names = Set(sessions.map(\.name))
+        let unread = old.sessions.lazy.map(\.name).filter { name in
+            !names.contains(name)
+                && (mistaken.contains(name) || lacksFiles && old.places[name]?.file != nil)
+        }
+        return Set(unread)
+    }
+
+    /// These settings with the sessions `names` as `old` has them.
+    package func keeping(_ names: Set<SessionName>, of old: Settings) -> Settings {
+        var settings = self
+        settings.sessions += old.sessions.filter { names.contains($0.name) }
+        for name in names { settings.places[name] = old.places[name] }
+        return settings
+    }
+}
