@@ -62,6 +62,7 @@ extension SessionStatus {
         message.nextRefreshIn = nextRefreshAt.map { seconds($0 - moment.now) }
         message.refreshExpiresAt = refreshExpiresAt.map(epoch)
         message.loginEndsAt = loginEndsAt.map(epoch)
+        if let noticeAt, noticeAt <= moment.now { message.endsSoon = true }
         message.maximumAge = maximumAge.map(seconds)
         message.loggedInAt = loggedInTime?.secondsSince1970
         message.age = loggedInAt.map { seconds(moment.now - $0) }

@@ -125,10 +125,19 @@ extension Session {
         return endings
     }
 
-    /// The end to warn a person about next, and when: the first that no refresh moves; `nil` once warned.
+    /// The end to warn a person about next, and when; `nil` once warned.
     private func notice(of login: Login) -> (ending: Ending, at: Instant)? {
-        let ending = endings(of: login).filter { !$0.moves }.min { $0.at < $1.at }
-        guard let ending, !login.hasNoticed(ending.at) else { return nil }
+        approach(of: login).flatMap { login.hasNoticed($0.ending.at) ? nil : $0 }
+    }
+
+    /// From when on a person is to know that the login ends.
+    func noticeTime(of login: Login) -> Instant? { approach(of: login)?.at }
+
+    /// The first end that no refresh moves, and from when on it is near.
+    private func approach(of login: Login) -> (ending: Ending, at: Instant)? {
+        guard let ending = endings(of: login).filter({ !$0.moves }).min(by: { $0.at < $1.at }) else {
+            return nil
+        }
         let time = policy.noticeTime(before: ending.at, since: login.loggedInAt)
         // If it is not known yet what a refresh does to the end, wait for the next one, which shows it.
         guard ending.mayMove, case .ready = state, let due = dueTime(of: login), due < ending.at else {

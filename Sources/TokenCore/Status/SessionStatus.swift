@@ -24,6 +24,8 @@ package struct SessionStatus: Equatable, Sendable {
     package var refreshExpiresAt: Instant?
     /// When a person has to log in again, as far as known: the earliest of all ends.
     package var loginEndsAt: Instant?
+    /// From when on a person is to know of that end, unless refreshes move it.
+    package var noticeAt: Instant?
     package var maximumAge: Duration?
     package var loggedInAt: Instant?
     /// The same moment, as the wall clock showed it then.
@@ -59,6 +61,7 @@ extension Session {
             nextRefreshAt: nextRefreshAt,
             refreshExpiresAt: login?.end?.at,
             loginEndsAt: login.flatMap(shownEnd(of:)),
+            noticeAt: login.flatMap(noticeTime(of:)),
             maximumAge: policy.maximumSessionAge,
             loggedInAt: shown?.loggedInAt,
             loggedInTime: shown?.loggedInTime,

@@ -10,7 +10,11 @@ struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the state of a session, or of all.",
-        discussion: "With --watch the display is kept up to date until Ctrl-C."
+        discussion: """
+            With --watch the display is kept up to date until Ctrl-C. With --check nothing is printed and no agent \
+            started; the exit status is the first that applies: 6 locked, 4 login required, 5 in trouble, 9 a login \
+            ends soon, 0.
+            """
     )
 
     @Argument(help: .sessionName)
@@ -19,9 +23,17 @@ struct StatusCommand: ParsableCommand {
     @Flag(help: "Keep the display up to date.")
     var watch = false
 
+    @Flag(help: "Print nothing; say by the exit status how things are.")
+    var check = false
+
     @OptionGroup var agent: AgentOptions
 
+    func validate() throws {
+        guard !check || !watch else { throw ValidationError("--check and --watch exclude each other") }
+    }
+
     func run() throws {
+        if check { throw ExitCode(StatusCheck(session: session?.name, endpoint: agent.endpoint).exitStatus) }
         let report = StatusReport(session: session?.name, isJSON: agent.wantsJSON, endpoint: agent.endpoint)
         if watch {
             try StatusWatch(report: report).run()

@@ -27,6 +27,7 @@ package struct SessionMembers: WireMembers {
     package let nextRefreshIn = WireMember<Int64>("next_refresh_in", .seconds, isOptional: true)
     package let refreshExpiresAt = WireMember<Int64>("refresh_expires_at", .time, isOptional: true)
     package let loginEndsAt = WireMember<Int64>("login_ends_at", .time, isOptional: true)
+    package let endsSoon = WireMember<Bool>("ends_soon", isOptional: true)
     package let maximumAge = WireMember<Int64>("max_session_age", .seconds, isOptional: true)
     package let loggedInAt = WireMember<Int64>("logged_in_at", .time, isOptional: true)
     package let age = WireMember<Int64>("session_age", .seconds, isOptional: true)

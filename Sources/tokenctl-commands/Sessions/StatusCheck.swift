@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+
+/// How things are, as an exit status for prompts and monitoring.
+struct StatusCheck {
+    /// Nothing is wrong, but a person will have to log in soon; the only exit status that is no failure's.
+    static let loginEndsSoon: Int32 = 9
+
+    /// `nil`: all sessions.
+    var session: String?
+    var endpoint: AgentEndpoint
+
+    /// The first that applies: 6 locked, 4 login required, 5 in trouble, 9 a login ends soon, 0.
+    ///
+    /// If the agent cannot be asked, the failure's own; none is started.
+    var exitStatus: Int32 {
+        do throws(AgentError) {
+            return StatusCheck.exitStatus(of: try sessions(), isEachMeant: session != nil)
+        } catch {
+            return error.code.exitStatus
+        }
+    }
+
+    /// - Parameters:
+    ///   - sessions: as the agent shows them.
+    ///   - isEachMeant: whether also those count that nobody uses: without a login ever, or logged out by a person.
+    /// - Returns: the exit status.
+    static func exitStatus(of sessions: [SessionMessage], isEachMeant: Bool) -> Int32 {
+        let used = sessions.filter { isEachMeant || !$0.isUnused }
+        if used.contains(where: \.needsLogin) { return FailureCode.loginRequired.exitStatus }
+        if used.contains(where: \.isInTrouble) { return FailureCode.temporarilyUnavailable.exitStatus }
+        return used.contains { $0.endsSoon == true } ? loginEndsSoon : 0
+    }
+
+    private func sessions() throws(AgentError) -> [SessionMessage] {
+        var endpoint = endpoint
+        endpoint.mayStartAgent = false
+        guard let session else { return try endpoint.sessions() }
+        return [try endpoint.message(AgentRequest(.get, "sessions", session))]
+    }
+}
+
+extension SessionMessage {
+    /// Whether nobody expects a login: there was none, or a person ended it.
+    fileprivate var isUnused: Bool {
+        needsLogin && (self.reason == "never_logged_in" || self.reason == "logged_out")
+    }
+
+    /// Whether there is none yet, or none any more.
+    fileprivate var needsLogin: Bool { self.state == "logged_out" || self.state == "logging_in" }
+
+    /// Whether something has to be fixed, or no token can be had.
+    fileprivate var isInTrouble: Bool {
+        self.state == "suspended" || self.state == "retrying" && (self.expiresIn ?? 0) < 1
+    }
+}
