@@ -18,7 +18,7 @@ struct CommandTree: ParsableCommand {
                 name: "Tokens",
                 subcommands: [
                     GetCommand.self, ExecCommand.self, CurlCommand.self, RefreshCommand.self,
-                    ClaimsCommand.self,
+                    ReportCommand.self, ClaimsCommand.self,
                 ]
             ),
             CommandGroup(

@@ -59,13 +59,12 @@ struct AttentiveAsk {
                 memory.wasGiven(token, for: question, within: AttentiveAsk.patience)
             else { return nil }
             let report = RefusalReport(
-                token: token,
                 status: answer.status,
                 challenge: answer.challenge,
                 body: [],
                 place: place
             )
-            guard try report.send(to: endpoint, about: demand) != nil else { return nil }
+            guard try report.send(token, to: endpoint, about: demand) != nil else { return nil }
         }
         return try endpoint.token(demand)
     }
@@ -87,8 +86,8 @@ extension AgentEndpoint {
             try refresh(demand)
         } catch {
             guard error.code == .denied else { return }
-            let report = RefusalReport(token: token, status: 401, challenge: "", body: [])
-            _ = try? report.send(to: self, about: demand)
+            let report = RefusalReport(status: 401, challenge: "", body: [])
+            _ = try? report.send(token, to: self, about: demand)
         }
     }
 

@@ -62,13 +62,12 @@ struct CurlTokens {
     /// Tells the agent what the server said, and takes the token that it gives instead, once.
     private mutating func replace(after attempt: borrowing CurlAttempt) throws(AgentError) -> Bool {
         let report = RefusalReport(
-            token: current,
             status: attempt.answer.status,
             challenge: attempt.answer.challenge,
             body: attempt.refusedBody(),
             place: attempt.server.place
         )
-        guard let fresh = try report.send(to: endpoint, about: demand), !wasReplaced else {
+        guard let fresh = try report.send(current, to: endpoint, about: demand), !wasReplaced else {
             return false
         }
         wasReplaced = true

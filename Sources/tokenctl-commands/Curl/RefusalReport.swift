@@ -6,8 +6,7 @@ import Text
 
 /// What a server answered to a token, for the agent to judge.
 struct RefusalReport {
-    var token: TokenAnswer
-    /// 401 or 403.
+    /// Such as 401 or 403.
     var status: Int
     /// `WWW-Authenticate` (RFC 6750 §3).
     var challenge: String
@@ -15,12 +14,33 @@ struct RefusalReport {
     /// The server that was asked, where that is known.
     var place: HostName?
 
-    /// The token to try instead, or nil if another one would not help.
+    /// The token to try instead of `token`, or nil if another one would not help.
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
-    func send(to endpoint: AgentEndpoint, about demand: TokenDemand) throws(AgentError) -> TokenAnswer? {
+    func send(
+        _ token: TokenAnswer,
+        to endpoint: AgentEndpoint,
+        about demand: TokenDemand
+    ) throws(AgentError) -> TokenAnswer? {
+        let refused = try Secret(Array(token.value.utf8), of: "token")
+        let answer = try answer(to: refused, from: endpoint, about: demand)
+        guard let fresh = answer.accessToken else { return nil }
+        var next = token
+        next.value = fresh
+        next.type = TokenMessage(answer).tokenType ?? token.type
+        return next
+    }
+
+    /// What the agent says to the refusal of `token`: with `retry` comes a token that is one word.
+    ///
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
+    func answer(
+        to token: consuming Secret,
+        from endpoint: AgentEndpoint,
+        about demand: TokenDemand
+    ) throws(AgentError) -> ReportMessage {
         var json = JSONBody<ReportMembers>()
-        json.add(\.token, secret: try Secret(Array(token.value.utf8), of: "token"))
+        json.add(\.token, secret: token)
         json.add(\.status, Int64(status))
         json.add(\.challenge, String(decoding: challenge.utf8.prefix(2048), as: UTF8.self))
         json.add(\.body, RefusalReport.readable(body))
@@ -28,14 +48,11 @@ struct RefusalReport {
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }
-        let answer: ReportMessage = try endpoint.message(request, timeout: .seconds(305))
-        guard answer.action == .retry, let fresh = answer.accessToken, fresh.utf8.isVisibleWord else {
-            return nil
+        var answer: ReportMessage = try endpoint.message(request, timeout: .seconds(305))
+        if answer.action != .retry || answer.accessToken?.utf8.isVisibleWord != true {
+            answer.accessToken = nil
         }
-        var next = token
-        next.value = fresh
-        next.type = TokenMessage(answer).tokenType ?? token.type
-        return next
+        return answer
     }
 
     /// The JSON object at the beginning, without what curl's --write-out put after it; else all of the text.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Glibc
+import Text
+
+/// Tells the agent what a server answered to a token, and prints the token to try instead.
+struct ReportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "report",
+        abstract: "Report that a server refused a token.",
+        discussion: """
+            The token is read from standard input. If another one may help, it is printed; nothing is printed if \
+            nothing helps now.
+            """
+    )
+
+    /// The most bytes of a body that are of use: the agent looks for an error code in JSON.
+    private static let longestBody = 32_768
+
+    @Argument(help: .sessionName)
+    var session: SessionArgument
+
+    @Option(help: ArgumentHelp("The status of the server's answer, such as 401.", valueName: "n"))
+    var status: Int
+
+    @Option(
+        name: .customLong("www-authenticate"),
+        help: ArgumentHelp("The field WWW-Authenticate of the answer.", valueName: "text")
+    )
+    var challenge: String?
+
+    @Option(
+        name: .customLong("body-file"),
+        help: ArgumentHelp("A file with the body of the answer.", valueName: "file")
+    )
+    var bodyFile: String?
+
+    @Option(help: ArgumentHelp("The server that answered.", valueName: "host"))
+    var host: String?
+
+    @OptionGroup var variant: VariantOptions
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard (100...599).contains(status) else {
+            throw ValidationError("--status is the status of an HTTP answer, 100 to 599")
+        }
+        guard bodyFile?.isEmpty != true else { throw ValidationError("--body-file needs a path") }
+        guard host.map({ HostName($0) != nil }) ?? true else {
+            throw ValidationError("--host is a host, or host:port")
+        }
+    }
+
+    func run() throws {
+        let report = RefusalReport(
+            status: status,
+            challenge: challenge ?? "",
+            body: try bodyFile.map(ReportCommand.body) ?? [],
+            place: host.flatMap { HostName($0) }
+        )
+        let demand = TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
+        let answer: ReportMessage
+        do {
+            answer = try report.answer(
+                to: try StandardInput.secret("token"),
+                from: agent.endpoint,
+                about: demand
+            )
+        } catch {
+            throw error.about(session.name)
+        }
+        if agent.wantsJSON { return try StandardOutput.json(answer.json) }
+        if let fresh = answer.accessToken { try StandardOutput.line(fresh) }
+    }
+
+    /// The beginning of the file at `path`.
+    private static func body(_ path: String) throws(AgentError) -> [UInt8] {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            throw AgentError(.badRequest, "--body-file \(path): \(systemMessage(errno))")
+        }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        while bytes.count < longestBody {
+            var chunk = [UInt8](repeating: 0, count: longestBody - bytes.count)
+            let count = unsafe read(file, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                throw AgentError(.badRequest, "--body-file \(path): \(systemMessage(errno))")
+            }
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+        }
+        return bytes
+    }
+}
