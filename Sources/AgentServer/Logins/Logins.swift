@@ -29,8 +29,9 @@ final class Logins {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, LoginMembers.self)
-        guard agent.sessions[name] != nil else { throw .unknown(name) }
+        guard let settings = agent.sessions[name]?.settings else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
+        if let remedy = settings.loginSubstitute { throw .noLogin(to: name, settings, instead: remedy) }
         let flow = try Self.flow(body.value(\.flow))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
         login.username = try body.value(\.username)
@@ -208,6 +209,19 @@ final class Logins {
             throw RequestFailure(code: .badRequest, message: "The flows are \(flows).")
         }
         return flow
+    }
+}
+
+extension RequestFailure {
+    /// A session that renews itself from something else has no login of its own.
+    fileprivate static func noLogin(
+        to name: SessionName,
+        _ settings: SessionSettings,
+        instead remedy: String
+    ) -> RequestFailure {
+        let source = settings.sources.subject.map { "the tokens of \($0.session)" } ?? "what is there anyway"
+        let message = "There is no login to \(name): it makes its tokens from \(source)."
+        return RequestFailure(code: .badRequest, message: message, session: name, remedy: remedy)
     }
 }
 

@@ -7,12 +7,12 @@ extension RequestFailure {
     /// Why a session gives no token, as the peer is told.
     init(_ failure: ServingFailure, of session: SessionName) {
         switch failure {
-        case .loginRequired(_, let message):
+        case .loginRequired(_, let message, let remedy):
             self.init(
                 code: .loginRequired,
                 message: Self.sentence(message),
                 session: session,
-                remedy: "tokenctl login \(session)"
+                remedy: remedy ?? "tokenctl login \(session)"
             )
         case .tokenRefused(let message, let retryAfter):
             self.init(

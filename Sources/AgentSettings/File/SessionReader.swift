@@ -28,7 +28,7 @@ struct SessionReader {
         let trust = trust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
         let reauthentication = reauthentication()
-        let policy = policy(defaults, reauthentication, kind)
+        let policy = policy(defaults, reauthentication, kind, flow)
         let command = reauthenticationCommand(reauthentication)
         let hosts = hosts()
         let rules = rules()
@@ -77,13 +77,15 @@ struct SessionReader {
     private mutating func policy(
         _ defaults: SessionPolicy,
         _ reauthentication: [ReauthenticationStep],
-        _ kind: ServerKind
+        _ kind: ServerKind,
+        _ flow: LoginFlow
     ) -> SessionPolicy {
         var policy = SessionPolicy(reading: &table, defaults: defaults)
         let range = Duration.seconds(1)...Duration.seconds(3650 * 86_400)
         policy.maximumSessionAge = table.duration("max_session_age", in: range, "1s to 3650d")
         policy.warnBefore = table.duration("warn_before", in: range, "1s to 3650d")
         policy.tokensOutliveLogin = kind.isStandard
+        policy.startsByItself = flow.needsNobody
         // "prompt" is what happens when nothing else is left.
         policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }
         return policy

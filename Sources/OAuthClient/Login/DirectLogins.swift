@@ -37,11 +37,11 @@ extension StandardLogin {
         let form = FormBody([("grant_type", "client_credentials")])
         addScope(to: form)
         profile.addAudience(to: form)
-        var grant = try await exchange(form, fallback: .clientCredentials)
+        var grant = try await exchange(form, fallback: .anew)
         // A refresh token here adds nothing to the credentials (RFC 6749 §4.4.3).
         if let unneeded = grant.tokens.refreshToken { tools.memory.erase(unneeded) }
         grant.tokens.refreshToken = nil
-        grant.renewal = .clientCredentials
+        grant.renewal = .anew
         return grant
     }
 

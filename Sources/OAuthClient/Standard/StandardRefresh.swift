@@ -10,11 +10,28 @@ struct StandardRefresh {
 
     func run() async throws(TokenEndpoint.Refusal) -> GrantedTokens {
         let (url, metadata) = try await place()
+        var keyed = self
+        let isKeyOurs = request.renewal == .anew && request.proofKey == nil
+        if isKeyOurs { keyed.request.proofKey = try proofKey(metadata) }
         do throws(TokenEndpoint.Refusal) {
-            return try await renew(at: url, metadata)
+            return try await keyed.renew(at: url, metadata)
         } catch {
-            guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error }
-            return try await renew(at: moved, metadata)
+            do throws(TokenEndpoint.Refusal) {
+                guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error }
+                return try await keyed.renew(at: moved, metadata)
+            } catch {
+                if isKeyOurs, let key = keyed.request.proofKey { server.tools.memory.erase(key) }
+                throw error
+            }
+        }
+    }
+
+    /// A key for tokens that no login has bound to one, where they are to be bound.
+    private func proofKey(_ metadata: ServerMetadata?) throws(TokenEndpoint.Refusal) -> SecretID? {
+        do throws(RefreshFailure) {
+            return try server.proofKey(metadata)
+        } catch {
+            throw TokenEndpoint.Refusal(failure: error)
         }
     }
 
@@ -91,12 +108,18 @@ struct StandardRefresh {
             if let remark = server.profile.audienceRemark(on: answer, asked: request.variant.audience) {
                 remarks.append(remark)
             }
-            return try server.tools.seal(
+            // What is asked for anew needs no refresh token, which would outlive what it was made of.
+            if request.renewal == .anew { believed.refreshToken = nil }
+            var granted = try server.tools.seal(
                 believed,
                 requestedAt: requestedAt,
                 sent: refreshToken,
                 remarks: remarks
             )
+            if request.renewal == .anew {
+                granted.origin = TokenOrigin(tokenEndpoint: url.description, proofKey: request.proofKey)
+            }
+            return granted
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
         }
@@ -131,7 +154,7 @@ struct StandardRefresh {
             }
             return narrowed + [offline]
         }
-        return request.renewal == .clientCredentials ? server.profile.scopes : []
+        return request.renewal == .anew ? server.profile.scopes : []
     }
 
     private var refreshToken: SecretID? {
@@ -149,7 +172,7 @@ struct StandardRefresh {
             } catch {
                 throw TokenEndpoint.Refusal(failure: .locked)
             }
-        case .clientCredentials:
+        case .anew:
             form.add("grant_type", "client_credentials")
         case .impossible:
             let message = "the server gave no refresh token: log in again"

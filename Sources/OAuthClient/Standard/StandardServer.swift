@@ -78,9 +78,9 @@ struct StandardServer: AuthorizationServer {
     }
 
     /// A new key, where tokens are to be bound to one.
-    private func proofKey(_ metadata: ServerMetadata) throws(RefreshFailure) -> SecretID? {
+    func proofKey(_ metadata: ServerMetadata?) throws(RefreshFailure) -> SecretID? {
         guard profile.bindsTokens else { return nil }
-        if let algorithms = metadata.proofAlgorithms, !algorithms.contains(ProofKey.algorithm.bytewise) {
+        if let algorithms = metadata?.proofAlgorithms, !algorithms.contains(ProofKey.algorithm.bytewise) {
             let message = "the server takes no DPoP proofs with \(ProofKey.algorithm): remove dpop"
             throw RefreshFailure(kind: .misconfigured, message: message)
         }

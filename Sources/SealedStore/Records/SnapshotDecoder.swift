@@ -141,7 +141,7 @@ extension SnapshotDecoder {
     private mutating func renewal() throws(FormatFault) -> Renewal {
         switch try reader.integer(UInt8.self) {
         case 0: .refreshToken(try numberedSecret())
-        case 1: .clientCredentials
+        case 1: .anew
         case 2: .impossible
         default: throw .invalid("its way of renewal is unknown")
         }

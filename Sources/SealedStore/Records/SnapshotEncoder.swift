@@ -143,7 +143,7 @@ extension SnapshotEncoder {
         case .refreshToken(let secret):
             bytes.append(integer: UInt8(0))
             append(secret)
-        case .clientCredentials: bytes.append(integer: UInt8(1))
+        case .anew: bytes.append(integer: UInt8(1))
         case .impossible: bytes.append(integer: UInt8(2))
         }
     }

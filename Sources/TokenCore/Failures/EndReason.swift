@@ -15,6 +15,8 @@ package enum EndReason: String, CaseIterable, Sendable {
     case recordUnreadable = "record_unreadable"
     case rolledBack = "rolled_back"
     case configurationChanged = "configuration_changed"
+    /// What the tokens come from, another session or a program, wants a person to log in there.
+    case sourceEnded = "source_ended"
 }
 
 /// What follows from the end of a login, in every place that asks.
@@ -32,6 +34,7 @@ extension EndReason {
         switch self {
         case .grantDead, .replyLost, .interactionRequired, .refreshTokenExpired, .noRefreshToken:
             EndConsequences(allowsSilentLogin: true, leavesTokensGood: true)
+        case .sourceEnded: EndConsequences(leavesTokensGood: true)
         case .refusedWithoutReason:
             EndConsequences(allowsSilentLogin: true, leavesTokensGood: true, isAskedAgain: true)
         // The limit on the age means that nothing is served beyond it.

@@ -30,6 +30,8 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case identityChanged = "identity_changed"
     /// No place on disk for the answer, so nothing was sent.
     case storage
+    /// The session or program that the tokens come from wants a person to log in there; nothing was sent.
+    case sourceEnded = "source_ended"
 }
 
 /// What follows from a failure, in every place that asks.
@@ -48,6 +50,8 @@ package struct FailureConsequences: Equatable, Sendable {
         /// The login is over; a refresh token sent for the first time is tried once more, because one lagging
         /// replica must not end a session.
         case endUnlessConfirmed(EndReason)
+        /// What the tokens come from is over, and comes back when a person logs in there.
+        case endWithSource
     }
 
     /// What the failure says about the refresh token of the request.
@@ -147,6 +151,7 @@ extension FailureClass {
         case .identityChanged: FailureConsequences(verdict: .end(.identityChanged, keeping: nil))
         case .misconfigured: FailureConsequences(verdict: .suspend, loginRemedy: .correctSettings)
         case .variantRefused: FailureConsequences(verdict: .refuseVariant, loginRemedy: .correctSettings)
+        case .sourceEnded: FailureConsequences(verdict: .endWithSource, tokenUse: .unsent)
         }
     }
 }

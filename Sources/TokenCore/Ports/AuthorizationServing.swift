@@ -42,6 +42,8 @@ package struct RefreshRequest: Equatable, Sendable {
     package var proofKey: SecretID?
     /// The scope of the login; a request for a narrower one keeps its `offline_access`.
     package var grantedScope: [String]
+    /// The tokens of other sessions that the new token is made of; filled in before the request is sent.
+    package var sources = SourceTokens()
 
     package init(
         attempt: AttemptNumber,
@@ -64,12 +66,26 @@ package struct RefreshRequest: Equatable, Sendable {
     }
 }
 
+/// Tokens of other sessions that a token is exchanged for (RFC 8693 §2.1).
+package struct SourceTokens: Equatable, Sendable {
+    /// Whom the new token stands for.
+    package var subject: SecretID?
+    /// Who acts for the subject.
+    package var actor: SecretID?
+
+    package init(subject: SecretID? = nil, actor: SecretID? = nil) {
+        self.subject = subject
+        self.actor = actor
+    }
+}
+
 /// How a session gets its next access token.
 package enum Renewal: Equatable, Sendable {
     /// Present this refresh token (RFC 6749 §6).
     case refreshToken(SecretID)
-    /// Ask anew with the client's own credentials (RFC 6749 §4.4); nothing is stored.
-    case clientCredentials
+    /// Ask anew with what there is anyway, such as the client's own credentials (RFC 6749 §4.4), an assertion,
+    /// another session's token, a command or a key: there is no login to lose, and nothing is stored.
+    case anew
     /// The server gave no refresh token: the session ends with its access token.
     case impossible
 }
@@ -115,6 +131,14 @@ package enum LoginFlow: String, CaseIterable, Sendable {
     case password
     case clientCredentials = "client_credentials"
     case `import`
+
+    /// Needs no person, so that sessions start by themselves (``SessionPolicy/startsByItself``).
+    package var needsNobody: Bool {
+        switch self {
+        case .clientCredentials: true
+        case .browser, .device, .password, .import: false
+        }
+    }
 }
 
 /// The person's end of a login.

@@ -70,6 +70,8 @@ struct Ended: Equatable, Sendable {
 
     var reason: EndReason
     var message: String
+    /// What helps, where that is not a login to this very session.
+    var remedy: String?
     var afterlife: Afterlife
 
     /// The login whose tokens may be served to their end.
@@ -109,4 +111,6 @@ enum Remains: Sendable {
 struct Suspension: Equatable, Sendable {
     var failure: RefreshFailure
     var retryAt: Instant
+    /// Failures in a row, where nobody has to fix anything before the next try; else 0.
+    var failures = 0
 }

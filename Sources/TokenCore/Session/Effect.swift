@@ -39,8 +39,8 @@ package enum Reply: Equatable, Sendable {
 
 /// Why a request gets no token.
 package enum ServingFailure: Error, Equatable, Sendable {
-    /// Only a new login helps.
-    case loginRequired(EndReason, message: String)
+    /// Only a new login helps; with a `remedy`, one elsewhere.
+    case loginRequired(EndReason, message: String, remedy: String? = nil)
     /// Worth another try after `retryAfter`.
     case temporarilyUnavailable(message: String, retryAfter: Duration?)
     /// The present token was refused, and another one cannot be had before `retryAfter`.

@@ -98,6 +98,18 @@ struct Login: Equatable, Sendable {
         if !tokens.remarks.isEmpty { remarks = [.primary: tokens.remarks] }
     }
 
+    /// What stands for a login where none is needed, before its first tokens come.
+    init(startingAt moment: Moment) {
+        renewal = .anew
+        use = .unsent
+        tokens = [:]
+        loggedInAt = moment.now
+        loggedInTime = moment.wallTime
+        rotation = .unknown(unchanged: 0)
+        tokenEndpoint = ""
+        keptMembers = [:]
+    }
+
     /// A login as it was stored.
     init(_ snapshot: SessionSnapshot, at moment: Moment) {
         renewal = snapshot.renewal
@@ -144,6 +156,10 @@ struct Login: Equatable, Sendable {
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
         }
         next.end = end(told: granted.refreshLifetime, at: granted.requestedAt, isChanged: isRotated)
+        if let origin = granted.origin {
+            next.tokenEndpoint = origin.tokenEndpoint
+            next.proofKey = origin.proofKey
+        }
         next.keptMembers.merge(granted.keptMembers) { _, new in new }
         next.remarks = remarks.filter { next.tokens[$0.key] != nil }
         next.remarks[variant] = granted.remarks.isEmpty ? nil : granted.remarks

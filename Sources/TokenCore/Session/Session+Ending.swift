@@ -9,6 +9,7 @@ extension Session {
     ///   - login: what was being kept alive.
     ///   - probeAt: when its refresh token is tried once more.
     ///   - remains: what is kept of it; `nil`: as the policy and `probeAt` demand.
+    ///   - remedy: what helps, where that is not a login to this very session.
     ///   - moment: now.
     /// - Returns: what to do.
     mutating func end(
@@ -17,11 +18,13 @@ extension Session {
         _ login: Login,
         probeAt: Instant?,
         keeping remains: Remains? = nil,
+        remedy: String? = nil,
         at moment: Moment
     ) -> [Effect] {
         var ended = Ended(
             reason: reason,
             message: message,
+            remedy: remedy,
             afterlife: .quarantined(login, erasedAt: moment.now + RetrySchedule.quarantine, probeAt: probeAt)
         )
         let held = heldSecrets
@@ -136,13 +139,14 @@ extension Session {
     /// The settings that say who the issuer is have changed: the old login must not be used with the new ones.
     package mutating func registrationChanged(at moment: Moment) -> [Effect] {
         guard let login else { return [] }
+        if login.renewal == .anew, policy.startsByItself, !isAdopting { return restart(at: moment) }
         let message = "the session's issuer or client settings have changed"
         return end(.configurationChanged, message, login, probeAt: nil, at: moment)
     }
 
     /// A resource server said that the whole session is over: its tokens are not served to their end.
     package mutating func endReported(_ message: String, at moment: Moment) -> [Effect] {
-        guard let login else { return [] }
+        guard let login, login.renewal != .anew else { return [] }
         return end(.grantDead, message, login, probeAt: nil, keeping: .refreshToken, at: moment)
     }
 

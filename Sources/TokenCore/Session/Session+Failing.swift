@@ -73,6 +73,10 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         switch failure.kind.consequences.verdict {
+        case .end where login.renewal == .anew, .endUnlessConfirmed where login.renewal == .anew:
+            // There is no login to lose: whatever the server says, it may say something else soon.
+            return retryLater(failure, attempt, login, jitter: jitter, at: moment)
+        case .endWithSource: return endWithSource(failure, login, at: moment)
         case .retry: return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .endUnlessConfirmed(let reason):
             let probeAt =
@@ -82,7 +86,8 @@ extension Session {
             return end(reason, failure.message, login, probeAt: nil, keeping: remains, at: moment)
         case .refuseVariant where attempt.variant != .primary:
             return refuse(attempt.variant, failure, attempt, login, at: moment)
-        case .suspend, .refuseVariant: return suspend(failure, attempt, login, at: moment)
+        case .suspend, .refuseVariant:
+            return suspend(failure, attempt, login, jitter: jitter, at: moment)
         }
     }
 
@@ -102,7 +107,7 @@ extension Session {
             jitter: jitter,
             now: moment.now
         )
-        if setback.isRefusal(at: moment.now) {
+        if login.renewal != .anew, setback.isRefusal(at: moment.now) {
             let probeAt = moment.now + RetrySchedule.unexplainedRetry
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
         }
@@ -110,7 +115,7 @@ extension Session {
             release(attempt, login, after: failure.kind, at: moment)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
         // What had to be fixed still has to be: this failure says nothing about it.
-        if let suspension = attempt.suspension {
+        if let suspension = attempt.suspension, login.renewal != .anew {
             let retryAt = max(setback.nextTry, moment.now + RetrySchedule.unconfirmedFixRetry)
             state = .suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt))
             let wait = retryAt - moment.now
@@ -145,10 +150,18 @@ extension Session {
         _ failure: RefreshFailure,
         _ attempt: Attempt,
         _ login: Login,
+        jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        let retryAt = moment.now + RetrySchedule.suspendedRetry
-        state = .suspended(login, Suspension(failure: failure, retryAt: retryAt))
+        var suspension = Suspension(failure: failure, retryAt: moment.now + RetrySchedule.suspendedRetry)
+        if login.renewal == .anew {
+            // The other side, a file or a command may come right although nobody looks after this session.
+            suspension.failures = (attempt.suspension?.failures ?? attempt.setback?.failures ?? 0) + 1
+            let cap = RetrySchedule.cap(tokenExpiresAt: login.tokenExpiresAt, now: moment.now)
+            let delay = RetrySchedule.backoff(failures: suspension.failures, cap: cap, jitter: jitter)
+            suspension.retryAt = moment.now + max(delay, failure.retryAfter ?? .zero)
+        }
+        state = .suspended(login, suspension)
         return release(attempt, login, after: failure.kind, at: moment)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
             + settleAll(.misconfigured(message: failure.message, remedy: failure.remedy), at: moment.now)

@@ -64,7 +64,7 @@ extension Session {
             if let leftover = result.leftover { ended.message += "; \(leftover)" }
             state = .loggedOut(ended)
             return [.forget] + erase(login.secrets) + notice(of: result, afterTries: failures)
-                + [.finishLogout(result)]
+                + [.finishLogout(result)] + startIfWanted(at: moment)
         }
         let delay = RetrySchedule.backoff(failures: failures + 1, cap: .seconds(3600), jitter: jitter)
         ended.afterlife = .revoking(
@@ -75,11 +75,11 @@ extension Session {
             givenUpAt: givenUpAt
         )
         state = .loggedOut(ended)
-        return [.finishLogout(.notYetRevoked(message: failure.message))]
+        return [.finishLogout(.notYetRevoked(message: failure.message))] + startIfWanted(at: moment)
     }
 
     /// What a logout should revoke: a login that stands, one that ended, or one whose answer is being stored.
-    private var revocable: Login? {
+    var revocable: Login? {
         switch state {
         case .ready(let login), .retrying(let login, _), .suspended(let login, _): login
         case .refreshing(let login, let attempt):
@@ -95,8 +95,9 @@ extension Session {
         return RevocationRequest(
             refreshToken: refreshToken,
             accessToken: login.primary?.secret,
-            idToken: login.primary?.idToken,
-            tokenEndpoint: login.tokenEndpoint
+            // Without a login of a person there is none to end.
+            idToken: login.renewal == .anew ? nil : login.primary?.idToken,
+            tokenEndpoint: login.tokenEndpoint.isEmpty ? nil : login.tokenEndpoint
         )
     }
 

@@ -173,7 +173,8 @@ extension Session {
         case .retrying(let login, let setback)
         where setback.consequences.yieldsToRequests && mayHurry(at: moment.now):
             return start(variant, login, setback: setback, reason: reason, at: moment)
-        case .retrying, .refreshing, .suspended, .loggedOut, .probing, .reauthenticating: return []
+        case .loggedOut: return startAnew(wanting: variant, reason: reason, at: moment)
+        case .retrying, .refreshing, .suspended, .probing, .reauthenticating: return []
         }
     }
 
@@ -251,7 +252,8 @@ extension Session {
                     variant: attempt.variant,
                     idToken: login.primary?.idToken,
                     accessToken: login.primary?.secret,
-                    tokenEndpoint: login.tokenEndpoint,
+                    // The configuration says where to ask anew; only what a login brought goes back to its endpoint.
+                    tokenEndpoint: login.renewal == .anew ? nil : login.tokenEndpoint,
                     proofKey: login.proofKey,
                     grantedScope: login.primary?.scope ?? []
                 )
@@ -272,13 +274,18 @@ extension Session {
             accessToken: nil,
             tokenEndpoint: login?.tokenEndpoint
         )
+        var effects: [Effect] = []
         switch outcome {
         case .granted(let granted):
             late.refreshToken = granted.refreshTokenUnchanged ? nil : granted.refreshToken
             late.accessToken = granted.accessToken
+            if let origin = granted.origin {
+                late.tokenEndpoint = origin.tokenEndpoint
+                if let key = origin.proofKey, key != login?.proofKey { effects.append(.erase(key)) }
+            }
         case .unusable(_, let saved): late.refreshToken = saved.refreshToken
         case .failed: return []
         }
-        return [.discard(late)]
+        return effects + [.discard(late)]
     }
 }

@@ -60,8 +60,8 @@ extension Session {
         return waiters.areForeign(for: variant)
     }
 
-    /// There is a login, and new tokens can be had without logging in again.
-    package var canRefresh: Bool { login.map { $0.renewal != .impossible } ?? false }
+    /// New tokens can be had without logging in again.
+    package var canRefresh: Bool { login.map { $0.renewal != .impossible } ?? policy.startsByItself }
 
     /// One of the owner's programs waits.
     package var isDemanded: Bool { waiters.nextVariant(isForeign: false) != nil }
@@ -93,9 +93,15 @@ extension Session {
             variantUse.noteUse(of: variant, at: moment.now)
             return [.reply(waiter, .token(held))]
         }
-        guard let login, login.renewal != .impossible else {
-            return [.reply(waiter, .failure(loginRequired))]
+        guard let login else {
+            guard mayStart(byPerson: rejected == nil, at: moment.now) else {
+                return [.reply(waiter, .failure(loginRequired))]
+            }
+            let need = TokenNeed(variant: variant, deadline: deadline)
+            waiters.add(waiter, Waiters.Waiter(need: need, reason: .person))
+            return startAnew(wanting: variant, reason: .person, at: moment)
         }
+        guard login.renewal != .impossible else { return [.reply(waiter, .failure(loginRequired))] }
         if rejected != nil, let failure = heldBack(variant, at: moment.now) {
             return [.reply(waiter, .failure(failure))]
         }
@@ -121,7 +127,7 @@ extension Session {
 
     /// Why `need` cannot be met now or by waiting; `nil`: it waits.
     private func immediateFailure(for need: TokenNeed, at now: Instant) -> ServingFailure? {
-        guard let login else { return isReauthenticating ? nil : loginRequired }
+        guard let login else { return isReauthenticating || mayStart(at: now) ? nil : loginRequired }
         if let refusal = login.refusals[need.variant], refusal.until > now {
             return .misconfigured(message: refusal.message)
         }
@@ -250,7 +256,7 @@ extension Session {
     var loginRequired: ServingFailure {
         switch state {
         case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
-            .loginRequired(ended.reason, message: ended.message)
+            .loginRequired(ended.reason, message: ended.message, remedy: ended.remedy)
         case .ready, .refreshing, .retrying, .suspended:
             .loginRequired(.noRefreshToken, message: Session.noRefreshTokenMessage)
         }

@@ -9,7 +9,7 @@ extension Session {
     private var stateWakeTime: Instant? {
         guard !isAdopting else { return nil }
         switch state {
-        case .loggedOut(let ended): return ended.afterlife.wakeTime
+        case .loggedOut(let ended): return startTime ?? ended.afterlife.wakeTime
         case .probing, .reauthenticating, .refreshing: return nil
         case .ready(let login): return earliest(nextStart(of: login)?.at, login)
         case .retrying(let login, let setback): return earliest(setback.nextTry, login)
@@ -32,6 +32,7 @@ extension Session {
         }
         effects += noticeIfDue(at: moment)
         switch state {
+        case .loggedOut where startTime != nil: effects += startAnew(reason: .start, at: moment)
         case .loggedOut(let ended): effects += afterlife(of: ended, at: moment)
         case .ready(let login):
             if let next = nextStart(of: login), next.at <= moment.now {
@@ -54,7 +55,7 @@ extension Session {
     }
 
     /// A new login is being made durable, so nothing of the old one is started or ended.
-    private var isAdopting: Bool {
+    var isAdopting: Bool {
         if case .committing = progress { true } else { false }
     }
 
@@ -79,7 +80,8 @@ extension Session {
 
     /// When the login's own token is refreshed by itself: before it ends, or before the login does.
     func dueTime(of login: Login) -> Instant? {
-        guard login.renewal != .impossible, let primary = login.primary else { return nil }
+        guard login.renewal != .impossible else { return nil }
+        guard let primary = login.primary else { return login.renewal == .anew ? login.loggedInAt : nil }
         guard !primary.isRefused else { return primary.replaceableAt }
         let beforeEnd = login.end.flatMap { end in
             RefreshSchedule.dueTime(before: end, renewing: primary, policy: policy)
@@ -97,7 +99,7 @@ extension Session {
 
     private func endings(of login: Login) -> [Ending] {
         var endings: [Ending] = []
-        if let age = policy.maximumSessionAge {
+        if let age = policy.maximumSessionAge, !policy.startsByItself {
             let message = "the session has reached its maximum age"
             endings.append(Ending(at: login.loggedInAt + age, reason: .sessionTooOld, message: message))
         }
@@ -120,7 +122,7 @@ extension Session {
                     Ending(at: expiresAt, reason: .noRefreshToken, message: Session.noRefreshTokenMessage)
                 )
             }
-        case .clientCredentials: break
+        case .anew: break
         }
         return endings
     }

@@ -14,7 +14,8 @@ package struct Session: Sendable {
     /// largest.
     indirect enum State: Equatable, Sendable {
         /// No login, or one that is over; callers are told to log in unless an access token outlived it.
-        /// Next: `probing` when a refusal is to be checked, `ready` when a login is committed.
+        /// Next: `probing` when a refusal is to be checked, `ready` when a login is committed; `refreshing` for a
+        /// session that starts by itself.
         case loggedOut(Ended)
         /// Logged out for callers, while one request checks whether the server meant it.
         /// Next: `ready` if it works, else `loggedOut`.

@@ -114,6 +114,7 @@ extension Session {
 
     private var remedy: String? {
         switch state {
+        case .loggedOut where policy.startsByItself: ended?.remedy
         case .loggedOut, .probing: "tokenctl login \(name)"
         case .suspended(_, let suspension):
             "\(suspension.failure.remedy ?? "fix the configuration"), then tokenctl refresh \(name)"

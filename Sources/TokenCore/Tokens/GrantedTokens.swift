@@ -26,6 +26,8 @@ package struct GrantedTokens: Equatable, Sendable {
     package var fingerprint: TokenFingerprint?
     /// What the person should know about the answer.
     package var remarks: [GrantRemark]
+    /// Where the tokens are from, if no login said so (``Renewal/anew``).
+    package var origin: TokenOrigin?
 
     package init(
         accessToken: SecretID,
@@ -40,7 +42,8 @@ package struct GrantedTokens: Equatable, Sendable {
         serverClockAhead: Duration? = nil,
         keptMembers: [String: String] = [:],
         fingerprint: TokenFingerprint? = nil,
-        remarks: [GrantRemark] = []
+        remarks: [GrantRemark] = [],
+        origin: TokenOrigin? = nil
     ) {
         self.accessToken = accessToken
         self.idToken = idToken
@@ -55,6 +58,20 @@ package struct GrantedTokens: Equatable, Sendable {
         self.keptMembers = keptMembers
         self.fingerprint = fingerprint
         self.remarks = remarks
+        self.origin = origin
+    }
+}
+
+/// What a login says of itself beside its tokens (``LoginGrant``), for tokens that no login brought.
+package struct TokenOrigin: Equatable, Sendable {
+    /// The endpoint they came from, which revokes them.
+    package var tokenEndpoint: String
+    /// The key that they are bound to (RFC 9449).
+    package var proofKey: SecretID?
+
+    package init(tokenEndpoint: String, proofKey: SecretID? = nil) {
+        self.tokenEndpoint = tokenEndpoint
+        self.proofKey = proofKey
     }
 }
 

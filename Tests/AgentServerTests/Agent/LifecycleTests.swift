@@ -57,7 +57,7 @@ struct LifecycleTests {
         let tokens = try agent.granted("token-1")
         call.answer(
             .granted(
-                LoginGrant(tokens: tokens, renewal: .clientCredentials, tokenEndpoint: "https://id.example/t")
+                LoginGrant(tokens: tokens, renewal: .anew, tokenEndpoint: "https://id.example/t")
             )
         )
         let done = try line(await peer.chunk())
@@ -100,7 +100,7 @@ struct LifecycleTests {
         peer.leave()
         await #expect(throws: CancellationError.self) { _ = try await question.value }
         let late = try agent.granted("late")
-        call.answer(.granted(LoginGrant(tokens: late, renewal: .clientCredentials, tokenEndpoint: "")))
+        call.answer(.granted(LoginGrant(tokens: late, renewal: .anew, tokenEndpoint: "")))
         let revocation = await agent.serving.nextRevocation()
         #expect(revocation.request.accessToken == late.accessToken)
         revocation.answer(.revoked)

@@ -172,7 +172,7 @@ struct ReloadingTests {
         #expect(try agent.text(try #require(call.request.0.secret)) == "pass word")
         let grant = LoginGrant(
             tokens: try agent.granted("token-2"),
-            renewal: .clientCredentials,
+            renewal: .anew,
             tokenEndpoint: ""
         )
         call.answer(.granted(grant))

@@ -67,10 +67,10 @@ struct LiveServerTests {
         var own = profile
         own.scopes = ["api"]
         let byItself = try await live.logIn(own, flow: .clientCredentials)
-        #expect(byItself.renewal == .clientCredentials)
+        #expect(byItself.renewal == .anew)
         let request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 2),
-            renewal: .clientCredentials,
+            renewal: .anew,
             variant: .primary,
             tokenEndpoint: byItself.tokenEndpoint
         )

@@ -156,7 +156,7 @@ struct StandardRefreshTests {
         bench.exchange.expect(endpoint, answer)
         let request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
-            renewal: .clientCredentials,
+            renewal: .anew,
             variant: .primary
         )
         #expect(await bench.server.refresh(request).granted != nil)

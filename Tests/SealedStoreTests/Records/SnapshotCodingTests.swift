@@ -116,7 +116,7 @@ struct SnapshotCodingTests {
         #expect(snapshot.standing == .ended(reason, quarantinedUntil: nil))
     }
 
-    @Test(arguments: [Renewal.clientCredentials, .impossible])
+    @Test(arguments: [Renewal.anew, .impossible])
     func `sessions without refresh token survive`(renewal: Renewal) throws {
         let (snapshot, _) = try restored { snapshot, _ in snapshot.renewal = renewal }
         #expect(snapshot.renewal == renewal)

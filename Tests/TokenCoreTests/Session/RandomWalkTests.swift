@@ -29,7 +29,8 @@ private struct World {
         let policy = SessionPolicy(
             maximumSessionAge: seed % 3 == 0 ? .seconds(20_000) : nil,
             silentLogins: seed % 2 == 0 ? [.command] : [],
-            tokensOutliveLogin: seed % 5 != 0
+            tokensOutliveLogin: seed % 5 != 0,
+            startsByItself: seed % 4 == 0
         )
         session = Session(name: .named("walk"), policy: policy)
     }
@@ -252,13 +253,18 @@ private struct World {
 
     mutating func loginOutcome() -> LoginOutcome {
         let tokens = tokens(rotating: true)
-        let renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible
+        var renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible
+        if session.policy.startsByItself, jitter() < 0.7 { renewal = .anew }
         let grant = LoginGrant(tokens: tokens, renewal: renewal, tokenEndpoint: "https://id.example/token")
         return jitter() < 0.8 ? .granted(grant) : .cancelled
     }
 
     mutating func rareEvent() {
-        switch Int.random(in: 0..<8, using: &generator) {
+        switch Int.random(in: 0..<10, using: &generator) {
+        case 8:
+            let failure = RefreshFailure(kind: .sourceEnded, message: "x", remedy: "y")
+            run(session.sourceEnded(failure, at: moment))
+        case 9: run(session.sourceReturned(at: moment))
         case 0: run(session.logoutRequested(local: Bool.random(using: &generator), at: moment))
         case 1: run(session.registrationChanged(at: moment))
         case 2: run(session.retryAllowed(at: moment))

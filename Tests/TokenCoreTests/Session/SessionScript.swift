@@ -108,7 +108,8 @@ struct SessionScript {
         refreshLifetime: RefreshLifetime? = nil,
         secret: UInt64 = 500,
         idToken: SecretID? = nil,
-        fingerprint: TokenFingerprint? = nil
+        fingerprint: TokenFingerprint? = nil,
+        origin: TokenOrigin? = nil
     ) -> RefreshOutcome {
         .granted(
             GrantedTokens(
@@ -118,7 +119,8 @@ struct SessionScript {
                 lifetime: lifetime,
                 refreshLifetime: refreshLifetime,
                 requestedAt: moment.now,
-                fingerprint: fingerprint
+                fingerprint: fingerprint,
+                origin: origin
             )
         )
     }

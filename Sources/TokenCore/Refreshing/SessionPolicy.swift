@@ -14,6 +14,9 @@ package struct SessionPolicy: Equatable, Sendable {
     package var warnBefore: Duration?
     /// An access token that is still good is served when its login has ended (kinds `oidc` and `oauth2`).
     package var tokensOutliveLogin: Bool
+    /// Its tokens come from something that is there anyway (``Renewal/anew``): nobody has to log in, neither at
+    /// first nor after a failure.
+    package var startsByItself: Bool
     /// What to try before a person is asked to log in again.
     package var silentLogins: [SilentLogin]
 
@@ -24,7 +27,8 @@ package struct SessionPolicy: Equatable, Sendable {
         maximumSessionAge: Duration? = nil,
         warnBefore: Duration? = nil,
         silentLogins: [SilentLogin] = [],
-        tokensOutliveLogin: Bool = true
+        tokensOutliveLogin: Bool = true,
+        startsByItself: Bool = false
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -33,6 +37,7 @@ package struct SessionPolicy: Equatable, Sendable {
         self.warnBefore = warnBefore
         self.silentLogins = silentLogins
         self.tokensOutliveLogin = tokensOutliveLogin
+        self.startsByItself = startsByItself
     }
 
     /// When a person is told that a login which began at `start` ends at `end`.
