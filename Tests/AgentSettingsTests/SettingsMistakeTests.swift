@@ -70,7 +70,7 @@ struct SettingsMistakeTests {
         ),
         (
             "[session.w]\nkind = \"oicd\"\n",
-            "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito"
+            "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito, command"
         ),
         ("a = 1\na = 2\n", "2: a is already written, on line 1"),
     ])

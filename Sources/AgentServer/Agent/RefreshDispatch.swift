@@ -43,7 +43,7 @@ final class RefreshDispatch {
 
     /// Has a step taken whose sources have their tokens.
     func queue(_ step: RefreshQueue.Step, for kept: KeptSession, in agent: isolated SessionAgent) {
-        let issuer = kept.settings.issuer
+        let issuer = kept.settings.paceKey(of: kept.session.name)
         perform(queue.requested(step, by: kept.session, at: issuer, now: agent.now), in: agent)
         admit(at: issuer, in: agent)
     }

@@ -99,6 +99,12 @@ package struct SessionSettings: Equatable, Sendable {
         self.loginSubstitute = loginSubstitute
     }
 
+    /// What shares one pace of refreshes: the sessions of an issuer. A program has no issuer, and its failures hold
+    /// up no other session.
+    func paceKey(of name: SessionName) -> String {
+        kind == "command" ? "command \(name)" : issuer
+    }
+
     /// Whether every peer that may connect sees the session.
     var isOpen: Bool { rules.isEmpty && inheritedRules.allSatisfy(\.isEmpty) }
 

@@ -8,7 +8,7 @@ extension SessionReader {
     /// The client; `nil` where one is missing.
     mutating func client(_ kind: ServerKind) -> ConfiguredClient? {
         let id = clientID(kind)
-        let secret = clientSecret()
+        let secret = kind.isServer ? clientSecret() : .none
         let authentication =
             kind.isStandard ? table.word("client_authentication", ClientSecretMethod.self) : nil
         return id.map {
@@ -17,8 +17,7 @@ extension SessionReader {
     }
 
     private mutating func clientID(_ kind: ServerKind) -> String? {
-        // JSON endpoints know no clients.
-        guard kind != .json else { return "" }
+        guard kind.hasClients else { return "" }
         return table.required("client_id", "the name of the client registered at the authorization server")
     }
 

@@ -11,6 +11,7 @@ extension SessionReader {
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
         case .json: jsonServer().map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
+        case .command: command().map { .command($0) }
         }
     }
 

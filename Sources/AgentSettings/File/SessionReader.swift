@@ -25,11 +25,12 @@ struct SessionReader {
         let authorization = isStandard ? authorizationRequest() : AuthorizationRequest()
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
-        let trust = trust()
+        let trust = kind.isServer ? trust() : ServerTrust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
-        let reauthentication = reauthentication()
+        let reauthentication = kind.isServer ? reauthentication() : []
         let policy = policy(defaults, reauthentication, kind, flow)
-        let command = reauthenticationCommand(reauthentication)
+        let command = kind.isServer ? reauthenticationCommand(reauthentication) : []
+        if !kind.isServer { refuseLoginKeys() }
         let hosts = hosts()
         let rules = rules()
         table.refuseUnknownKeys()
@@ -62,6 +63,7 @@ struct SessionReader {
     }
 
     private mutating func flow(_ kind: ServerKind) -> LoginFlow {
+        guard !kind.flows.isEmpty else { return kind.defaultFlow }
         let flow = table.word("flow", LoginFlow.self) ?? kind.defaultFlow
         if !kind.flows.contains(flow) {
             let words = kind.flows.map(\.rawValue).joined(separator: ", ")
@@ -84,7 +86,7 @@ struct SessionReader {
         let range = Duration.seconds(1)...Duration.seconds(3650 * 86_400)
         policy.maximumSessionAge = table.duration("max_session_age", in: range, "1s to 3650d")
         policy.warnBefore = table.duration("warn_before", in: range, "1s to 3650d")
-        policy.tokensOutliveLogin = kind.isStandard
+        policy.tokensOutliveLogin = kind.isStandard || kind == .command
         policy.startsByItself = flow.needsNobody
         // "prompt" is what happens when nothing else is left.
         policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }

@@ -34,9 +34,11 @@ extension ConfiguredSession {
         return [authority].compactMap(\.self) + client.files + constants
     }
 
-    /// The commands that are run for its requests and logins.
+    /// Every program that it runs.
     package var commands: [[String]] {
-        client.commands + server.constantCommands + [reauthenticationCommand]
+        let source: [[String]] = if case .command(let source) = server { [source.command] } else { [] }
+        return (client.commands + server.constantCommands + source + [reauthenticationCommand])
+            .filter { !$0.isEmpty }
     }
 
     /// The issuer, the address or the pool, to show people where the session belongs.
@@ -50,8 +52,20 @@ extension ConfiguredSession {
     package var fingerprint: String {
         let identity = server.identity
         let client = identity.kind.hasClients ? self.client.id : nil
-        return [identity.kind.rawValue, identity.address, identity.pool, client].compactMap(\.self)
+        return
+            ([identity.kind.rawValue, identity.address, identity.pool, client].compactMap(\.self) + origin)
             .joined(separator: " ")
+    }
+
+    /// What the tokens of a session without a login are made of.
+    private var origin: [String] {
+        if case .command(let source) = server { source.command } else { [] }
+    }
+
+    /// What a person does who wants to log in to a session that has no login; `nil`: it has one.
+    package var loginSubstitute: String? {
+        guard case .command(let source) = server else { return nil }
+        return source.loginRemedy ?? "tokenctl refresh \(name)"
     }
 
     /// Error codes of a resource server that call for a refresh.

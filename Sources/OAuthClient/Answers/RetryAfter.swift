@@ -62,7 +62,7 @@ enum HTTPDate {
     }
 
     /// Counts from 1 March so that the leap day is a year's last (proleptic Gregorian).
-    private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
+    static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let marchYear = month > 2 ? year : year - 1
         let marchMonth = (month + 9) % 12
         let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400

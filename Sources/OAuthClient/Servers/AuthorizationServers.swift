@@ -145,6 +145,7 @@ package final class AuthorizationServers: AuthorizationServing {
             case .oidc, .oauth2: StandardServer(profile: profile, issuer: issuer, tools: tools)
             case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
+            case .command(let source): CommandServer(profile: profile, source: source, tools: tools)
             }
         return RedactingServer(
             server: server,

@@ -26,6 +26,7 @@ extension ServerProfile.Kind {
         case .oauth2: []
         case .json(let backEnd): backEnd.problems
         case .cognito(let pool): pool.problems
+        case .command: []
         }
     }
 }
@@ -44,7 +45,9 @@ extension ServerProfile {
     }
 
     private var secretProblem: ProfileProblem? {
-        guard client.proof == .none, flow == .clientCredentials else { return nil }
+        guard client.proof == .none, flow == .clientCredentials, kind.identity.kind.isServer else {
+            return nil
+        }
         return ProfileProblem(
             "flow",
             "client_credentials needs a client_secret_command or client_secret_file"

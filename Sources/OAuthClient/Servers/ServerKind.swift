@@ -8,17 +8,26 @@ package enum ServerKind: String, CaseIterable, Sendable {
     case oauth2
     case json
     case cognito
+    case command
 
     /// Whether it speaks OAuth 2.0 as RFC 6749 has it.
     package var isStandard: Bool { self == .oidc || self == .oauth2 }
 
     /// Whether such a server registers clients.
-    package var hasClients: Bool { self != .json }
+    package var hasClients: Bool { isStandard || self == .cognito }
 
-    /// The ways to log in.
-    package var flows: [LoginFlow] { isStandard ? LoginFlow.allCases : [.password, .import] }
+    /// Whether it is a server at all, with an address and a certificate.
+    package var isServer: Bool { self != .command }
 
-    package var defaultFlow: LoginFlow { isStandard ? .browser : .password }
+    /// The ways to log in; none where the tokens come without a login.
+    package var flows: [LoginFlow] {
+        if isStandard { return LoginFlow.allCases }
+        return isServer ? [.password, .import] : []
+    }
+
+    /// The flow of a session that names none; without a login that is ``LoginFlow/clientCredentials``, which needs
+    /// nobody.
+    package var defaultFlow: LoginFlow { isStandard ? .browser : flows.first ?? .clientCredentials }
 }
 
 extension ServerProfile.Kind {
@@ -40,6 +49,7 @@ extension ServerProfile.Kind {
             Identity(kind: .oauth2, address: endpoints.token, issuer: endpoints.issuer)
         case .json(let backEnd): Identity(kind: .json, address: backEnd.refreshURL)
         case .cognito(let pool): Identity(kind: .cognito, address: pool.url, pool: pool.userPoolID)
+        case .command(let source): Identity(kind: .command, address: source.command.first ?? "")
         }
     }
 }

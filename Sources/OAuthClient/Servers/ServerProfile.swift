@@ -16,6 +16,8 @@ package struct ServerProfile: Equatable, Sendable {
         indirect case json(JSONBackEnd)
         /// An Amazon Cognito user pool, spoken to in Amazon's own protocol.
         indirect case cognito(CognitoPool)
+        /// A program that prints tokens.
+        indirect case command(CommandSource)
     }
 
     package var kind: Kind

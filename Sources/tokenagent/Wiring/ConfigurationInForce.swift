@@ -137,7 +137,9 @@ final class ConfigurationInForce: ConfigurationProviding {
         do throws(SealedMemoryError) {
             for session in settings.sessions {
                 let name = session.name
-                places[ServerPlace(session), default: []].append(name)
+                if session.server.identity.kind.isServer {
+                    places[ServerPlace(session), default: []].append(name)
+                }
                 profiles[name] = try session.profile { text throws(SealedMemoryError) in
                     let old = kept.contains(name) ? secrets.withLock { $0[name] } : nil
                     let secret = if let old { old } else { try seal(text, for: name) }
@@ -291,7 +293,8 @@ extension SessionSettings {
             endsWithSecondRefusal: session.endsWithSecondRefusal,
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved),
-            scopes: session.scopes
+            scopes: session.scopes,
+            loginSubstitute: session.loginSubstitute
         )
     }
 }

@@ -32,6 +32,7 @@ struct KindBench {
             server = StandardServer(profile: profile, issuer: issuer, tools: tools)
         case .json(let backEnd): server = JSONServer(profile: profile, backEnd: backEnd, tools: tools)
         case .cognito(let pool): server = CognitoServer(profile: profile, pool: pool, tools: tools)
+        case .command(let source): server = CommandServer(profile: profile, source: source, tools: tools)
         }
     }
 

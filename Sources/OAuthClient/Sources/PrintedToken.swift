@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// A token as programs print it: alone, or in a JSON object with its end.
+struct PrintedToken: Equatable, Sendable {
+    /// When the token ends, as far as it was printed.
+    enum End: Equatable, Sendable {
+        case at(WallTime)
+        case after(Duration)
+        case unsaid
+    }
+
+    /// Why the output is no token; never quotes it.
+    struct Problem: Error, Equatable {
+        /// Completes "PROGRAM …": "printed nothing".
+        var message: String
+    }
+
+    var token: String
+    var end: End
+
+    /// The members that hold the token, in this order: az, other programs, `gcloud config config-helper`, and
+    /// credential plugins of Kubernetes.
+    private static let tokens = [
+        ["access_token"], ["accessToken"], ["token"], ["id_token"], ["credential", "access_token"],
+        ["status", "token"],
+    ]
+    /// The members that say when it ends, in this order; `expiresOn` of az has no zone and is then not read.
+    private static let ends = [
+        ["expires_on"], ["expires_in"], ["credential", "token_expiry"], ["status", "expirationTimestamp"],
+        ["expiresOn"],
+    ]
+
+    /// Reads what a program wrote to its standard output.
+    init(_ output: [UInt8]) throws(Problem) {
+        let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+        let text = output[...].drop { blanks.contains($0) }
+        guard let first = text.first else { throw Problem(message: "printed nothing") }
+        guard first == UInt8(ascii: "{") else {
+            let end = text.lastIndex { !blanks.contains($0) } ?? text.startIndex
+            let bare = text[...end]
+            guard bare.allSatisfy(\.isVisibleASCII) else {
+                throw Problem(message: "printed something else than one token")
+            }
+            (token, self.end) = (String(decoding: bare, as: UTF8.self), .unsaid)
+            return
+        }
+        guard let object = (try? JSONValue(parsing: text))?.object else {
+            throw Problem(message: "printed JSON that cannot be read")
+        }
+        token = try PrintedToken.token(in: object)
+        end = PrintedToken.end(in: object)
+    }
+
+    private static func token(in object: JSONObject) throws(Problem) -> String {
+        for path in tokens {
+            guard let text = object.value(at: path)?.string, !text.utf8.isEmpty else { continue }
+            guard text.utf8.allSatisfy(\.isVisibleASCII) else {
+                throw Problem(message: "printed a token with characters no token may have")
+            }
+            return text
+        }
+        throw Problem(message: "printed JSON without a token")
+    }
+
+    private static func end(in object: JSONObject) -> End {
+        for path in ends {
+            guard let value = object.value(at: path), let end = end(value, isLifetime: path == ["expires_in"])
+            else { continue }
+            return end
+        }
+        return .unsaid
+    }
+
+    private static func end(_ value: JSONValue, isLifetime: Bool) -> End? {
+        if isLifetime { return LifetimeMember.read(value).map(End.after) }
+        if let text = value.string, let time = ZonedTime.read(text) { return .at(time) }
+        guard let seconds = value.double ?? value.string.flatMap(JSONNumber.double), seconds >= 0,
+            seconds < 1e11
+        else { return nil }
+        return .at(WallTime(secondsSince1970: Int64(seconds)))
+    }
+
+    /// How long it lives from now on: by what was printed, by its own claims, else as `assumed`.
+    ///
+    /// - Throws: it has ended.
+    func lifetime(at now: WallTime, assumed: Duration) throws(Problem) -> Duration {
+        let left: Duration
+        switch end {
+        case .after(let life): left = life
+        case .at(let time): left = time - now
+        case .unsaid:
+            guard let expiry = JWTParts(token)?.claims.seconds("exp") else { return assumed }
+            left = WallTime(secondsSince1970: expiry) - now
+        }
+        guard left > .zero else { throw Problem(message: "printed a token that has expired") }
+        return min(left, LifetimeMember.longest)
+    }
+}
+
+extension JSONObject {
+    /// The member at `path`, through the objects on the way.
+    fileprivate func value(at path: [String]) -> JSONValue? {
+        guard let name = path.first, let value = self[name] else { return nil }
+        return path.count == 1 ? value : value.object?.value(at: Array(path.dropFirst()))
+    }
+}
+
+/// Times with their distance from UTC (RFC 3339 §5.6).
+enum ZonedTime {
+    /// Reads `2026-11-14T22:13:20.5+01:00`, also with a blank in place of the T; without a zone it is none.
+    static func read(_ text: String) -> WallTime? {
+        var bytes = Array(text.utf8)[...]
+        guard bytes.count <= HTTPDate.longest, let year = number(&bytes, 4, in: 1970...9999),
+            take(&bytes, "-"), let month = number(&bytes, 2, in: 1...12), take(&bytes, "-"),
+            let day = number(&bytes, 2, in: 1...31), take(&bytes, "Tt "),
+            let hour = number(&bytes, 2, in: 0...23), take(&bytes, ":"),
+            let minute = number(&bytes, 2, in: 0...59), take(&bytes, ":"),
+            let second = number(&bytes, 2, in: 0...60)
+        else { return nil }
+        if take(&bytes, ".") { bytes = bytes.drop(while: \.isASCIIDigit) }
+        guard let distance = distance(&bytes), bytes.isEmpty else { return nil }
+        let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
+        return WallTime(secondsSince1970: ((days * 24 + hour) * 60 + minute) * 60 + second - distance)
+    }
+
+    /// Seconds east of UTC.
+    private static func distance(_ bytes: inout ArraySlice<UInt8>) -> Int64? {
+        if take(&bytes, "Zz") { return 0 }
+        let isWest = bytes.first == UInt8(ascii: "-")
+        guard take(&bytes, "+-"), let hours = number(&bytes, 2, in: 0...23) else { return nil }
+        _ = take(&bytes, ":")
+        guard let minutes = number(&bytes, 2, in: 0...59) else { return nil }
+        return (hours * 60 + minutes) * (isWest ? -60 : 60)
+    }
+
+    private static func take(_ bytes: inout ArraySlice<UInt8>, _ characters: String) -> Bool {
+        guard let first = bytes.first, characters.utf8.contains(first) else { return false }
+        bytes.removeFirst()
+        return true
+    }
+
+    private static func number(
+        _ bytes: inout ArraySlice<UInt8>,
+        _ digits: Int,
+        in range: ClosedRange<Int64>
+    ) -> Int64? {
+        let text = bytes.prefix(digits)
+        guard text.count == digits, text.allSatisfy(\.isASCIIDigit),
+            let value = Int64(String(decoding: text, as: UTF8.self)), range.contains(value)
+        else { return nil }
+        bytes.removeFirst(digits)
+        return value
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Testing
+import TokenCore
+
+@testable import AgentSettings
+
+/// Sessions whose tokens come from something else than a login.
+struct DerivedSessionTests {
+    private func read(_ text: String) throws(ConfigurationProblems) -> Settings {
+        try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
+    }
+
+    private func complaints(_ text: String) -> [String] {
+        do throws(ConfigurationProblems) {
+            _ = try read(text)
+            return []
+        } catch {
+            return error.lines.map { String($0.dropFirst("config.toml:".count)) }
+        }
+    }
+
+    @Test func `a command needs nothing but its words`() throws {
+        let text = """
+            [session.az]
+            kind = "command"
+            command = ["az", "account", "get-access-token"]
+            login_remedy = "az login"
+            expires_in = "30m"
+            hosts = ["management.azure.com"]
+            """
+        let session = try #require(try read(text).sessions.first)
+        let source = CommandSource(
+            command: ["az", "account", "get-access-token"],
+            loginRemedy: "az login",
+            assumedLifetime: .seconds(1_800)
+        )
+        #expect(session.server == .command(source))
+        #expect(session.policy.startsByItself && session.policy.tokensOutliveLogin)
+        #expect(session.loginSubstitute == "az login")
+        #expect(session.commands == [source.command])
+    }
+
+    @Test(arguments: ["flow = \"browser\"", "client_id = \"x\"", "ca_file = \"/x\"", "reauth = [\"prompt\"]"])
+    func `a command has no server's keys`(key: String) {
+        let told = complaints("[session.az]\nkind = \"command\"\ncommand = [\"az\"]\n\(key)\n")
+        #expect(told.count == 1, "\(told)")
+    }
+}
