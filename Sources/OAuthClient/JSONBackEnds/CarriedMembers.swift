@@ -44,10 +44,9 @@ struct CarriedMembers {
         _ name: String,
         from url: EndpointURL
     ) throws(RefreshFailure) -> String {
-        switch value {
-        case .string, .number, .bool:
-            if let text = value?.text, text.utf8.count <= JSONConstants.longestText { return text }
-        case nil, .null, .array, .object: break
+        if let value, value.string != nil || value.literal != nil || value.bool != nil {
+            let text = value.text
+            if text.utf8.count <= JSONConstants.longestText { return text }
         }
         let message = "\(url.hostAndPort): the answer has no \(name) to send with the code"
         throw RefreshFailure(kind: .misbehaved, message: ServerText.cleaned(message))

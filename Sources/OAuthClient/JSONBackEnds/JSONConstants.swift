@@ -49,21 +49,31 @@ package struct JSONConstants: Equatable, Sendable {
 
     /// The secrets among all values.
     package var secrets: [Secret] {
-        JSONConstants.secrets(of: members, in: JSONConstants.memberKey, areHeaders: false)
-            + JSONConstants.secrets(of: headers, in: JSONConstants.headerKey, areHeaders: true)
+        let inMembers = JSONConstants.leaves(of: members, in: JSONConstants.memberKey)
+        let inHeaders = JSONConstants.leaves(of: headers, in: JSONConstants.headerKey)
+        return JSONConstants.secrets(among: inMembers, areHeaders: false)
+            + JSONConstants.secrets(among: inHeaders, areHeaders: true)
     }
 
     static let memberKey = "members"
     static let headerKey = "headers"
 
-    private static func secrets(of entries: [Entry], in parent: String, areHeaders: Bool) -> [Secret] {
-        entries.flatMap { entry -> [Secret] in
+    /// A value that is no object, with its key in the configuration.
+    private typealias Leaf = (key: String, entry: Entry)
+
+    /// The values that are no objects, at any depth.
+    private static func leaves(of entries: [Entry], in parent: String) -> [Leaf] {
+        entries.flatMap { entry -> [Leaf] in
             let key = key(of: entry, in: parent)
-            switch entry.value {
-            case .secret(let source): return [Secret(key: key, source: source, isHeader: areHeaders)]
-            case .object(let inner): return secrets(of: inner, in: key, areHeaders: areHeaders)
-            case .text, .integer, .boolean: return []
-            }
+            guard case .object(let inner) = entry.value else { return [(key, entry)] }
+            return leaves(of: inner, in: key)
+        }
+    }
+
+    private static func secrets(among leaves: [Leaf], areHeaders: Bool) -> [Secret] {
+        leaves.compactMap { key, entry in
+            guard case .secret(let source) = entry.value else { return nil }
+            return Secret(key: key, source: source, isHeader: areHeaders)
         }
     }
 
@@ -76,15 +86,9 @@ package struct JSONConstants: Equatable, Sendable {
     }
 
     /// The names of members that are no secret, at any depth.
-    var harmlessNames: [String] { JSONConstants.harmlessNames(of: members) }
-
-    private static func harmlessNames(of entries: [Entry]) -> [String] {
-        entries.flatMap { entry -> [String] in
-            switch entry.value {
-            case .secret: []
-            case .object(let inner): harmlessNames(of: inner)
-            case .text, .integer, .boolean: [entry.name]
-            }
+    var harmlessNames: [String] {
+        JSONConstants.leaves(of: members, in: JSONConstants.memberKey).compactMap { _, entry in
+            if case .secret = entry.value { nil } else { entry.name }
         }
     }
 }
@@ -129,7 +133,8 @@ extension JSONConstants {
             let shown = name.isEmpty ? "an empty name" : "a name of \(name.utf8.count) bytes"
             problems.append(memberProblem("must not hold \(shown)"))
         }
-        if texts(of: members).contains(where: { $0.utf8.count > JSONConstants.longestText }) {
+        let leaves = JSONConstants.leaves(of: members, in: JSONConstants.memberKey)
+        if leaves.contains(where: { $0.entry.hasLongText }) {
             problems.append(
                 memberProblem("must not hold a text of more than \(JSONConstants.longestText) bytes")
             )
@@ -145,16 +150,6 @@ extension JSONConstants {
         entries.flatMap { entry -> [String] in
             guard case .object(let inner) = entry.value else { return [entry.name] }
             return [entry.name] + allNames(of: inner)
-        }
-    }
-
-    private func texts(of entries: [Entry]) -> [String] {
-        entries.flatMap { entry -> [String] in
-            switch entry.value {
-            case .text(let text): [text]
-            case .object(let inner): texts(of: inner)
-            case .integer, .boolean, .secret: []
-            }
         }
     }
 
@@ -186,6 +181,14 @@ extension JSONConstants {
         }
         guard case .text(let text) = header.value, !HeaderText.isFit(text.utf8) else { return nil }
         return headerProblem("the value of \(name) must be \(HeaderText.rule)")
+    }
+}
+
+extension JSONConstants.Entry {
+    /// Whether its text is longer than requests should be.
+    fileprivate var hasLongText: Bool {
+        guard case .text(let text) = value else { return false }
+        return text.utf8.count > JSONConstants.longestText
     }
 }
 

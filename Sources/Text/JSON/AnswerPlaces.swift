@@ -40,11 +40,8 @@ package struct AnswerPlaces: Hashable, Sendable {
 
     /// Every error code in `answer`, the most specific first; some servers number their errors.
     package func codes(in answer: JSONObject) -> [String] {
-        let placed: String? =
-            switch errorCode.flatMap({ answer[$0] }) {
-            case .string(let code), .number(let code): code
-            case nil, .null, .bool, .array, .object: nil
-            }
+        let code = errorCode.flatMap { answer[$0] }
+        let placed = code?.string ?? code?.literal
         let usual = errors(in: answer).flatMap { object in
             AnswerPlaces.codeMembers.compactMap { object[$0]?.string }
         }
@@ -54,11 +51,8 @@ package struct AnswerPlaces: Hashable, Sendable {
     /// Whether `answer` holds an error, whatever its status; not every member `code` is one.
     package func hasError(in answer: JSONObject) -> Bool {
         layers(of: answer).contains { layer in
-            switch layer[AnswerPlaces.wrapper] {
-            case .string(let text): !text.utf8.isEmpty
-            case .object, .bool(true): true
-            case nil, .null, .bool, .number, .array: false
-            }
+            let error = layer[AnswerPlaces.wrapper]
+            return error?.string?.utf8.isEmpty == false || error?.object != nil || error?.bool == true
         }
     }
 

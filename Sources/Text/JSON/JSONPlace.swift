@@ -30,15 +30,11 @@ extension JSONPlace: CustomStringConvertible {
 extension JSONValue {
     /// The value one step into this one; `nil`: there is none.
     fileprivate func value(at step: ByteText) -> JSONValue? {
-        switch self {
-        case .object(let object): return object[step.text]
-        case .array(let elements):
-            guard step.utf8.allSatisfy(\.isASCIIDigit), let index = Int(step.text),
-                elements.indices.contains(index)
-            else { return nil }
-            return elements[index]
-        case .null, .bool, .number, .string: return nil
-        }
+        if let object { return object[step.text] }
+        guard let array, step.utf8.allSatisfy(\.isASCIIDigit), let index = Int(step.text),
+            array.indices.contains(index)
+        else { return nil }
+        return array[index]
     }
 }
 

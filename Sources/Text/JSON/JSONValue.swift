@@ -46,6 +46,12 @@ package enum JSONValue: Sendable {
         return Double(literal)
     }
 
+    /// The number as written, if this is one.
+    package var literal: String? {
+        guard case .number(let literal) = self else { return nil }
+        return literal
+    }
+
     package static func integer(_ value: some BinaryInteger) -> JSONValue {
         .number(String(value))
     }

@@ -257,7 +257,9 @@ struct ReportTests {
         isKnown: Bool
     ) async throws {
         let agent = try await AgentHarness()
-        agent.configuration.change { $0.sessions[AgentHarness.work]?.answerPlaces.loginDemand = "signInAgain" }
+        agent.configuration.change {
+            $0.sessions[AgentHarness.work]?.answerPlaces.loginDemand = "signInAgain"
+        }
         let peer = try agent.peer()
         #expect(try await peer.exchange("POST", "/v1/reload").status == 200)
         try await agent.logIn()

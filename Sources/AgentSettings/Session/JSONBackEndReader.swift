@@ -3,14 +3,25 @@
 import OAuthClient
 import Text
 
-/// The keys of kind `json`.
-extension SessionReader {
-    mutating func jsonServer() -> JSONBackEnd? {
+/// Reads the keys of kind `json`.
+struct JSONBackEndReader {
+    /// The session's.
+    private(set) var table: TableReader
+    private let home: String?
+
+    /// A reader of `table`, in which `~/` means `home`.
+    init(_ table: TableReader, home: String?) {
+        self.table = table
+        self.home = home
+    }
+
+    /// The back end, or `nil` with the reasons in the problem list.
+    mutating func read() -> JSONBackEnd? {
         let preset = table.word("preset", JSONPreset.self)
         let base = baseURL(for: preset)
-        let login = url("login_url")?.description ?? base.login
-        let refresh = url("refresh_url")?.description ?? base.refresh
-        let logout = url("logout_url")?.description ?? base.logout
+        let login = table.url("login_url")?.description ?? base.login
+        let refresh = table.url("refresh_url")?.description ?? base.refresh
+        let logout = table.url("logout_url")?.description ?? base.logout
         if refresh == nil, !table.has("refresh_url"), !table.has("base_url") {
             table.report(
                 "refresh_url",
@@ -41,7 +52,7 @@ extension SessionReader {
     private mutating func baseURL(
         for preset: JSONPreset?
     ) -> (login: String?, refresh: String?, logout: String?) {
-        guard let base = url("base_url") else { return (nil, nil, nil) }
+        guard let base = table.url("base_url") else { return (nil, nil, nil) }
         guard base.query == nil else {
             table.report("base_url", "must not contain a query (?): paths are added to it")
             return (nil, nil, nil)
@@ -61,7 +72,7 @@ extension SessionReader {
     }
 
     private mutating func codeStep() -> CodeStep? {
-        let address = url("code_url")
+        let address = table.url("code_url")
         let carried = table.strings("carry")
         guard table.has("code_url") else {
             if table.has("carry") { table.report("carry", "is never used: it needs a code_url") }
@@ -153,8 +164,8 @@ extension SessionReader {
             let reader = parent.reader(of: inner, at: entry)
             if reader.has("file") || reader.has("command") { return secret(reader).map { .secret($0) } }
             guard !areHeaders else { break }
-            guard depth < SessionReader.deepest else {
-                parent.report(entry.key, "is nested too deeply: \(SessionReader.deepest) tables in all")
+            guard depth < JSONBackEndReader.deepest else {
+                parent.report(entry.key, "is nested too deeply: \(JSONBackEndReader.deepest) tables in all")
                 return nil
             }
             return .object(entries(of: reader, depth: depth + 1, areHeaders: false))

@@ -9,18 +9,18 @@ extension SessionReader {
         switch kind {
         case .oidc: issuer().map { .oidc(issuer: $0) }
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
-        case .json: jsonServer().map { .json($0) }
+        case .json: backEnd().map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
         case .command: command().map { .command($0) }
         }
     }
 
     private mutating func issuer() -> String? {
-        requiredURL("issuer", "the address of the authorization server")?.description
+        table.requiredURL("issuer", "the address of the authorization server")?.description
     }
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {
-        let issuer = url("issuer")
+        let issuer = table.url("issuer")
         if !table.has("token_endpoint") {
             table.report("token_endpoint", "is missing: without discovery the endpoints are written by hand")
         }
@@ -41,19 +41,19 @@ extension SessionReader {
     /// Endpoints written by hand: all there are, or those that replace the issuer's metadata.
     mutating func writtenEndpoints() -> WrittenEndpoints {
         WrittenEndpoints(
-            token: url("token_endpoint")?.description,
-            authorization: url("authorization_endpoint")?.description,
-            deviceAuthorization: url("device_authorization_endpoint")?.description,
-            revocation: url("revocation_endpoint")?.description,
-            endSession: url("end_session_endpoint")?.description,
-            keySet: url("jwks_uri")?.description
+            token: table.url("token_endpoint")?.description,
+            authorization: table.url("authorization_endpoint")?.description,
+            deviceAuthorization: table.url("device_authorization_endpoint")?.description,
+            revocation: table.url("revocation_endpoint")?.description,
+            endSession: table.url("end_session_endpoint")?.description,
+            keySet: table.url("jwks_uri")?.description
         )
     }
 
     private mutating func cognito() -> CognitoPool? {
         let region = table.required("region", "the AWS region of the user pool, such as \"eu-west-1\"")
         let pool = table.required("user_pool_id", "as the AWS console shows it, such as \"eu-west-1_abc\"")
-        let endpoint = url("endpoint")
+        let endpoint = table.url("endpoint")
         let flow = table.word("auth_flow", CognitoPool.AuthFlow.self)
         let rotates = table.boolean("rotates")
         let day = Duration.seconds(86_400)
@@ -73,18 +73,26 @@ extension SessionReader {
         )
     }
 
+    private mutating func backEnd() -> JSONBackEnd? {
+        var reader = JSONBackEndReader(table, home: home)
+        defer { table = reader.table }
+        return reader.read()
+    }
+}
+
+extension TableReader {
     mutating func requiredURL(_ key: String, _ purpose: String) -> EndpointURL? {
-        if !table.has(key) { table.report(key, "is missing: \(purpose)") }
+        if !has(key) { report(key, "is missing: \(purpose)") }
         return url(key)
     }
 
     /// An https URL, or plain http to a literal loopback address.
     mutating func url(_ key: String) -> EndpointURL? {
-        guard let text = table.string(key) else { return nil }
+        guard let text = string(key) else { return nil }
         do throws(EndpointProblem) {
             return try EndpointURL(text)
         } catch {
-            table.report(key, error.description)
+            report(key, error.description)
             return nil
         }
     }
