@@ -11,8 +11,6 @@ final class RefreshDispatch {
     private let erasure: SecretErasure
     /// Rings when an issuer can bear another request.
     private let alarm: Alarm<String>
-    /// The tokens that other sessions' tokens are made from.
-    let sources = SourceTokenRequests()
     private var queue = RefreshQueue()
     /// Sessions taken out of the configuration while a refresh of theirs was under way.
     private var departing: [SessionName: Session] = [:]
@@ -36,14 +34,7 @@ final class RefreshDispatch {
     func perform(_ step: RefreshQueue.Step, for name: SessionName, in agent: isolated SessionAgent) {
         guard let kept = agent.sessions[name] else { return }
         guard agent.phase == .working else { return refuse(step, for: name, in: agent) }
-        // Whoever waits for another session must not keep that one's issuer from being asked.
-        if case .send(let request) = step, !sources.areReady(for: request, of: name, in: agent) { return }
-        queue(step, for: kept, in: agent)
-    }
-
-    /// Has a step taken whose sources have their tokens.
-    func queue(_ step: RefreshQueue.Step, for kept: KeptSession, in agent: isolated SessionAgent) {
-        let issuer = kept.settings.paceKey(of: kept.session.name)
+        let issuer = kept.settings.paceKey(of: name)
         perform(queue.requested(step, by: kept.session, at: issuer, now: agent.now), in: agent)
         admit(at: issuer, in: agent)
     }
@@ -75,7 +66,6 @@ final class RefreshDispatch {
     /// Lets go of everything that is held back: the agent locks or stops.
     func forget() {
         queue.forget()
-        sources.forget()
         alarm.planNothing()
     }
 
@@ -187,18 +177,10 @@ extension RefreshDispatch {
     }
 
     private func send(_ request: RefreshRequest, for name: SessionName, in agent: isolated SessionAgent) {
-        var request = request
-        do throws(RefreshFailure) {
-            request.sources = try sources.tokens(for: name, in: agent)
-        } catch {
-            let failed = RefreshOutcome.failed(error)
-            let attempt = request.attempt
-            return agent.work.later { [self] in refreshFinished(attempt, failed, for: name, in: agent) }
-        }
         agent.journal.write(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
         work.begin()
         erasure.lend(request.secrets)
-        Task { [request] in
+        Task {
             let outcome = await agent.ports.authorization.refresh(name, request)
             refreshFinished(request.attempt, outcome, for: name, in: agent)
             erasure.giveBack(request.secrets)
@@ -206,7 +188,7 @@ extension RefreshDispatch {
         }
     }
 
-    func refreshFinished(
+    private func refreshFinished(
         _ attempt: AttemptNumber,
         _ outcome: RefreshOutcome,
         for name: SessionName,

@@ -195,9 +195,7 @@ extension SessionAgent {
         case .forget: records.remove(name, in: self)
         case .revoke(let request): revoke(request, for: name)
         case .discard(let request): discard(request, for: name)
-        case .reply(let waiter, let reply):
-            if refreshes.sources.answer(waiter, reply, in: self) { return }
-            requests.tokens.answer(waiter, reply, at: moment, in: self)
+        case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment, in: self)
         case .finishLogin(let number, let result):
             requests.logins.finish(number, result, for: name, in: self)
         case .finishLogout(let result): requests.logouts.finish(result, for: name, in: self)
@@ -248,7 +246,6 @@ extension SessionAgent {
 
     private func announce(_ event: SessionEvent, for name: SessionName, at moment: Moment) {
         journal.log(event, of: name, at: moment)
-        refreshes.sources.follow(event, of: name, in: self)
         requests.events.publish(AgentEvent(event, of: name, at: moment), in: self)
     }
 
@@ -449,7 +446,6 @@ extension SessionAgent {
     private func drop(_ name: SessionName) {
         requests.refuseAll(about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
-        refreshes.sources.refuseAll(of: name, in: self)
         records.letGo(of: name)
         planWake(name)
     }

@@ -61,7 +61,6 @@ final class AuditLog {
             AuditRecord(
                 time: time ?? timekeeper.wallTime,
                 session: name,
-                source: name.flatMap { configuration[$0]?.sources.subject?.session },
                 subject: subject,
                 decision: decision,
                 origin: origin

@@ -31,7 +31,7 @@ final class Logins {
         let body = try RequestBody(request.body, LoginMembers.self)
         guard let settings = agent.sessions[name]?.settings else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
-        if let remedy = settings.loginSubstitute { throw .noLogin(to: name, settings, instead: remedy) }
+        if let remedy = settings.loginSubstitute { throw .noLogin(to: name, instead: remedy) }
         let flow = try Self.flow(body.value(\.flow))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
         login.username = try body.value(\.username)
@@ -216,11 +216,9 @@ extension RequestFailure {
     /// A session that renews itself from something else has no login of its own.
     fileprivate static func noLogin(
         to name: SessionName,
-        _ settings: SessionSettings,
         instead remedy: String
     ) -> RequestFailure {
-        let source = settings.sources.subject.map { "the tokens of \($0.session)" } ?? "what is there anyway"
-        let message = "There is no login to \(name): it makes its tokens from \(source)."
+        let message = "There is no login to \(name): a program prints its tokens."
         return RequestFailure(code: .badRequest, message: message, session: name, remedy: remedy)
     }
 }

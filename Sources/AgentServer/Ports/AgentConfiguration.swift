@@ -58,10 +58,6 @@ package struct SessionSettings: Equatable, Sendable {
     package var rules: [AllowRule]
     /// The scopes asked for at a login, in this order.
     package var scopes: [String]
-    /// The sessions that its tokens are made from.
-    package var sources: SessionSources
-    /// Rules of the sessions it is made from, each of which a peer has to fit as well.
-    package var inheritedRules: [[AllowRule]]
     /// What a person does who wants to log in to a session that has no login; `nil`: it takes logins.
     package var loginSubstitute: String?
 
@@ -78,8 +74,6 @@ package struct SessionSettings: Equatable, Sendable {
         reauthCommand: [String] = [],
         rules: [AllowRule] = [],
         scopes: [String] = [],
-        sources: SessionSources = SessionSources(),
-        inheritedRules: [[AllowRule]] = [],
         loginSubstitute: String? = nil
     ) {
         self.policy = policy
@@ -94,59 +88,13 @@ package struct SessionSettings: Equatable, Sendable {
         self.reauthCommand = reauthCommand
         self.rules = rules
         self.scopes = scopes
-        self.sources = sources
-        self.inheritedRules = inheritedRules
         self.loginSubstitute = loginSubstitute
     }
 
-    /// What shares one pace of refreshes: the sessions of an issuer. A program has no issuer, and its failures hold
-    /// up no other session.
+    /// What shares one pace of refreshes: the sessions of an issuer.
+    ///
+    /// A program has no issuer, and its failures hold up no other session.
     func paceKey(of name: SessionName) -> String {
         kind == "command" ? "command \(name)" : issuer
     }
-
-    /// Whether every peer that may connect sees the session.
-    var isOpen: Bool { rules.isEmpty && inheritedRules.allSatisfy(\.isEmpty) }
-
-    /// Every rule that decides who sees it.
-    var allRules: [AllowRule] { rules + inheritedRules.flatMap(\.self) }
-
-    /// What its own rules and those of its sources say about a peer, the strictest of them.
-    func admission(of facts: PeerFacts?) -> PeerAdmission {
-        var strictest = rules.admission(of: facts)
-        for rules in inheritedRules where strictest != .hidden {
-            switch rules.admission(of: facts) {
-            case .allowed: break
-            case .askingFirst: strictest = .askingFirst
-            case .hidden: strictest = .hidden
-            }
-        }
-        return strictest
-    }
-}
-
-/// The sessions that a session's tokens are made from (RFC 8693 §2.1).
-package struct SessionSources: Equatable, Sendable {
-    /// One of them, and which of its tokens is used.
-    package struct Source: Equatable, Sendable {
-        package var session: SessionName
-        package var usesIDToken: Bool
-
-        package init(session: SessionName, usesIDToken: Bool = false) {
-            self.session = session
-            self.usesIDToken = usesIDToken
-        }
-    }
-
-    /// Whom the tokens stand for.
-    package var subject: Source?
-    /// Who acts for the subject.
-    package var actor: Source?
-
-    package init(subject: Source? = nil, actor: Source? = nil) {
-        self.subject = subject
-        self.actor = actor
-    }
-
-    var all: [Source] { [subject, actor].compactMap(\.self) }
 }

@@ -242,7 +242,7 @@ extension TokenRequests {
         at moment: Moment,
         in agent: isolated SessionAgent
     ) {
-        guard !call.hasWaited || agent.configuration[call.session]?.isOpen != false else {
+        guard !call.hasWaited || agent.configuration[call.session]?.rules.isEmpty != false else {
             return answerKnownPeer(token, to: call, in: agent)
         }
         guard let secret = call.wantsIDToken ? token.idToken : token.secret else {

@@ -42,8 +42,6 @@ package struct RefreshRequest: Equatable, Sendable {
     package var proofKey: SecretID?
     /// The scope of the login; a request for a narrower one keeps its `offline_access`.
     package var grantedScope: [String]
-    /// The tokens of other sessions that the new token is made of; filled in before the request is sent.
-    package var sources = SourceTokens()
 
     package init(
         attempt: AttemptNumber,
@@ -63,19 +61,6 @@ package struct RefreshRequest: Equatable, Sendable {
         self.tokenEndpoint = tokenEndpoint
         self.proofKey = proofKey
         self.grantedScope = grantedScope
-    }
-}
-
-/// Tokens of other sessions that a token is exchanged for (RFC 8693 §2.1).
-package struct SourceTokens: Equatable, Sendable {
-    /// Whom the new token stands for.
-    package var subject: SecretID?
-    /// Who acts for the subject.
-    package var actor: SecretID?
-
-    package init(subject: SecretID? = nil, actor: SecretID? = nil) {
-        self.subject = subject
-        self.actor = actor
     }
 }
 

@@ -35,9 +35,6 @@ struct AgentAssembly {
         let settings = try AgentAssembly.settings(places)
         let threshold = LogThreshold(commandLine: options.logLevel, configured: settings.logLevel)
         logger = AgentAssembly.logger(options, places, threshold, environment)
-        for mistake in settings.mistakes {
-            logger.mistake(mistake.description(in: places.configuration.path))
-        }
         opened = try OpenedStore(options, places, settings.vault, logger)
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
         let table = AgentAssembly.prepare(settings, runner)

@@ -77,7 +77,6 @@ final class ConfigurationInForce: ConfigurationProviding {
             for line in lines { logger.mistake(String(line)) }
             throw error
         }
-        for mistake in settings.mistakes { logger.mistake(mistake.description(in: file.path)) }
         let kept = kept(beside: settings)
         let changes = changes(to: settings, keeping: kept)
         return LoadedConfiguration(try adopt(settings, keeping: kept), changes)
@@ -129,6 +128,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         _ written: Settings,
         keeping kept: Set<SessionName> = []
     ) throws(RequestFailure) -> AgentConfiguration {
+        for mistake in written.mistakes { logger.mistake(mistake.description(in: file.path)) }
         let settings = written.keeping(kept, of: standing.withLock { $0.settings })
         var profiles: [SessionName: ServerProfile] = [:]
         profiles.reserveCapacity(settings.sessions.count)

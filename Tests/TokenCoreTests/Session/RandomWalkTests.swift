@@ -261,9 +261,7 @@ private struct World {
 
     mutating func rareEvent() {
         switch Int.random(in: 0..<10, using: &generator) {
-        case 8:
-            let failure = RefreshFailure(kind: .sourceEnded, message: "x", remedy: "y")
-            run(session.sourceEnded(failure, at: moment))
+        case 8: run(session.sourceEnded(RefreshFailure(kind: .sourceEnded, message: "x"), at: moment))
         case 9: run(session.sourceReturned(at: moment))
         case 0: run(session.logoutRequested(local: Bool.random(using: &generator), at: moment))
         case 1: run(session.registrationChanged(at: moment))
@@ -281,7 +279,7 @@ private struct World {
 
     func checkInvariants() {
         let live = inFlight.filter { $0 == session.currentAttempt?.number }
-        #expect(live.count <= 1, "more than one request of one attempt is out")
+        #expect(live.count <= 1, "two requests of one attempt are out")
         let stage = queue.stage(of: session.name)
         switch session.currentAttempt?.phase {
         case .reserving: #expect([.held, .admitted, .reserving].contains(stage), "a reservation was lost")
