@@ -92,7 +92,7 @@ struct SettingsMistakeTests {
         ),
         (
             "flow = \"client_credentials\"",
-            "flow: client_credentials needs a client_secret_command or client_secret_file"
+            "flow: client_credentials needs a client secret, key or assertion, such as client_secret_command"
         ),
         ("redirect_port = 70000", "redirect_port: must be 0 to 65535, not 70000"),
         ("redirect_port = \"1\"", "redirect_port: must be an integer, not a string"),

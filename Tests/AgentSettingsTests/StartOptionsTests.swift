@@ -113,7 +113,7 @@ struct StartOptionsTests {
             uniqueKeysWithValues: [
                 "HOME", "PATH", "XDG_RUNTIME_DIR", "TOKENAGENT_SOCK", "LC_ALL", "NOTIFY_SOCKET", "LISTEN_FDS",
                 "CREDENTIALS_DIRECTORY", "LD_PRELOAD", "SSLKEYLOGFILE", "HTTPS_PROXY", "MALLOC_PERTURB_",
-                "GNUPGHOME",
+                "GNUPGHOME", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL",
                 "SWIFT_BACKTRACE", "DISPLAY",
             ].map { ($0, "1") }
         )

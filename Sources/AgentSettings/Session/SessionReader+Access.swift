@@ -15,8 +15,11 @@ extension SessionReader {
         if let place = steps.firstIndex(of: .prompt), place < steps.count - 1 {
             table.report("reauth", "\"prompt\" must be the last step: nothing is tried after a person")
         }
-        if steps.contains(.clientCredentials), writtenSecrets.isEmpty {
-            table.report("reauth", "client_credentials needs a client_secret_command or client_secret_file")
+        if steps.contains(.clientCredentials), !provesClient {
+            table.report(
+                "reauth",
+                "client_credentials needs a client secret, key or assertion, such as client_secret_command"
+            )
         }
         return steps
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import Text
 import TokenCore
 
 /// The keys that say who the client is and how it proves that.
@@ -8,12 +9,10 @@ extension SessionReader {
     /// The client; `nil` where one is missing.
     mutating func client(_ kind: ServerKind) -> ConfiguredClient? {
         let id = clientID(kind)
-        let secret = kind.isServer ? clientSecret() : .none
-        let authentication =
-            kind.isStandard ? table.word("client_authentication", ClientSecretMethod.self) : nil
-        return id.map {
-            ConfiguredClient(id: $0, secret: secret, authentication: authentication ?? .automatic)
-        }
+        var client = ConfiguredClient(id: id ?? "")
+        client.secret = kind.isServer ? clientSecret() : .none
+        if kind.isStandard { readProof(into: &client) }
+        return id == nil ? nil : client
     }
 
     private mutating func clientID(_ kind: ServerKind) -> String? {
@@ -21,21 +20,124 @@ extension SessionReader {
         return table.required("client_id", "the name of the client registered at the authorization server")
     }
 
-    /// The keys for a client secret that are written.
-    var writtenSecrets: [String] {
-        ["client_secret", "client_secret_file", "client_secret_command"].filter { table.has($0) }
-    }
+    /// Whether the client has something to prove itself by.
+    var provesClient: Bool { !written(ClientKeys.proofs).isEmpty }
 
     private mutating func clientSecret() -> ConfiguredSecret {
         let literal = table.string("client_secret")
         let file = table.path("client_secret_file", home: home)
         let command = table.command("client_secret_command")
-        let written = writtenSecrets
-        if written.count > 1 {
-            table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
-        }
+        refuseSeveral(ClientKeys.secrets)
         if let command { return .command(command) }
         if let file { return .file(file) }
         return literal.map { .literal($0) } ?? .none
+    }
+
+    private mutating func readProof(into client: inout ConfiguredClient) {
+        let word = table.word("client_authentication", ClientAuthenticationMethod.self) ?? .automatic
+        client.key = clientKey()
+        client.keyID = table.string("client_key_id")
+        client.certificateFile = table.path("client_certificate_file", home: home)
+        client.assertion = readyAssertion()
+        client.assertionAudience = assertionAudience()
+        client.authentication = word == .automatic ? decided : word
+        checkProof(client.authentication)
+    }
+
+    /// How the client proves itself where only the key says it.
+    private var decided: ClientAuthenticationMethod {
+        if table.has(ClientKeys.certificate) { return .tls }
+        return written(ClientKeys.keys + ClientKeys.assertions).isEmpty ? .automatic : .privateKeyJWT
+    }
+
+    private mutating func clientKey() -> SecretSource? {
+        let file = table.path("client_key_file", home: home)
+        let command = table.command("client_key_command")
+        return command.map { .command($0) } ?? file.map { .file($0) }
+    }
+
+    private mutating func readyAssertion() -> AssertionSource? {
+        let word = table.string("client_assertion")
+        let file = table.path("client_assertion_file", home: home)
+        let command = table.command("client_assertion_command")
+        refuseSeveral(ClientKeys.keys + ClientKeys.assertions)
+        if let word, word.bytewise != "github-actions" {
+            table.report("client_assertion", "\"\(word)\" is not \"github-actions\"")
+        }
+        return command.map { .command($0) } ?? file.map { .file($0) } ?? word.map { _ in .gitHubActions }
+    }
+
+    /// `client_assertion_audience`.
+    private mutating func assertionAudience() -> AssertionAudience {
+        switch table.string("client_assertion_audience") {
+        case nil, "endpoint": return .endpoint
+        case "issuer":
+            if !table.has("issuer") {
+                table.report(
+                    "client_assertion_audience",
+                    "is \"issuer\", which needs the issuer of the server"
+                )
+            }
+            return .issuer
+        case let text?: return .other(text)
+        }
+    }
+
+    /// Objects to keys that `method` lacks, and to those it has no use for.
+    private func checkProof(_ method: ClientAuthenticationMethod) {
+        let used = ClientKeys.used(by: method)
+        for key in written(ClientKeys.all) where !used.contains(key) {
+            table.report(
+                key,
+                method == .automatic
+                    ? "is never used: it is for a client with a key or assertions"
+                    : "is never used: client_authentication is \"\(method.rawValue)\""
+            )
+        }
+        for needed in ClientKeys.needed(by: method) where written(needed).isEmpty {
+            table.report(
+                "client_authentication",
+                "\"\(method.rawValue)\" needs \(needed.joined(separator: " or "))"
+            )
+        }
+    }
+
+    private func written(_ keys: [String]) -> [String] { keys.filter { table.has($0) } }
+
+    private func refuseSeveral(_ keys: [String]) {
+        let written = written(keys)
+        guard written.count > 1 else { return }
+        table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
+    }
+}
+
+/// The keys by which a client proves itself, and what each way needs of them.
+private enum ClientKeys {
+    static let secrets = ["client_secret", "client_secret_file", "client_secret_command"]
+    static let keys = ["client_key_file", "client_key_command"]
+    static let assertions = ["client_assertion", "client_assertion_file", "client_assertion_command"]
+    static let proofs = secrets + keys + assertions
+    static let certificate = "client_certificate_file"
+    static let all = proofs + [certificate, "client_key_id", "client_assertion_audience"]
+
+    /// Of each of these lists `method` needs one key.
+    static func needed(by method: ClientAuthenticationMethod) -> [[String]] {
+        switch method {
+        // A public client may say how it would show a secret.
+        case .automatic, .basic, .post: []
+        case .privateKeyJWT: [keys + assertions]
+        case .clientSecretJWT: [secrets]
+        case .tls: [[certificate], keys]
+        }
+    }
+
+    /// The keys that mean something with `method`.
+    static func used(by method: ClientAuthenticationMethod) -> [String] {
+        switch method {
+        case .automatic, .basic, .post: secrets
+        case .privateKeyJWT: keys + assertions + ["client_key_id", "client_assertion_audience"]
+        case .clientSecretJWT: secrets + ["client_assertion_audience"]
+        case .tls: keys + [certificate]
+        }
     }
 }

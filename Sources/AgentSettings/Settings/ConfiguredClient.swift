@@ -8,8 +8,18 @@ package struct ConfiguredClient: Equatable, Sendable {
     /// `client_id`; empty for kinds without clients.
     package var id: String
     package var secret = ConfiguredSecret.none
-    /// `client_authentication`.
-    package var authentication = ClientSecretMethod.automatic
+    /// `client_authentication`, after ``ClientAuthenticationMethod/automatic`` has been decided where it can be.
+    package var authentication = ClientAuthenticationMethod.automatic
+    /// `client_key_file` or `client_key_command`.
+    package var key: SecretSource?
+    /// `client_key_id`.
+    package var keyID: String?
+    /// `client_certificate_file`.
+    package var certificateFile: String?
+    /// `client_assertion`, `client_assertion_file` or `client_assertion_command`.
+    package var assertion: AssertionSource?
+    /// `client_assertion_audience`.
+    package var assertionAudience = AssertionAudience.endpoint
 
     /// What the OAuth client needs to know.
     ///
@@ -19,24 +29,55 @@ package struct ConfiguredClient: Equatable, Sendable {
     func identity<Failure: Error>(
         sealing seal: (String) throws(Failure) -> SecretID
     ) throws(Failure) -> ClientIdentity {
-        let source: SecretSource?
+        ClientIdentity(id, proof: proof(try sealedSecret(seal)))
+    }
+
+    private func sealedSecret<Failure: Error>(
+        _ seal: (String) throws(Failure) -> SecretID
+    ) throws(Failure) -> SecretSource? {
         switch secret {
-        case .none: source = nil
-        case .literal(let text): source = .sealed(try seal(text))
-        case .file(let path): source = .file(path)
-        case .command(let command): source = .command(command)
+        case .none: nil
+        case .literal(let text): .sealed(try seal(text))
+        case .file(let path): .file(path)
+        case .command(let command): .command(command)
         }
-        return ClientIdentity(id, proof: ClientProof(secret: source, authentication))
+    }
+
+    /// How the client proves itself; what is missing has been reported, and then there is no proof.
+    private func proof(_ secret: SecretSource?) -> ClientProof {
+        switch authentication {
+        case .automatic: ClientProof(secret: secret)
+        case .basic: ClientProof(secret: secret, .basic)
+        case .post: ClientProof(secret: secret, .post)
+        case .clientSecretJWT: secret.map { .secretAssertion($0, assertionAudience) } ?? .none
+        case .privateKeyJWT:
+            key.map { .keyAssertion(AssertionKey($0, identifier: keyID), assertionAudience) }
+                ?? assertion.map { .readyAssertion($0, assertionAudience) } ?? .none
+        case .tls:
+            certificateFile.flatMap { file in key.map { .certificate(file, key: $0) } } ?? .none
+        }
     }
 
     /// The files that are read whenever the client proves who it is, by their keys.
+    ///
+    /// Of those that another program renews what lies outside of the agent's reach is read by ``commands``.
     package var files: [(key: String, path: String)] {
-        if case .file(let path) = secret { [("client_secret_file", path)] } else { [] }
+        var files: [(key: String, path: String)] = []
+        if case .file(let path) = secret { files.append(("client_secret_file", path)) }
+        if case .file(let path) = key { files.append(("client_key_file", path)) }
+        if case .file(let path) = assertion { files.append(("client_assertion_file", path)) }
+        if let certificateFile { files.append(("client_certificate_file", certificateFile)) }
+        return files
     }
 
     /// The commands that are run for the same purpose.
     package var commands: [[String]] {
-        if case .command(let command) = secret { [command] } else { [] }
+        var commands: [[String]] = []
+        if case .command(let command) = secret { commands.append(command) }
+        if case .command(let command) = key { commands.append(command) }
+        if case .command(let command) = assertion { commands.append(command) }
+        commands += files.filter { $0.key != "client_secret_file" }.map { RenewedFile.command(for: $0.path) }
+        return commands
     }
 
     /// The secret, where it is written in the file itself.
@@ -56,6 +97,10 @@ package struct ConfiguredClient: Equatable, Sendable {
         let differing: [(String, Bool)] = [
             ("client_id", id != old.id), ("client_secret", secret != old.secret),
             ("client_authentication", authentication != old.authentication),
+            ("client_key", key != old.key), ("client_key_id", keyID != old.keyID),
+            ("client_certificate_file", certificateFile != old.certificateFile),
+            ("client_assertion", assertion != old.assertion),
+            ("client_assertion_audience", assertionAudience != old.assertionAudience),
         ]
         return differing.filter(\.1).map(\.0)
     }
@@ -67,4 +112,15 @@ package enum ConfiguredSecret: Equatable, Sendable {
     case literal(String)
     case file(String)
     case command([String])
+}
+
+/// `client_authentication`: how the client proves who it is.
+package enum ClientAuthenticationMethod: String, CaseIterable, Sendable {
+    /// By what there is: a secret in the way the server lists, or a key.
+    case automatic
+    case basic
+    case post
+    case privateKeyJWT = "private_key_jwt"
+    case clientSecretJWT = "client_secret_jwt"
+    case tls
 }

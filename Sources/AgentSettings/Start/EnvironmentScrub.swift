@@ -32,7 +32,8 @@ package enum EnvironmentScrub {
     ])
     private static let agentPrefixes = ["XDG_", "LC_", "TOKENAGENT_"]
     private static let commandNames: Set<String> = serviceNames.union([
-        "CREDENTIALS_DIRECTORY", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "SSLKEYLOGFILE", "GCONV_PATH",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL", "CREDENTIALS_DIRECTORY",
+        "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "SSLKEYLOGFILE", "GCONV_PATH",
         "LOCPATH", "NLSPATH", "HOSTALIASES", "RESOLV_HOST_CONF",
     ])
     private static let commandPrefixes = ["LD_", "MALLOC_", "GLIBC_TUNABLES", "SWIFT_"]

@@ -22,6 +22,19 @@ package enum ProcessEnvironment {
         for name in current.keys where kept[name] == nil { unsafe unsetenv(name) }
     }
 
+    /// Removes the variable `name`, and wipes its value where the system had put it.
+    ///
+    /// - Returns: the value; `nil` if it was not set. The caller wipes it when it is a secret.
+    package static func take(_ name: String) -> [UInt8]? {
+        guard let value = unsafe getenv(name) else { return nil }
+        let count = unsafe strlen(value)
+        let place = unsafe UnsafeMutableRawBufferPointer(start: value, count: count)
+        let bytes = unsafe Array(place)
+        unsafe explicit_bzero(value, count)
+        unsafe unsetenv(name)
+        return bytes
+    }
+
     package static func set(_ name: String, _ value: String) {
         unsafe setenv(name, value, 1)
     }

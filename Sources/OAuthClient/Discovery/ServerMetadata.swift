@@ -14,6 +14,8 @@ struct ServerMetadata: Equatable, Sendable {
     var keySet: EndpointURL?
     /// `nil`: not said.
     var authenticationMethods: [ByteText]?
+    /// How assertions of clients may be signed; `nil`: not said.
+    var assertionAlgorithms: [ByteText]?
     var responseTypes: [ByteText]?
     var challengeMethods: [ByteText]?
     var signingAlgorithms: [ByteText]?
@@ -24,6 +26,10 @@ struct ServerMetadata: Equatable, Sendable {
     var pushedAuthorization: EndpointURL?
     /// Authorization requests have to be pushed first (RFC 9126 §5).
     var wantsPushedRequests = false
+    /// The endpoints for clients that show a certificate (RFC 8705 §5), by their names.
+    private var aliases: [String: EndpointURL] = [:]
+    /// The token endpoint that ``forCertificates`` has replaced.
+    private(set) var tokenWithoutCertificate: EndpointURL?
     /// The document came from an address inside a private network, so its endpoints may be there too.
     var isInternal = false
     /// There is no document: the configuration names all endpoints.
@@ -88,6 +94,7 @@ struct ServerMetadata: Equatable, Sendable {
         endSession = try reader.endpoint("end_session_endpoint")
         keySet = try reader.endpoint("jwks_uri")
         authenticationMethods = reader.strings("token_endpoint_auth_methods_supported")
+        assertionAlgorithms = reader.strings("token_endpoint_auth_signing_alg_values_supported")
         responseTypes = reader.strings("response_types_supported")
         challengeMethods = reader.strings("code_challenge_methods_supported")
         signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
@@ -95,6 +102,26 @@ struct ServerMetadata: Equatable, Sendable {
         namesIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
         wantsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
         written = endpoints.byName.values.compactMap { try? EndpointURL($0) }
+        guard let object = document["mtls_endpoint_aliases"]?.object else { return }
+        let others = Reader(document: object, issuerIsLocal: isInternal, written: endpoints.byName)
+        for name in ServerMetadata.aliased { aliases[name] = try others.endpoint(name) }
+    }
+
+    /// The endpoints at which a client proves who it is.
+    private static let aliased = [
+        "token_endpoint", "device_authorization_endpoint", "pushed_authorization_request_endpoint",
+        "revocation_endpoint",
+    ]
+
+    /// The metadata for a client that shows a certificate.
+    var forCertificates: ServerMetadata {
+        var metadata = self
+        metadata.token = aliases["token_endpoint"] ?? token
+        metadata.deviceAuthorization = aliases["device_authorization_endpoint"] ?? deviceAuthorization
+        metadata.pushedAuthorization = aliases["pushed_authorization_request_endpoint"] ?? pushedAuthorization
+        metadata.revocation = aliases["revocation_endpoint"] ?? revocation
+        metadata.tokenWithoutCertificate = token
+        return metadata
     }
 
     /// Takes from `other`, another document of the same issuer, what this one lacks.
@@ -106,10 +133,12 @@ struct ServerMetadata: Equatable, Sendable {
         endSession = endSession ?? other.endSession
         keySet = keySet ?? other.keySet
         authenticationMethods = authenticationMethods ?? other.authenticationMethods
+        assertionAlgorithms = assertionAlgorithms ?? other.assertionAlgorithms
         responseTypes = responseTypes ?? other.responseTypes
         challengeMethods = challengeMethods ?? other.challengeMethods
         signingAlgorithms = signingAlgorithms ?? other.signingAlgorithms
         proofAlgorithms = proofAlgorithms ?? other.proofAlgorithms
+        aliases.merge(other.aliases) { own, _ in own }
         namesIssuer = namesIssuer || other.namesIssuer
         wantsPushedRequests = wantsPushedRequests || other.wantsPushedRequests
     }

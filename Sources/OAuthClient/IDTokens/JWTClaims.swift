@@ -27,6 +27,11 @@ struct JWTParts: Equatable, Sendable {
         signedBytes = Array(bytes[..<parts[1].endIndex])
     }
 
+    /// What is signed of a token with `header` and `claims` (RFC 7515 §5.1).
+    static func signedText(_ header: JSONObject, _ claims: JSONObject) -> String {
+        [header, claims].map { Base64.urlEncoded(JSONValue.object($0).serialized) }.joined(separator: ".")
+    }
+
     private static func object(_ part: ArraySlice<UInt8>) -> JSONObject? {
         guard let bytes = Base64.urlDecoded(part) else { return nil }
         return try? JSONValue(parsing: bytes, maximumDepth: 16).object

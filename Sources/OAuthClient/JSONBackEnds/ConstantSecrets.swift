@@ -14,7 +14,8 @@ struct ConstantSecrets: Sendable {
         readers = constants.secrets.map { secret in
             let reader = SecretReader(
                 source: secret.source,
-                keys: ("\(secret.key).file", "\(secret.key).command"),
+                named: secret.key,
+                joinedBy: ".",
                 memory: tools.memory,
                 commands: tools.commands
             )

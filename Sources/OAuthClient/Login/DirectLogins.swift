@@ -31,8 +31,10 @@ extension StandardLogin {
 
     /// RFC 6749 §4.4: the client logs in as itself.
     func logInByClientCredentials() async throws(LoginStop) -> LoginGrant {
-        guard authentication.secret != nil else {
-            throw misconfigured("client_credentials needs a client secret")
+        guard !authentication.isPublic else {
+            throw misconfigured(
+                "client_credentials needs a client secret, key or assertion, such as client_secret_command"
+            )
         }
         let form = FormBody([("grant_type", "client_credentials")])
         addScope(to: form)

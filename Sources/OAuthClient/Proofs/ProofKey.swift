@@ -65,8 +65,7 @@ struct ProofKey {
     func sign(_ claims: JSONObject) throws -> String {
         let jwk = ProofKey.jwk(x: coordinates.x, y: coordinates.y)
         let header: JSONObject = ["typ": "dpop+jwt", "alg": .string(ProofKey.algorithm), "jwk": jwk]
-        let text = [header, claims].map { Base64.urlEncoded(JSONValue.object($0).serialized) }
-            .joined(separator: ".")
+        let text = JWTParts.signedText(header, claims)
         let signature = try key.signature(for: Array(text.utf8))
         return text + "." + Base64.urlEncoded(signature.rawRepresentation)
     }

@@ -33,6 +33,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - timekeeper: the clocks.
     ///   - commands: runs `client_secret_command`.
     ///   - eventLoopGroup: one of its loops carries all connections; never shut down from here.
+    ///   - workflow: the job of GitHub Actions that started the agent, if one did.
     ///   - sleep: waits between device polls; boot-time clock by default.
     package convenience init(
         profiles: [SessionName: ServerProfile],
@@ -40,6 +41,7 @@ package final class AuthorizationServers: AuthorizationServing {
         timekeeper: any Timekeeper,
         commands: any CommandRunning,
         eventLoopGroup: any EventLoopGroup,
+        workflow: WorkflowIdentity? = nil,
         sleep: @escaping Sleeping = { try await Task.sleep(for: $0, clock: .continuous) }
     ) {
         let eventLoop = eventLoopGroup.next()
@@ -50,7 +52,8 @@ package final class AuthorizationServers: AuthorizationServing {
             commands: commands,
             exchange: transport,
             eventLoop: eventLoop,
-            sleep: sleep
+            sleep: sleep,
+            workflow: workflow
         )
         self.init(profiles: profiles, tools: tools, transport: transport)
     }

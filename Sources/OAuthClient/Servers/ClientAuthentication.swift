@@ -4,64 +4,94 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The client's credentials, put into a request in exactly one way (RFC 6749 §2.3).
+/// The client's proof of who it is, put into a request in exactly one way (RFC 6749 §2.3).
 struct ClientAuthentication: Sendable {
-    var clientID: String
-    /// `nil`: a public client, which only names itself.
-    var secret: SecretID?
-    var usesBasic: Bool
-
-    /// Chooses between Basic and the body.
-    ///
-    /// Servers must support Basic (RFC 6749 §2.3.1), so it is first unless metadata lists only the other.
-    init(_ client: ClientIdentity, secret: SecretID?, listed: [ByteText]?) {
-        clientID = client.id
-        self.secret = secret
-        usesBasic =
-            switch client.proof {
-            case .none, .secret(_, .basic): true
-            case .secret(_, .post): false
-            case .secret(_, .automatic):
-                listed.map { $0.contains("client_secret_basic") || !$0.contains("client_secret_post") }
-                    ?? true
-            }
+    /// The ways.
+    enum Proof: Sendable {
+        /// A public client, which only names itself.
+        case none
+        case basic(SecretID)
+        case post(SecretID)
+        case assertion(ClientAssertions)
+        case certificate(ClientCertificate)
     }
 
-    /// Adds the credentials to `form`, which is still being built, or to `headers`.
-    func authenticate(
-        _ form: FormBody,
-        _ headers: inout [(name: String, value: String)],
-        memory: SealedMemory
-    ) throws(RefreshFailure) {
-        guard let secret else { return form.add("client_id", clientID) }
-        do {
-            if usesBasic {
-                let value = try unsafe memory.open(secret) { unsafe basic($0) }
-                headers.append(("authorization", value))
-            } else {
-                form.add("client_id", clientID)
-                try unsafe memory.open(secret) { unsafe form.add("client_secret", secret: $0) }
-            }
-        } catch {
-            throw .locked
+    let clientID: String
+    let proof: Proof
+
+    /// Chooses between Basic and the body for a client secret.
+    ///
+    /// Servers must support Basic (RFC 6749 §2.3.1), so it is first unless metadata lists only the other.
+    static func proof(_ secret: SecretID, _ method: ClientSecretMethod, listed: [ByteText]?) -> Proof {
+        switch method {
+        case .basic: .basic(secret)
+        case .post: .post(secret)
+        case .automatic:
+            listed.map { $0.contains("client_secret_basic") || !$0.contains("client_secret_post") } ?? true
+                ? .basic(secret) : .post(secret)
         }
     }
 
-    /// What to check when a server refuses the credentials; `nil`: nothing beyond the credentials themselves.
+    /// Whether the client proves nothing.
+    var isPublic: Bool { if case .none = proof { true } else { false } }
+
+    /// The secret that the server knows too, with which it may sign ID tokens.
+    var sharedSecret: SecretID? {
+        switch proof {
+        case .basic(let secret), .post(let secret): secret
+        case .assertion(let assertions): assertions.sharedSecret
+        case .none, .certificate: nil
+        }
+    }
+
+    /// Adds the proof to `request`, whose form is copied for that: a request that is sent again has another one.
+    ///
+    /// - Parameters:
+    ///   - request: a form, for an endpoint where the client authenticates.
+    ///   - tools: the clock, and the memory that has the secrets.
+    /// - Throws: why there is no proof; nothing is to be sent then.
+    func prove(_ request: inout OutgoingRequest, _ tools: ServerTools) async throws(RefreshFailure) {
+        let form = request.form.map { FormBody(copying: $0) } ?? FormBody()
+        // Beside Basic and assertions it proves nothing, but there are servers that look for it there alone.
+        form.add("client_id", clientID)
+        do {
+            switch proof {
+            case .none: break
+            case .basic(let secret):
+                let value = try unsafe tools.memory.open(secret) { unsafe basic($0) }
+                request.headers.append(("authorization", value))
+            case .post(let secret):
+                try unsafe tools.memory.open(secret) { unsafe form.add("client_secret", secret: $0) }
+            case .assertion(let assertions):
+                form.add("client_assertion_type", ClientAssertions.type)
+                form.add("client_assertion", try await assertions.make(for: request.url, tools))
+            case .certificate(let certificate): request.identity = try await certificate.identity(tools)
+            }
+        } catch {
+            throw error as? RefreshFailure ?? .locked
+        }
+        request.form = form
+    }
+
+    /// What to check when a server refuses the proof; `nil`: nothing beyond the credentials themselves.
     ///
     /// By RFC 6749 §2.3.1 both halves of Basic credentials are encoded, and some servers do not decode them.
     /// All servers decode a body.
     func hint(_ memory: SealedMemory) -> String? {
-        guard usesBasic, let secret else { return nil }
-        let isChanged = try? unsafe memory.open(secret) { bytes in
-            unsafe bytes.contains { !FormEncoding.keeps($0) }
+        switch proof {
+        case .none, .post, .certificate: return nil
+        case .assertion: return ClientAssertions.hint
+        case .basic(let secret):
+            let isChanged = try? unsafe memory.open(secret) { bytes in
+                unsafe bytes.contains { !FormEncoding.keeps($0) }
+            }
+            guard isChanged == true || clientID.utf8.contains(where: { !FormEncoding.keeps($0) }) else {
+                return nil
+            }
+            return
+                "check client_id and client secret; if they are right, set client_authentication = \"post\": the secret "
+                + "has characters such as / + = % that not every server decodes"
         }
-        guard isChanged == true || clientID.utf8.contains(where: { !FormEncoding.keeps($0) }) else {
-            return nil
-        }
-        return
-            "check client_id and client secret; if they are right, set client_authentication = \"post\": the secret "
-            + "has characters such as / + = % that not every server decodes"
     }
 
     /// Both halves are form-encoded before they are joined, so that `:` and UTF-8 survive.

@@ -20,6 +20,14 @@ package enum ClientProof: Equatable, Sendable {
     case none
     /// A secret that the server knows too.
     case secret(SecretSource, ClientSecretMethod)
+    /// Assertions signed with such a secret (OpenID Connect Core §9 `client_secret_jwt`).
+    case secretAssertion(SecretSource, AssertionAudience)
+    /// Assertions signed with a private key.
+    case keyAssertion(AssertionKey, AssertionAudience)
+    /// Assertions that somebody else has signed (RFC 7523 §2.2).
+    case readyAssertion(AssertionSource, AssertionAudience)
+    /// A certificate in the TLS handshake (RFC 8705 §2): the file that holds it, and its key.
+    case certificate(String, key: SecretSource)
 
     package init(secret: SecretSource?, _ method: ClientSecretMethod = .automatic) {
         self = secret.map { .secret($0, method) } ?? .none
@@ -27,7 +35,10 @@ package enum ClientProof: Equatable, Sendable {
 
     /// Where the shared secret comes from, if there is one.
     var secret: SecretSource? {
-        if case .secret(let source, _) = self { source } else { nil }
+        switch self {
+        case .secret(let source, _), .secretAssertion(let source, _): source
+        case .none, .keyAssertion, .readyAssertion, .certificate: nil
+        }
     }
 }
 
@@ -46,4 +57,35 @@ package enum ClientSecretMethod: String, CaseIterable, Sendable {
     case automatic
     case basic
     case post
+}
+
+/// A private key that signs the client's assertions (OpenID Connect Core §9 `private_key_jwt`).
+package struct AssertionKey: Equatable, Sendable {
+    package var source: SecretSource
+    /// `kid` of the assertions; `nil`: the key's own, if it is a JWK with one.
+    package var identifier: String?
+
+    package init(_ source: SecretSource, identifier: String? = nil) {
+        self.source = source
+        self.identifier = identifier
+    }
+}
+
+/// Where a ready assertion comes from.
+package enum AssertionSource: Equatable, Sendable {
+    /// A file that another program renews: Kubernetes, SPIFFE.
+    case file(String)
+    /// argv of a program that prints it.
+    case command([String])
+    /// The ID token of a job of GitHub Actions.
+    case gitHubActions
+}
+
+/// What an assertion names as `aud`, always one string (RFC 7523 §3, draft-ietf-oauth-rfc7523bis).
+package enum AssertionAudience: Equatable, Sendable {
+    /// The very address it is posted to.
+    case endpoint
+    /// The server's issuer, as FAPI 2 wants it.
+    case issuer
+    case other(String)
 }

@@ -50,7 +50,7 @@ extension ServerProfile {
         }
         return ProfileProblem(
             "flow",
-            "client_credentials needs a client_secret_command or client_secret_file"
+            "client_credentials needs a client secret, key or assertion, such as client_secret_command"
         )
     }
 

@@ -4,11 +4,14 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Fetches the client secret, running its command once and keeping the result sealed.
+/// Fetches a secret of the configuration, running its command once and keeping the result sealed.
 actor SecretReader {
     private let source: SecretSource?
-    /// The keys that name file and command, for messages.
-    private let keys: (file: String, command: String)
+    /// What the secret is called in the configuration, without `file` and `command`.
+    private let name: String
+    /// What stands between the two.
+    private let separator: String
+    private let access: SmallFile.Access
     private let memory: SealedMemory
     private let commands: any CommandRunning
     private var kept: SecretID?
@@ -18,26 +21,61 @@ actor SecretReader {
 
     init(
         source: SecretSource?,
-        keys: (file: String, command: String) = ("client_secret_file", "client_secret_command"),
+        named name: String = "client_secret",
+        joinedBy separator: String = "_",
+        sharedWith access: SmallFile.Access = .anybody,
         memory: SealedMemory,
         commands: any CommandRunning
     ) {
         self.source = source
-        self.keys = keys
+        self.name = name
+        self.separator = separator
+        self.access = access
         self.memory = memory
         self.commands = commands
     }
 
-    /// The sealed secret, or `nil` for a public client.
+    /// Reads what the client proves itself by: its secret, or its key, which nobody else may read.
+    init(proof: ClientProof, memory: SealedMemory, commands: any CommandRunning) {
+        let key: SecretSource? =
+            switch proof {
+            case .keyAssertion(let key, _): key.source
+            case .certificate(_, let key): key
+            case .none, .secret, .secretAssertion, .readyAssertion: nil
+            }
+        self.init(
+            source: key ?? proof.secret,
+            named: key == nil ? "client_secret" : "client_key",
+            sharedWith: key == nil ? .anybody : .nobody,
+            memory: memory,
+            commands: commands
+        )
+    }
+
+    private nonisolated var fileKey: String { "\(name)\(separator)file" }
+
+    /// The key for a command that prints the secret.
+    nonisolated var commandKey: String { "\(name)\(separator)command" }
+
+    /// The key that says where the secret is, and what it says, for messages.
+    nonisolated var origin: String {
+        switch source {
+        case nil, .sealed: name
+        case .file(let path): "\(fileKey) \(path)"
+        case .command(let command): "\(commandKey) \(command[0])"
+        }
+    }
+
+    /// The sealed secret, or `nil` where there is none.
     /// - Throws: `misconfigured` with what to fix, `busy` while sealed memory is locked.
     func read() async throws(RefreshFailure) -> SecretID? {
         switch source {
         case nil: return nil
         case .sealed(let secret): return secret
-        case .file(let path): return try sealed(try readFile(path), from: "\(keys.file) \(path)")
+        case .file(let path): return try sealed(try await readFile(path))
         case .command(let command):
             if let kept, memory.kind(of: kept) != nil { return kept }
-            return try sealed(try await run(command), from: "\(keys.command) \(command[0])")
+            return try sealed(try await run(command))
         }
     }
 
@@ -52,13 +90,18 @@ actor SecretReader {
         kept = nil
     }
 
-    private func readFile(_ path: String) throws(RefreshFailure) -> [UInt8] {
+    private func readFile(_ path: String) async throws(RefreshFailure) -> [UInt8] {
+        if case .nobody = access {
+            let file = RenewedFile(key: fileKey, path: path, access: access)
+            return try await file.read(commands)
+        }
         do throws(SmallFile.Failure) {
-            return try SmallFile.read(path)
+            return try SmallFile.read(path, sharedWith: access)
         } catch {
             throw RefreshFailure(
                 kind: .misconfigured,
-                message: "\(keys.file) \(path): \(error.message)"
+                message: "\(origin): \(error.message)",
+                remedy: error.remedy
             )
         }
     }
@@ -69,16 +112,15 @@ actor SecretReader {
             let limit = SecretReader.commandTimeLimit
             result = try await commands.run(command, environment: [:], timeLimit: limit)
         } catch {
-            throw RefreshFailure(kind: .misconfigured, message: "\(keys.command): \(error.message)")
+            throw RefreshFailure(kind: .misconfigured, message: "\(commandKey): \(error.message)")
         }
         guard result.status == 0 else {
-            let message = "\(keys.command) \(command[0]): exit status \(result.status)"
-            throw RefreshFailure(kind: .misconfigured, message: message)
+            throw RefreshFailure(kind: .misconfigured, message: "\(origin): exit status \(result.status)")
         }
         return result.standardOutput
     }
 
-    private func sealed(_ output: [UInt8], from origin: String) throws(RefreshFailure) -> SecretID {
+    private func sealed(_ output: [UInt8]) throws(RefreshFailure) -> SecretID {
         var bytes = output
         defer { bytes.wipe() }
         var count = bytes.count

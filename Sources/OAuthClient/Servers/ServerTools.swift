@@ -15,6 +15,8 @@ struct ServerTools: Sendable {
     var exchange: any HTTPExchanging
     var eventLoop: any EventLoop
     var sleep: Sleeping
+    /// Where the job of GitHub Actions that started the agent gets its tokens.
+    var workflow: WorkflowIdentity?
     /// Shared by all servers made with these tools.
     var proofNonces = ProofNonces()
 }

@@ -83,7 +83,7 @@ struct StandardLogin {
         LoginAnswerJudge(
             server: server,
             metadata: metadata,
-            clientSecret: authentication.secret,
+            clientSecret: authentication.sharedSecret,
             nonce: nonce
         )
     }
@@ -94,7 +94,7 @@ struct StandardLogin {
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
-            try authentication.authenticate(form, &request.headers, memory: tools.memory)
+            try await authentication.prove(&request, tools)
             let reply = try await tools.send(request)
             if [200, 201].contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil {
                 return object

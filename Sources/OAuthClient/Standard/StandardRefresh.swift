@@ -38,7 +38,10 @@ struct StandardRefresh {
     private func place() async throws(TokenEndpoint.Refusal) -> (EndpointURL, ServerMetadata?) {
         do throws(RefreshFailure) {
             let metadata = try await metadata()
-            if let pinned = try pinnedURL() { return (pinned, metadata) }
+            if let pinned = try pinnedURL() {
+                if let metadata { try checkProof(at: pinned, metadata) }
+                return (pinned, metadata)
+            }
             return (try known(metadata).token, metadata)
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
@@ -53,7 +56,16 @@ struct StandardRefresh {
         {
             return nil
         }
-        return try await server.discovery.metadataForKnownLogin()
+        return server.endpoints(of: try await server.discovery.metadataForKnownLogin())
+    }
+
+    /// A server may spend a refresh token that comes without the proof it wants, which a certificate is only at its alias.
+    private func checkProof(at url: EndpointURL, _ metadata: ServerMetadata) throws(RefreshFailure) {
+        guard url != metadata.token, url == metadata.tokenWithoutCertificate else { return }
+        throw RefreshFailure(
+            kind: .misconfigured,
+            message: "this session logged in without a certificate: log in again"
+        )
     }
 
     private func known(_ metadata: ServerMetadata?) throws(RefreshFailure) -> ServerMetadata {
@@ -78,7 +90,7 @@ struct StandardRefresh {
     /// A new path on the same host, after the old one turned out to be gone.
     private func movedURL(from url: EndpointURL) async -> EndpointURL? {
         do throws(RefreshFailure) {
-            let fresh = try await server.discovery.refetched().token
+            let fresh = server.endpoints(of: try await server.discovery.refetched()).token
             return fresh.origin == url.origin && fresh != url ? fresh : nil
         } catch {
             return nil
@@ -93,7 +105,7 @@ struct StandardRefresh {
         do throws(RefreshFailure) {
             endpoint = TokenEndpoint(
                 url: url,
-                authentication: try await server.authentication(listed: metadata?.authenticationMethods),
+                authentication: try await server.authentication(metadata),
                 trust: server.profile.trust,
                 publicAddressOnly: metadata?.publicAddressOnly(url) ?? false,
                 tools: server.tools,
@@ -226,7 +238,7 @@ struct StandardRefresh {
                 issuer: server.issuer,
                 metadata: try await server.discovery.metadata(),
                 keys: server.keys,
-                clientSecret: try await server.secrets.read(),
+                clientSecret: try await server.sharedSecret(),
                 tools: server.tools
             )
             return await verifier.objection(

@@ -18,9 +18,9 @@ struct StandardRevocation {
     func run() async -> RevocationOutcome {
         guard tokens.refreshToken != nil || tokens.accessToken != nil else { return .nothing }
         do throws(RefreshFailure) {
-            let metadata = try await server.discovery.metadataForKnownLogin()
+            let metadata = server.endpoints(of: try await server.discovery.metadataForKnownLogin())
             try checkPin(metadata)
-            let authentication = try await server.authentication(listed: metadata.authenticationMethods)
+            let authentication = try await server.authentication(metadata)
             return await tell(metadata, authentication)
         } catch {
             return RevocationOutcome(error)
@@ -98,7 +98,7 @@ struct StandardRevocation {
         within limit: Duration
     ) async throws(RefreshFailure) -> Bool {
         let reply = try await post(token, hint, to: url, metadata, authentication, bearer: nil, limit)
-        guard reply.status == 401, authentication.secret == nil, let bearer = tokens.accessToken else {
+        guard reply.status == 401, authentication.isPublic, let bearer = tokens.accessToken else {
             return try judge(reply, url)
         }
         // Some servers let a public client revoke only with an access token of the same person.
@@ -125,7 +125,7 @@ struct StandardRevocation {
         var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.limit = limit
-        try authentication.authenticate(form, &request.headers, memory: tools.memory)
+        try await authentication.prove(&request, tools)
         if let bearer {
             request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }

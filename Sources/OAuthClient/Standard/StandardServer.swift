@@ -10,6 +10,7 @@ struct StandardServer: AuthorizationServer {
     let tools: ServerTools
     let discovery: Discovery
     let keys: KeySetCache
+    /// Of the secret, or of the key, by which the client proves who it is.
     let secrets: SecretReader
 
     /// `issuer`: the one that `profile` describes.
@@ -18,11 +19,7 @@ struct StandardServer: AuthorizationServer {
         self.tools = tools
         discovery = issuer.discovery
         keys = issuer.keys
-        secrets = SecretReader(
-            source: profile.client.proof.secret,
-            memory: tools.memory,
-            commands: tools.commands
-        )
+        secrets = SecretReader(proof: profile.client.proof, memory: tools.memory, commands: tools.commands)
     }
 
     var heldSecrets: [SecretID] {
@@ -72,9 +69,60 @@ struct StandardServer: AuthorizationServer {
         await StandardRevocation(server: self, tokens: tokens).run()
     }
 
-    /// Client credentials for requests to the endpoints of `metadata`.
-    func authentication(listed: [ByteText]?) async throws(RefreshFailure) -> ClientAuthentication {
-        ClientAuthentication(profile.client, secret: try await secrets.read(), listed: listed)
+    /// The client's proof for requests to the endpoints of `metadata`; `nil`: of a server that is not looked at.
+    func authentication(_ metadata: ServerMetadata?) async throws(RefreshFailure) -> ClientAuthentication {
+        ClientAuthentication(clientID: profile.client.id, proof: try await proof(metadata))
+    }
+
+    /// `metadata` with the endpoints at which this client proves itself (RFC 8705 §5).
+    func endpoints(of metadata: ServerMetadata) -> ServerMetadata {
+        if case .certificate = profile.client.proof { metadata.forCertificates } else { metadata }
+    }
+
+    /// The secret that the server knows too, with which it may sign ID tokens.
+    func sharedSecret() async throws(RefreshFailure) -> SecretID? {
+        profile.client.proof.secret == nil ? nil : try await secrets.read()
+    }
+
+    private func proof(
+        _ metadata: ServerMetadata?
+    ) async throws(RefreshFailure) -> ClientAuthentication.Proof {
+        if case .readyAssertion(let source, let audience) = profile.client.proof {
+            let ready = ReadyAssertion(source: source, name: "client_assertion", workflow: tools.workflow)
+            return .assertion(try assertions(.ready(ready), audience, metadata))
+        }
+        guard let secret = try await secrets.read() else { return .none }
+        switch profile.client.proof {
+        case .none, .readyAssertion: return .none
+        case .certificate(let path, _):
+            let certificate = ClientCertificate(path: path, key: secrets)
+            // What is wrong with it is said before anything is sent.
+            _ = try await certificate.identity(tools)
+            return .certificate(certificate)
+        case .secret(_, let method):
+            return ClientAuthentication.proof(secret, method, listed: metadata?.authenticationMethods)
+        case .secretAssertion(_, let audience):
+            return .assertion(try assertions(.sharedSecret(secret), audience, metadata))
+        case .keyAssertion(let key, let audience):
+            return .assertion(try assertions(.key(secret, identifier: key.identifier), audience, metadata))
+        }
+    }
+
+    private func assertions(
+        _ voucher: ClientAssertions.Voucher,
+        _ audience: AssertionAudience,
+        _ metadata: ServerMetadata?
+    ) throws(RefreshFailure) -> ClientAssertions {
+        let assertions = ClientAssertions(
+            clientID: profile.client.id,
+            voucher: voucher,
+            audience: audience,
+            issuer: issuer,
+            listed: metadata?.assertionAlgorithms,
+            reader: secrets
+        )
+        try assertions.check(tools.memory)
+        return assertions
     }
 
     /// A new key, where tokens are to be bound to one.
@@ -92,11 +140,11 @@ struct StandardServer: AuthorizationServer {
         _ conversation: any LoginConversing
     ) async throws(LoginStop) -> StandardLogin {
         do throws(RefreshFailure) {
-            let metadata = try await discovery.metadata()
+            let metadata = endpoints(of: try await discovery.metadata())
             return StandardLogin(
                 server: self,
                 metadata: metadata,
-                authentication: try await authentication(listed: metadata.authenticationMethods),
+                authentication: try await authentication(metadata),
                 request: request,
                 conversation: conversation,
                 proofKey: try proofKey(metadata)

@@ -51,19 +51,25 @@ struct TokenEndpoint: Sendable {
             publicAddressOnly: publicAddressOnly
         )
         request.headers = [("accept", "application/json")]
-        do throws(RefreshFailure) {
-            try authentication.authenticate(form, &request.headers, memory: tools.memory)
-        } catch {
-            throw Refusal(failure: error)
-        }
-        guard let prover else { return try await send(request) }
+        guard let prover else { return try await send(try await proven(request)) }
         do throws(Refusal) {
-            return try await send(request, prover, at: tools.timekeeper.wallTime)
+            return try await send(try await proven(request), prover, at: tools.timekeeper.wallTime)
         } catch {
             // Only once more: a server that is never satisfied must not keep us busy.
             guard let time = error.proofTime else { throw error }
-            return try await send(request, prover, at: time)
+            return try await send(try await proven(request), prover, at: time)
         }
+    }
+
+    /// `request` with a proof of the client that no other request has.
+    private func proven(_ request: OutgoingRequest) async throws(Refusal) -> OutgoingRequest {
+        var request = request
+        do throws(RefreshFailure) {
+            try await authentication.prove(&request, tools)
+        } catch {
+            throw Refusal(failure: error)
+        }
+        return request
     }
 
     /// Sends `request` with a proof of its own.

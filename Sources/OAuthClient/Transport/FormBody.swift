@@ -10,6 +10,14 @@ final class FormBody: Sendable {
 
     init() {}
 
+    /// A form that begins like `other`, to be built further.
+    convenience init(copying other: FormBody) {
+        self.init()
+        unsafe other.withBytes { bytes in
+            for index in 0..<bytes.count { buffer.append(unsafe bytes[index]) }
+        }
+    }
+
     convenience init(_ parameters: [(name: String, value: String)]) {
         self.init()
         for (name, value) in parameters { add(name, value) }

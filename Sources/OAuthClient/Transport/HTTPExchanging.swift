@@ -19,6 +19,8 @@ struct OutgoingRequest: Sendable {
     /// In place of ``form``.
     var json: JSONRequestBody?
     var trust: ServerTrust
+    /// Shown to the server in the handshake.
+    var identity: HandshakeIdentity?
     /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
     /// configuration, named the host.
     var publicAddressOnly = false

@@ -48,8 +48,8 @@ final class HTTPTransport: HTTPExchanging {
         while true {
             let stage = ConnectionStage()
             let result =
-                request.form == nil && request.json == nil
-                ? await fetch(request, credentials, stage, until: end)
+                request.form == nil && request.json == nil || request.identity != nil
+                ? await exchangeAlone(request, credentials, stage, until: end)
                 : await post(request, credentials, stage, until: end)
             if !stage.isGivenUp || Task.isCancelled { return try result.get() }
         }
@@ -76,8 +76,9 @@ final class HTTPTransport: HTTPExchanging {
         return result
     }
 
-    /// A plain fetch is rare and wants to know where the server was reached: it has a client of its own.
-    private func fetch(
+    /// An exchange with a client of its own: a plain fetch, which is rare and wants to know where the server was
+    /// reached, and a request with a certificate, whose key is not to stay in a client that is kept.
+    private func exchangeAlone(
         _ request: OutgoingRequest,
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
@@ -86,9 +87,10 @@ final class HTTPTransport: HTTPExchanging {
         let gate = ConnectionGate(
             pins: credentials.pins,
             publicAddressOnly: request.publicAddressOnly,
-            stage: stage
+            // With a body it is the body that says when the request may be out.
+            stage: request.identity == nil ? stage : nil
         )
-        let client = makeClient(credentials, gate: gate)
+        let client = makeClient(credentials, request.identity, gate: gate)
         let result = await exchange(request, stage, over: client, until: end)
         // A client whose connection hangs ends only with that connection; nobody waits for it.
         let ending = Task { try? await client.shutdown() }
@@ -163,14 +165,20 @@ final class HTTPTransport: HTTPExchanging {
         return reply
     }
 
-    private func makeClient(_ credentials: TLSCredentials, gate: ConnectionGate) -> HTTPClient {
+    private func makeClient(
+        _ credentials: TLSCredentials,
+        _ identity: HandshakeIdentity? = nil,
+        gate: ConnectionGate
+    ) -> HTTPClient {
+        var handshake = credentials.configuration
+        identity?.apply(to: &handshake)
         var pool = HTTPClient.Configuration.ConnectionPool(
             idleTimeout: .zero,
             concurrentHTTP1ConnectionsPerHostSoftLimit: 256
         )
         pool.retryConnectionEstablishment = false
         var configuration = HTTPClient.Configuration(
-            tlsConfiguration: credentials.configuration,
+            tlsConfiguration: handshake,
             redirectConfiguration: .disallow,
             timeout: .init(connect: .nanoseconds(connectLimit.nanoseconds)),
             connectionPool: pool,

@@ -11,9 +11,13 @@ import Logging
 /// The agent itself: takes its store and its socket, then serves until it is told to stop.
 enum ForegroundAgent {
     /// Runs to the end of the process, or fails before it is ready.
-    static func run(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
+    static func run(
+        _ options: StartOptions,
+        _ environment: [String: String],
+        _ workflow: WorkflowVariables?
+    ) throws(StartFailure) {
         do throws(StartFailure) {
-            try serve(options, environment)
+            try serve(options, environment, workflow)
         } catch {
             guard let readiness = options.readiness else { throw error }
             // The process that started us tells the person, or knows that it does not matter.
@@ -24,7 +28,8 @@ enum ForegroundAgent {
 
     private static func serve(
         _ options: StartOptions,
-        _ environment: [String: String]
+        _ environment: [String: String],
+        _ workflow: WorkflowVariables?
     ) throws(StartFailure) -> Never {
         try ProcessHardening.refuseInspection()
         hardening_share_heap()
@@ -40,7 +45,7 @@ enum ForegroundAgent {
         if inherited == nil { try prepareDirectory(of: places.socket) }
         places.makeConfigurationDirectory()
 
-        let assembly = try AgentAssembly(options, places, environment, runner: runner)
+        let assembly = try AgentAssembly(options, places, environment, workflow, runner: runner)
         let socket = if let inherited { inherited } else { try listen(at: places.socket) }
         if let parent = TokenDirectories.parent(besideSocket: places.socket) {
             TokenDirectories.removeLeftovers(in: parent)

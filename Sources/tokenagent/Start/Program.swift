@@ -8,9 +8,8 @@ import Glibc
 /// Reads the command line and does what it asks for.
 enum Program {
     static func run() -> Never {
-        let environment = ProcessEnvironment.current
         do throws(StartFailure) {
-            try be(StartOptions(commandLine: CommandLine.arguments), environment)
+            try be(StartOptions(commandLine: CommandLine.arguments))
             exit(0)
         } catch {
             Console.tell(error)
@@ -18,7 +17,10 @@ enum Program {
         }
     }
 
-    private static func be(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
+    private static func be(_ options: StartOptions) throws(StartFailure) {
+        // An agent takes what is secret out of the environment before anything copies that.
+        let workflow = options.form == .foreground ? WorkflowVariables() : nil
+        let environment = ProcessEnvironment.current
         if let objection = ProcessHardening.objection(allowsRoot: options.allowsRoot) {
             throw StartFailure(.denied, objection)
         }
@@ -31,7 +33,7 @@ enum Program {
         case .stop:
             try RunningAgent.stop(socket: Places(options, environment).socket)
             Console.write(syntax(options, environment).forgettingCommands)
-        case .foreground: try ForegroundAgent.run(options, environment)
+        case .foreground: try ForegroundAgent.run(options, environment, workflow)
         case .background:
             let places = try Places(options, environment)
             let agent = try BackgroundStart(options, places, environment).start()

@@ -30,6 +30,7 @@ struct AgentAssembly {
         _ options: StartOptions,
         _ places: Places,
         _ environment: [String: String],
+        _ workflow: WorkflowVariables?,
         runner: Int32
     ) throws(StartFailure) {
         let settings = try AgentAssembly.settings(places)
@@ -47,7 +48,8 @@ struct AgentAssembly {
             memory: opened.memory,
             timekeeper: opened.timekeeper,
             commands: threads.commands,
-            eventLoopGroup: threads.network
+            eventLoopGroup: threads.network,
+            workflow: workflow?.identity(in: opened.memory)
         )
         let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.network, logger: logger)
         let inForce = ConfigurationInForce(
@@ -74,9 +76,7 @@ struct AgentAssembly {
             secrets: secrets,
             maintenance: maintenance,
             logger: logger
-        ) {
-            inForce.restoreSecrets()
-        }
+        ) { inForce.restoreSecrets() }
         configuration = try AgentAssembly.adopt(settings, inForce)
         // A new store that does not get its counter is locked again; the attempt to unlock it says why.
         if opened.store.state == .unlocked { try? control.acceptCounter() }

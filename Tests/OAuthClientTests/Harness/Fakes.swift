@@ -45,6 +45,8 @@ final class ScriptedExchange: HTTPExchanging {
         var json: JSONObject?
         var contentType: String?
         var publicAddressOnly: Bool
+        /// How many certificates the client shows in the handshake.
+        var certificates = 0
     }
 
     enum Answer: Sendable {
@@ -92,7 +94,8 @@ final class ScriptedExchange: HTTPExchanging {
             formNames: pairs.map(\.name),
             json: request.json.flatMap { $0.withBytes { try? JSONValue(parsing: $0).object } },
             contentType: OutgoingBody(of: request)?.contentType,
-            publicAddressOnly: request.publicAddressOnly
+            publicAddressOnly: request.publicAddressOnly,
+            certificates: request.identity?.chain.count ?? 0
         )
         let answer: Answer? = contents.withLock { contents in
             contents.sent.append(sent)
@@ -179,11 +182,16 @@ struct Bench {
     let commands: ScriptedCommands
     let server: StandardServer
 
-    /// `sleep`: the clock's own, which passes at once, unless somebody else has to be waited for.
+    /// - Parameters:
+    ///   - profile: of the server.
+    ///   - commands: what programs print.
+    ///   - sleep: the clock's own, which passes at once, unless somebody else has to be waited for.
+    ///   - workflow: makes the job of GitHub Actions that started the agent.
     init(
         _ profile: ServerProfile,
         commands: ScriptedCommands = ScriptedCommands(),
-        sleep: Sleeping? = nil
+        sleep: Sleeping? = nil,
+        workflow: (SealedMemory) throws -> WorkflowIdentity? = { _ in nil }
     ) throws {
         memory = try SealedMemory()
         self.commands = commands
@@ -193,7 +201,8 @@ struct Bench {
             commands: commands,
             exchange: exchange,
             eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
-            sleep: sleep ?? clock.sleeping
+            sleep: sleep ?? clock.sleeping,
+            workflow: try workflow(memory)
         )
         let issuer = Issuer(Issuer.Description(profile), tools: tools)
         server = StandardServer(profile: profile, issuer: issuer, tools: tools)

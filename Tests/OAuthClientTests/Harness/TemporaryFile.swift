@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import TestSupport
 
 /// A file in a private directory that exists as long as this does.
@@ -7,8 +8,8 @@ final class TemporaryFile: Sendable {
     private let directory: TemporaryDirectory
     let path: String
 
-    init(_ text: String) throws {
+    init(_ text: String, mode: mode_t = 0o600) throws {
         directory = try TemporaryDirectory()
-        path = try directory.write(text, to: "file")
+        path = try directory.write(text, to: "file", mode: mode)
     }
 }

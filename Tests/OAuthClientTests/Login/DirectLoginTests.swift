@@ -92,7 +92,10 @@ struct DirectLoginTests {
         let grant = try #require(outcome.granted)
         #expect(grant.renewal == .anew)
         #expect(grant.tokens.refreshToken == nil)
-        #expect(bench.exchange.sent.first?.form == ["grant_type": "client_credentials", "scope": "api"])
+        #expect(
+            bench.exchange.sent.first?.form
+                == ["grant_type": "client_credentials", "scope": "api", "client_id": "cli"]
+        )
     }
 
     @Test func `client credentials without a secret are a wrong configuration`() async throws {

@@ -45,7 +45,7 @@ struct StandardRevocationTests {
         #expect(
             bench.exchange.sent.first?.headers["authorization"] == "Basic " + Base64.encoded("cli:s".utf8)
         )
-        #expect(bench.exchange.sent.first?.formNames == ["token", "token_type_hint"])
+        #expect(bench.exchange.sent.first?.formNames == ["token", "token_type_hint", "client_id"])
     }
 
     @Test func `a public client that is refused tries with its access token`() async throws {

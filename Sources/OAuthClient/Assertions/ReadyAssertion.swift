@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// An assertion that somebody else has signed, fetched anew for every request.
+struct ReadyAssertion: Sendable {
+    let source: AssertionSource
+    /// What it is called in the configuration, without `_file` and `_command`.
+    let name: String
+    /// Asks the one that signs for us, in a job of GitHub Actions.
+    let workflow: WorkflowIdentity?
+
+    /// A program may ask a cluster or a cloud.
+    private static let commandTimeLimit: Duration = .seconds(30)
+
+    /// The assertion as it is now.
+    ///
+    /// - Parameters:
+    ///   - audience: what it is to name, where that can be asked for.
+    ///   - tools: run the command, or ask for the token.
+    /// - Returns: the assertion, at most ``RenewedFile/limit`` bytes of visible ASCII.
+    /// - Throws: `misconfigured` with what to fix, or why it cannot be had now; nothing else was sent.
+    func fetch(audience: String, _ tools: ServerTools) async throws(RefreshFailure) -> String {
+        switch source {
+        case .file(let path):
+            let file = RenewedFile(key: "\(name)_file", path: path, access: .readers)
+            return try text(try await file.read(tools.commands), from: "\(name)_file \(path)")
+        case .command(let command):
+            return try text(try await run(command, tools.commands), from: "\(name)_command \(command[0])")
+        case .gitHubActions:
+            guard let workflow else {
+                throw RefreshFailure(
+                    kind: .misconfigured,
+                    message:
+                        "\(name): no job of GitHub Actions has started this agent, or it was locked since",
+                    remedy: "start the agent in a step of a job with the permission id-token: write"
+                )
+            }
+            return try await workflow.token(for: audience, tools)
+        }
+    }
+
+    private func run(
+        _ command: [String],
+        _ commands: any CommandRunning
+    ) async throws(RefreshFailure) -> [UInt8] {
+        let result: CommandResult
+        do throws(CommandFailure) {
+            result = try await commands.run(
+                command,
+                environment: [:],
+                timeLimit: ReadyAssertion.commandTimeLimit
+            )
+        } catch {
+            throw RefreshFailure(kind: .misconfigured, message: "\(name)_command: \(error.message)")
+        }
+        guard result.status == 0 else {
+            let message = "\(name)_command \(command[0]): exit status \(result.status)"
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+        return result.standardOutput
+    }
+
+    /// The one word in `output`.
+    private func text(_ output: [UInt8], from origin: String) throws(RefreshFailure) -> String {
+        var bytes = output
+        defer { bytes.wipe() }
+        let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+        let word = bytes.drop(while: blanks.contains)
+        let count = word.count - word.reversed().prefix(while: blanks.contains).count
+        guard word.prefix(count).isVisibleWord else {
+            let message = count == 0 ? "is empty" : "holds something else than one assertion"
+            throw RefreshFailure(kind: .misconfigured, message: "\(origin): \(message)")
+        }
+        return String(decoding: word.prefix(count), as: UTF8.self)
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import JWTKit
+import Text
+import TokenCore
+
+/// A private key that signs assertions: RSA, P-256 or Ed25519, read from PEM or a JWK.
+///
+/// Lives for one signature; at rest its text stays in sealed memory.
+struct SigningKey: Sendable {
+    enum Material: Sendable {
+        case rsa(JWTKit.Insecure.RSA.PrivateKey)
+        case elliptic(P256.Signing.PrivateKey)
+        case edwards(Curve25519.Signing.PrivateKey)
+    }
+
+    let material: Material
+    /// `kid` of a JWK.
+    private(set) var identifier: String?
+    /// `alg` of a JWK: the one algorithm that the key is meant for.
+    private(set) var algorithm: SignatureAlgorithm?
+
+    /// Reads a private key.
+    ///
+    /// - Parameter text: PEM (PKCS#8, PKCS#1, SEC 1), or a JWK (RFC 7517).
+    /// - Throws: why it is none.
+    init(_ text: String) throws(Problem) {
+        if text.utf8.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) == UInt8(ascii: "{") {
+            try self.init(jwk: text)
+        } else {
+            try self.init(pem: text)
+        }
+    }
+
+    private init(pem text: String) throws(Problem) {
+        let block = try PEMBlock.privateKey(in: text)
+        guard let bytes = block.bytes else { throw .noBase64 }
+        material = try SigningKey.material(of: block.label, bytes)
+    }
+
+    private static func material(of label: String, _ bytes: [UInt8]) throws(Problem) -> Material {
+        let family: Family? =
+            switch label.bytewise {
+            case "RSA PRIVATE KEY": .rsa
+            case "EC PRIVATE KEY": .elliptic
+            case "PRIVATE KEY": Family(ofPKCS8: bytes)
+            default: nil
+            }
+        guard let family else { throw .unsupported }
+        do {
+            return switch family {
+            case .rsa: .rsa(try JWTKit.Insecure.RSA.PrivateKey(pem: PEMBlock.text(label, bytes)))
+            case .elliptic: .elliptic(try P256.Signing.PrivateKey(derRepresentation: bytes))
+            case .edwards:
+                .edwards(
+                    try Curve25519.Signing.PrivateKey(
+                        rawRepresentation: EdDSA.PrivateKey(pem: PEMBlock.text(label, bytes))
+                            .rawRepresentation
+                    )
+                )
+            }
+        } catch {
+            throw .unusable(family)
+        }
+    }
+
+    private init(jwk text: String) throws(Problem) {
+        guard let jwk = try? JSONValue(parsing: text.utf8).object else {
+            throw .noKey(instead: nil)
+        }
+        guard jwk["keys"] == nil else { throw .severalKeys }
+        guard jwk["d"] != nil else { throw .noKey(instead: "PUBLIC KEY") }
+        material = try SigningKey.material(of: jwk)
+        identifier = jwk["kid"]?.string
+        guard let name = jwk["alg"]?.string else { return }
+        algorithm = SignatureAlgorithm(named: name.bytewise)
+        guard let algorithm, material.algorithms.contains(algorithm) else { throw .otherUse(name) }
+    }
+
+    private static func material(of jwk: JSONObject) throws(Problem) -> Material {
+        func number(_ name: String) -> String { jwk[name]?.string ?? "" }
+        let family: Family
+        switch (jwk["kty"]?.string?.bytewise, jwk["crv"]?.string?.bytewise) {
+        case ("RSA", _): family = .rsa
+        case ("EC", "P-256"): family = .elliptic
+        case ("OKP", "Ed25519"): family = .edwards
+        default: throw .unsupported
+        }
+        do {
+            let secret = Base64.urlDecoded(number("d").utf8) ?? []
+            switch family {
+            case .rsa where jwk["p"] != nil:
+                return .rsa(
+                    try JWTKit.Insecure.RSA.PrivateKey(
+                        modulus: number("n"),
+                        exponent: number("e"),
+                        privateExponent: number("d"),
+                        prime1: number("p"),
+                        prime2: number("q")
+                    )
+                )
+            case .rsa:
+                return .rsa(
+                    try JWTKit.Insecure.RSA.PrivateKey(
+                        modulus: number("n"),
+                        exponent: number("e"),
+                        privateExponent: number("d")
+                    )
+                )
+            case .elliptic: return .elliptic(try P256.Signing.PrivateKey(rawRepresentation: secret))
+            case .edwards: return .edwards(try Curve25519.Signing.PrivateKey(rawRepresentation: secret))
+            }
+        } catch {
+            throw .unusable(family)
+        }
+    }
+
+    /// The algorithm to sign with: of those that fit the key, the first that the server lists.
+    ///
+    /// - Parameter listed: `token_endpoint_auth_signing_alg_values_supported`; `nil`: the server does not say.
+    /// - Returns: the algorithm.
+    /// - Throws: that the server takes none of them.
+    func algorithm(among listed: [ByteText]?) throws(Problem) -> SignatureAlgorithm {
+        let fitting = algorithm.map { [$0] } ?? material.algorithms
+        guard let chosen = SignatureAlgorithm.first(of: fitting, in: listed) else {
+            throw .notTaken(fitting, listed: listed ?? [])
+        }
+        return chosen
+    }
+}
+
+extension SigningKey {
+    /// The kinds of keys, as they are told apart before a library looks at them.
+    enum Family: Equatable, Sendable {
+        case rsa
+        case elliptic
+        case edwards
+
+        /// The `privateKeyAlgorithm` of a PKCS#8 key (RFC 5958 §2).
+        init?(ofPKCS8 bytes: [UInt8]) {
+            var outer = DERReader(bytes[...])
+            guard var fields = outer.sequence(), fields.next()?.tag == DERReader.integer,
+                var algorithm = fields.sequence(), let identifier = algorithm.next(),
+                identifier.tag == DERReader.objectIdentifier
+            else { return nil }
+            switch Array(identifier.content) {
+            // RFC 8017 §A.1, RFC 5480 §2.1.1, RFC 8410 §3.
+            case [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]: self = .rsa
+            case [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]: self = .elliptic
+            case [0x2B, 0x65, 0x70]: self = .edwards
+            default: return nil
+            }
+        }
+    }
+
+    /// Why a text is no key that can be used.
+    enum Problem: Error, Equatable {
+        /// There is something else, such as a certificate; `nil`: neither PEM nor JSON.
+        case noKey(instead: String?)
+        /// The library would ask for the passphrase at the terminal.
+        case encrypted
+        case noBase64
+        case severalKeys
+        case unsupported
+        /// The library does not take it.
+        case unusable(Family)
+        /// `alg` of a JWK names something else.
+        case otherUse(String)
+        case notTaken([SignatureAlgorithm], listed: [ByteText])
+
+        /// Completes "client_key_file PATH: …".
+        var message: String {
+            switch self {
+            case .noKey(nil): "holds neither PEM nor a JWK"
+            case .noKey("CERTIFICATE"): "holds a certificate, not a private key"
+            case .noKey(let label?) where label.bytewise.hasSuffix("PUBLIC KEY"):
+                "holds a public key, not the private one"
+            case .noKey: "holds no private key"
+            case .encrypted: "the key is encrypted with a passphrase"
+            case .noBase64: "the key in it is damaged"
+            case .severalKeys: "is a set of keys, not one key"
+            case .unsupported: "keys of this kind are not supported"
+            case .unusable(.rsa): "the RSA key is damaged or has fewer than 2048 bits"
+            case .unusable(.elliptic): "the key is damaged or not on the curve P-256"
+            case .unusable(.edwards): "the Ed25519 key is damaged"
+            case .otherUse(let name):
+                "the key is for \(ServerText.cleaned(name, limit: 60)), with which it cannot sign here"
+            case .notTaken(let own, let listed):
+                "signs with \(own.map(\.rawValue).joined(separator: " or ")), which the server does not take"
+                    + (listed.isEmpty ? "" : " (it takes \(Problem.shown(listed)))")
+            }
+        }
+
+        /// What to do about it.
+        ///
+        /// - Parameter command: the key for a command that prints the key.
+        /// - Returns: the remedy, where there is one.
+        func remedy(_ command: String) -> String? {
+            switch self {
+            case .encrypted:
+                "let \(command) print it, such as [\"openssl\", \"pkey\", \"-in\", \"FILE\", "
+                    + "\"-passin\", \"file:PASSPHRASE-FILE\"]"
+            case .unsupported, .unusable, .notTaken: "make an RSA, P-256 or Ed25519 key, as PEM or JWK"
+            case .noKey, .noBase64, .severalKeys, .otherUse: nil
+            }
+        }
+
+        /// What it means for a session.
+        ///
+        /// - Parameter reader: has read the key.
+        /// - Returns: a failure that names its file or command.
+        func failure(of reader: SecretReader) -> RefreshFailure {
+            RefreshFailure(
+                kind: .misconfigured,
+                message: "\(reader.origin): \(message)",
+                remedy: remedy(reader.commandKey)
+            )
+        }
+
+        private static func shown(_ listed: [ByteText]) -> String {
+            ServerText.cleaned(listed.map(\.text).joined(separator: ", "), limit: 120)
+        }
+    }
+}
+
+extension SigningKey.Material {
+    /// What it can sign with (RFC 7518 §3.1, RFC 8037 §3.1), the one that every server knows first.
+    fileprivate var algorithms: [SignatureAlgorithm] {
+        switch self {
+        case .rsa: [.rs256, .ps256]
+        case .elliptic: [.es256]
+        case .edwards: [.edDSA]
+        }
+    }
+}
+
+extension SignatureAlgorithm {
+    /// The first of `own` that `listed` has; `nil` there: the server does not say, so it is the first.
+    static func first(of own: [SignatureAlgorithm], in listed: [ByteText]?) -> SignatureAlgorithm? {
+        guard let listed else { return own.first }
+        return own.first { listed.contains($0.rawValue.bytewise) }
+    }
+
+    /// The signature of `text` by `key`, which fits the algorithm.
+    func sign(_ text: [UInt8], with key: SigningKey.Material) async throws -> [UInt8] {
+        let keys = JWTKeyCollection()
+        switch key {
+        case .rsa(let key) where self == .ps256: await keys.add(pss: key, digestAlgorithm: .sha256)
+        case .rsa(let key): await keys.add(rsa: key, digestAlgorithm: .sha256)
+        case .elliptic(let key): return Array(try key.signature(for: text).rawRepresentation)
+        case .edwards(let key): return Array(try key.signature(for: text))
+        }
+        return try await keys.getKey().sign(text)
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+
+/// Reads one value of DER after the other (X.690 §8.1).
+struct DERReader {
+    static let integer: UInt8 = 0x02
+    static let bitString: UInt8 = 0x03
+    static let objectIdentifier: UInt8 = 0x06
+    private static let sequenceTag: UInt8 = 0x30
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        rest = bytes
+    }
+
+    mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
+        guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
+        var count = Int(first)
+        if first >= 0x80 {
+            let digits = Int(first & 0x7F)
+            guard (1...4).contains(digits), rest.count >= digits else { return nil }
+            count = rest.prefix(digits).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(digits)
+        }
+        guard rest.count >= count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return (tag, rest.prefix(count))
+    }
+
+    /// The values inside the next one, if that is a sequence.
+    mutating func sequence() -> DERReader? {
+        guard let value = next(), value.tag == DERReader.sequenceTag else { return nil }
+        return DERReader(value.content)
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Testing
+import TokenCore
+
+@testable import AgentSettings
+
+/// The keys by which a client proves who it is.
+struct ClientProofTests {
+    private static func read(_ keys: String) throws(ConfigurationProblems) -> ClientIdentity {
+        let text =
+            "[session.work]\nkind = \"oidc\"\nissuer = \"https://id.example\"\nclient_id = \"cli\"\n" + keys
+        let settings = try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
+        return settings.sessions[0].profile { _ in SecretID(rawValue: 9) }.client
+    }
+
+    private static let key = AssertionKey(.file("/home/me/key.pem"))
+    private static let secret = SecretSource.command(["pass", "x"])
+
+    @Test(
+        arguments: [
+            ("", .none), (#"client_authentication = "basic""#, .none),
+            (#"client_secret_command = ["pass", "x"]"#, .secret(secret, .automatic)),
+            (#"client_secret = "s""#, .secret(.sealed(SecretID(rawValue: 9)), .automatic)),
+            (
+                "client_secret_command = [\"pass\", \"x\"]\nclient_authentication = \"post\"",
+                .secret(secret, .post)
+            ),
+            (#"client_key_file = "~/key.pem""#, .keyAssertion(key, .endpoint)),
+            (
+                "client_authentication = \"private_key_jwt\"\nclient_key_command = [\"pass\", \"x\"]\nclient_key_id = \"k\"",
+                .keyAssertion(AssertionKey(secret, identifier: "k"), .endpoint)
+            ),
+            (
+                "client_key_file = \"~/key.pem\"\nclient_assertion_audience = \"issuer\"",
+                .keyAssertion(key, .issuer)
+            ),
+            (
+                "client_key_file = \"~/key.pem\"\nclient_assertion_audience = \"endpoint\"",
+                .keyAssertion(key, .endpoint)
+            ),
+            (
+                "client_key_file = \"~/key.pem\"\nclient_assertion_audience = \"urn:x\"",
+                .keyAssertion(key, .other("urn:x"))
+            ),
+            (#"client_assertion = "github-actions""#, .readyAssertion(.gitHubActions, .endpoint)),
+            (
+                "client_assertion_file = \"/run/token\"\nclient_authentication = \"private_key_jwt\"",
+                .readyAssertion(.file("/run/token"), .endpoint)
+            ),
+            (#"client_assertion_command = ["pass", "x"]"#, .readyAssertion(.command(["pass", "x"]), .endpoint)),
+            (
+                "client_certificate_file = \"/c.pem\"\nclient_key_command = [\"pass\", \"x\"]",
+                .certificate("/c.pem", key: secret)
+            ),
+            (
+                "client_secret_command = [\"pass\", \"x\"]\nclient_authentication = \"client_secret_jwt\"",
+                .secretAssertion(secret, .endpoint)
+            ),
+        ] as [(String, ClientProof)]
+    )
+    func `a proof is read`(keys: String, proof: ClientProof) throws {
+        let client = try Self.read(keys)
+        #expect(client == ClientIdentity("cli", proof: proof))
+    }
+
+    @Test(arguments: [
+        (
+            #"client_authentication = "private_key_jwt""#,
+            [
+                "client_authentication: \"private_key_jwt\" needs client_key_file or client_key_command or "
+                    + "client_assertion or client_assertion_file or client_assertion_command"
+            ]
+        ),
+        (
+            #"client_authentication = "client_secret_jwt""#,
+            [
+                "client_authentication: \"client_secret_jwt\" needs client_secret or client_secret_file or "
+                    + "client_secret_command"
+            ]
+        ),
+        (
+            "client_key_file = \"/k\"\nclient_key_command = [\"k\"]",
+            ["client_key_command: only one of client_key_file, client_key_command may be given"]
+        ),
+        (
+            "client_key_file = \"/k\"\nclient_secret = \"s\"",
+            ["client_secret: is never used: client_authentication is \"private_key_jwt\""]
+        ),
+        (
+            "client_key_file = \"/k\"\nclient_authentication = \"basic\"",
+            ["client_key_file: is never used: client_authentication is \"basic\""]
+        ),
+        (
+            #"client_key_id = "k""#,
+            ["client_key_id: is never used: it is for a client with a key or assertions"]
+        ),
+        (
+            #"client_authentication = "jwt""#,
+            [
+                "client_authentication: \"jwt\" is not one of automatic, basic, post, private_key_jwt, "
+                    + "client_secret_jwt, tls"
+            ]
+        ),
+        (
+            "client_key_file = \"/k\"\nclient_assertion_file = \"/a\"",
+            ["client_assertion_file: only one of client_key_file, client_assertion_file may be given"]
+        ),
+        (#"client_assertion = "gitlab""#, ["client_assertion: \"gitlab\" is not \"github-actions\""]),
+        (
+            #"client_authentication = "tls""#,
+            [
+                "client_authentication: \"tls\" needs client_certificate_file",
+                "client_authentication: \"tls\" needs client_key_file or client_key_command",
+            ]
+        ),
+        (
+            #"client_certificate_file = "/c""#,
+            ["client_authentication: \"tls\" needs client_key_file or client_key_command"]
+        ),
+        (#"client_key_file = "key.pem""#, ["client_key_file: must be an absolute path or begin with ~/"]),
+    ])
+    func `a proof that cannot work is told by its key`(keys: String, complaints: [String]) {
+        let problems = #expect(throws: ConfigurationProblems.self) { try Self.read(keys) }
+        let told = problems?.lines.map {
+            $0.split(separator: "session.work.", maxSplits: 1).last.map(String.init)
+        }
+        #expect(told == complaints)
+    }
+
+    @Test func `another kind of server has no such keys`() {
+        let text =
+            "[session.a]\nkind = \"cognito\"\nregion = \"eu-west-1\"\nuser_pool_id = \"eu-west-1_a\"\n"
+            + "client_id = \"c\"\nclient_key_file = \"/k\"\n"
+        let problems = #expect(throws: ConfigurationProblems.self) {
+            try SettingsReader(home: nil).read(Array(text.utf8), file: "c")
+        }
+        #expect(
+            problems?.lines.count == 1
+                && problems?.lines.first?.contains("client_key_file: unknown key") == true
+        )
+    }
+}

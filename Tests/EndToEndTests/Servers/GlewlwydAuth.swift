@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import Text
+
+/// glewlwyd over TLS with clients that prove themselves by keys and certificates, run for one suite.
+struct GlewlwydAuth: SuiteTrait, TestScoping {
+    /// The server of the running suite.
+    struct Server: Sendable {
+        let work: TemporaryDirectory
+        let state: JSONObject
+
+        var statePath: String { work.path("glewlwyd-auth/glewlwyd/state.json") }
+
+        func issuer(_ realm: String) -> String { state["issuers"]?.object?[realm]?.string ?? "" }
+
+        /// What the client `name` is registered with.
+        func client(_ name: String) -> JSONObject {
+            state["auth_clients"]?.object?[name]?.object ?? JSONObject()
+        }
+    }
+
+    @TaskLocal static var server: Server?
+
+    private static let script = ProviderScript("glewlwyd_auth.py")
+
+    static var isAvailable: Bool { script.isAvailable }
+
+    /// The server of the running suite, which must be one with this trait.
+    static func current() throws -> Server {
+        guard let server else { throw ProviderScript.Failure.notRunning }
+        return server
+    }
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await GlewlwydAuth.script.whileRunning(["--access-ttl", "60"]) { work, state in
+            try await GlewlwydAuth.$server.withValue(Server(work: work, state: state), operation: function)
+        }
+    }
+}
+
+extension Trait where Self == GlewlwydAuth {
+    static var glewlwydAuth: Self { GlewlwydAuth() }
+}
+
+/// An agent whose session `work` is that of one of glewlwyd's clients.
+struct GlewlwydAuthScene {
+    let server: GlewlwydAuth.Server
+    let agent: AgentUnderTest
+
+    /// - Parameters:
+    ///   - client: its name in the state of the server.
+    ///   - realm: `strong`, or `par`, which refuses an authorization request that was not pushed.
+    ///   - flow: of the login.
+    ///   - proof: the keys by which the client proves itself, in place of those that belong to it.
+    ///   - more: further keys.
+    /// - Throws: what the agent's start throws.
+    init(
+        _ client: String,
+        realm: String = "strong",
+        flow: String = "browser",
+        proof: String? = nil,
+        more: String = ""
+    ) async throws {
+        server = try GlewlwydAuth.current()
+        let registered = server.client(client)
+        agent = try AgentUnderTest(
+            configuration: """
+                [agent]
+                get_timeout = "5s"
+                [session.work]
+                kind = "oidc"
+                issuer = "\(server.issuer(realm))"
+                client_id = "\(registered["client_id"]?.string ?? "")"
+                ca_file = "\(server.state["ca"]?.string ?? "")"
+                \(proof ?? GlewlwydAuthScene.proof(registered))
+                scopes = [\(flow == "browser" ? #""openid", "offline_access", "api""# : #""api""#)]
+                flow = "\(flow)"
+                \(flow == "browser" ? "redirect_port = 18406" : "")
+                \(more)
+
+                """
+        )
+        try ProviderScript.writeBrowser(of: agent, for: server.statePath)
+        try await agent.start()
+    }
+
+    /// The keys of a session for a client that is registered like this.
+    static func proof(_ client: JSONObject) -> String {
+        func line(_ key: String, _ member: String) -> String {
+            client[member]?.string.map { "\(key) = \"\($0)\"\n" } ?? ""
+        }
+        switch client["method"]?.string {
+        case "private_key_jwt":
+            return "client_authentication = \"private_key_jwt\"\n" + line("client_key_file", "key")
+                + line("client_key_id", "kid")
+        case "client_secret_jwt":
+            return "client_authentication = \"client_secret_jwt\"\n" + line("client_secret", "client_secret")
+        default:
+            return "client_authentication = \"tls\"\n" + line("client_certificate_file", "cert")
+                + line("client_key_file", "key")
+        }
+    }
+
+    func logIn() async throws {
+        let result = try await agent.tokenctl("login", "work")
+        let browser = File.text(agent.home.path("browser.log")) ?? ""
+        try #require(result.status == 0, "\(result.standardError) \(agent.log) \(browser.suffix(2000))")
+    }
+
+    func get() async throws -> String {
+        let result = try await agent.tokenctl("get", "work")
+        try #require(result.status == 0, "\(result.standardError) \(agent.log)")
+        return result.line
+    }
+
+    func refresh() async throws -> ProgramResult { try await agent.tokenctl("refresh", "work") }
+}

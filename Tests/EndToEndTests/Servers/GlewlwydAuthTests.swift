@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import Text
+
+private let isMissing: Comment =
+    "the scripts that run glewlwyd are not here; set TOKENAGENT_IDP_DIR to their directory"
+
+extension EndToEnd {
+    /// Clients without a secret on the wire, at a server this project did not write.
+    ///
+    /// It takes only an assertion whose `aud` is the very address it is posted to, spends a refresh token that comes
+    /// without a good proof, and takes certificates only at the aliases of its endpoints.
+    @Suite(.enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuth, .serialized)
+    struct GlewlwydAuthTests {
+        static let clients = [
+            "jwt_rs256", "jwt_es256", "jwt_eddsa", "jwt_pem", "secret_jwt", "mtls", "mtls_san",
+        ]
+
+        @Test(arguments: clients)
+        func `a login proves the client, pushed or not, and lives on through refreshes`(
+            client: String
+        ) async throws {
+            for realm in ["strong", "par"] {
+                let scene = try await GlewlwydAuthScene(client, realm: realm)
+                try await scene.logIn()
+                var seen = [try await scene.get()]
+                for _ in 0..<2 {
+                    let refreshed = try await scene.refresh()
+                    #expect(refreshed.status == 0, "\(realm): \(refreshed.standardError) \(scene.agent.log)")
+                    seen.append(try await scene.get())
+                }
+                #expect(Set(seen).count == 3)
+                let logout = try await scene.agent.tokenctl("logout", "work")
+                #expect(logout.status == 0 && logout.standardError.isEmpty, "\(realm): \(logout)")
+            }
+        }
+
+        @Test(arguments: ["jwt_es256", "mtls"])
+        func `client credentials renew themselves by the same proof`(client: String) async throws {
+            let scene = try await GlewlwydAuthScene(client, flow: "client_credentials")
+            try await scene.logIn()
+            let first = try await scene.get()
+            let refreshed = try await scene.refresh()
+            #expect(refreshed.status == 0, "\(refreshed.standardError) \(scene.agent.log)")
+            #expect(try await scene.get() != first)
+        }
+
+        @Test func `a refresh that cannot be proven is not sent, so the login survives`() async throws {
+            let server = try GlewlwydAuth.current()
+            let text = try #require(File.text(server.client("jwt_es256")["key"]?.string ?? ""))
+            let files = try TemporaryDirectory()
+            let path = try files.write(text, to: "key.pem")
+            let scene = try await GlewlwydAuthScene(
+                "jwt_es256",
+                proof: "client_key_file = \"\(path)\"\nclient_key_id = \"jwt_es256\""
+            )
+            try await scene.logIn()
+            File.remove(path)
+            let refused = try await scene.refresh()
+            #expect(
+                refused.status == 2 && refused.standardError.contains("client_key_file \(path)"),
+                "\(refused)"
+            )
+            try files.write(text, to: "key.pem", mode: 0o644)
+            let open = try await scene.refresh()
+            #expect(open.status == 2 && open.standardError.contains("chmod 600 \(path)"), "\(open)")
+            try files.write(text, to: "key.pem", mode: 0o600)
+            let repaired = try await scene.refresh()
+            #expect(repaired.status == 0, "\(repaired.standardError) \(scene.agent.log)")
+        }
+
+        @Test func `an assertion for the issuer alone is refused here`() async throws {
+            let scene = try await GlewlwydAuthScene(
+                "jwt_es256",
+                flow: "client_credentials",
+                more: "client_assertion_audience = \"issuer\""
+            )
+            #expect(try await scene.agent.tokenctl("login", "work").status != 0)
+        }
+
+        @Test func `the key of another client is refused`() async throws {
+            let server = try GlewlwydAuth.current()
+            let other = server.client("jwt_rs256")["key"]?.string ?? ""
+            let scene = try await GlewlwydAuthScene(
+                "jwt_pem",
+                flow: "client_credentials",
+                proof: "client_key_file = \"\(other)\""
+            )
+            #expect(try await scene.agent.tokenctl("login", "work").status != 0)
+        }
+    }
+}
