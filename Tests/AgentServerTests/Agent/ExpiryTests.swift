@@ -6,7 +6,7 @@ import Text
 import TokenCore
 
 /// Tokens near their end.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct ExpiryTests {
     private static let lifetime = Duration.seconds(60)
 
