@@ -35,7 +35,7 @@ struct TokenCommand {
         guard result.status != Self.loginStatus else {
             throw RefreshFailure(
                 kind: .sourceEnded,
-                message: "\(program) wants a person to log in",
+                message: "the program \(program) wants a person to log in",
                 remedy: loginRemedy ?? "run \(program) by hand"
             )
         }
