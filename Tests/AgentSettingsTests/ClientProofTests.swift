@@ -49,7 +49,10 @@ struct ClientProofTests {
                 "client_assertion_file = \"/run/token\"\nclient_authentication = \"private_key_jwt\"",
                 .readyAssertion(.file("/run/token"), .endpoint)
             ),
-            (#"client_assertion_command = ["pass", "x"]"#, .readyAssertion(.command(["pass", "x"]), .endpoint)),
+            (
+                #"client_assertion_command = ["pass", "x"]"#,
+                .readyAssertion(.command(["pass", "x"]), .endpoint)
+            ),
             (
                 "client_certificate_file = \"/c.pem\"\nclient_key_command = [\"pass\", \"x\"]",
                 .certificate("/c.pem", key: secret)

@@ -188,7 +188,7 @@ struct JSONSettingsTests {
             settings(
                 """
                 refresh_url = "https://api.example/r"
-                members = { type = "linux", "a.b" = 3, on = true, inner = { file = "~/x", } }
+                members = { type = "linux", "a.b" = 3, on = true, inner = { file = "~/x" } }
                 headers = { X-App = "1.2", X-Api-Key = { command = ["pass", "key"] } }
                 """
             ).sessions.first

@@ -151,9 +151,9 @@ struct ExampleTreatment: Sendable {
         ),
     ]
 
-    private static let configuration = ["[session.work]", "[session.ci]", "[hooks]", "[session.phone]"].map {
-        ExampleTreatment($0, .configuration)
-    }
+    private static let configuration = [
+        "[session.work]", "[session.ci]", "[session.phone]", "[session.tablet]", "[hooks]",
+    ].map { ExampleTreatment($0, .configuration) }
 
     private static let protocolPage = [
         ExampleTreatment("$ curl --unix-socket", .runs, shows: [#""access_token":"TOKEN""#]),

@@ -187,6 +187,7 @@ struct Bench {
     ///   - commands: what programs print.
     ///   - sleep: the clock's own, which passes at once, unless somebody else has to be waited for.
     ///   - workflow: makes the job of GitHub Actions that started the agent.
+    /// - Throws: what `workflow` throws, or why there is no sealed memory.
     init(
         _ profile: ServerProfile,
         commands: ScriptedCommands = ScriptedCommands(),

@@ -222,10 +222,9 @@ private struct World {
         let retryAfter: Duration? = jitter() < 0.1 ? .seconds(60) : nil
         let failure = RefreshFailure(kind: kind, message: "x", retryAfter: retryAfter)
         let isGranted = jitter() < 0.5
-        let outcome =
-            isGranted ? RefreshOutcome.granted(tokens(rotating: jitter() < 0.5)) : .failed(failure)
         ended(number, isGranted ? nil : failure)
-        run(session.refreshFinished(number, outcome, jitter: jitter(), at: moment))
+        let tokens = isGranted ? RefreshOutcome.granted(tokens(rotating: jitter() < 0.5)) : .failed(failure)
+        run(session.refreshFinished(number, tokens, jitter: jitter(), at: moment))
     }
 
     mutating func finishCommit() {
