@@ -26,12 +26,14 @@ struct PrintedToken: Equatable, Sendable {
     private static let tokens = [
         ["access_token"], ["accessToken"], ["token"], ["id_token"], ["credential", "access_token"],
         ["status", "token"],
-    ]
+    ].compactMap { JSONPlace($0) }
     /// The members that say when it ends, in this order; `expiresOn` of az has no zone and is then not read.
     private static let ends = [
         ["expires_on"], ["expires_in"], ["credential", "token_expiry"], ["status", "expirationTimestamp"],
         ["expiresOn"],
-    ]
+    ].compactMap { JSONPlace($0) }
+    /// The one of them that counts from now on.
+    private static let lifetime = JSONPlace(["expires_in"])
 
     /// Reads what a program wrote to its standard output.
     init(_ output: [UInt8]) throws(Problem) {
@@ -55,8 +57,8 @@ struct PrintedToken: Equatable, Sendable {
     }
 
     private static func token(in object: JSONObject) throws(Problem) -> String {
-        for path in tokens {
-            guard let text = object.value(at: path)?.string, !text.utf8.isEmpty else { continue }
+        for place in tokens {
+            guard let text = object[place]?.string, !text.utf8.isEmpty else { continue }
             guard text.utf8.allSatisfy(\.isVisibleASCII) else {
                 throw Problem(message: "printed a token with characters no token may have")
             }
@@ -66,9 +68,10 @@ struct PrintedToken: Equatable, Sendable {
     }
 
     private static func end(in object: JSONObject) -> End {
-        for path in ends {
-            guard let value = object.value(at: path), let end = end(value, isLifetime: path == ["expires_in"])
-            else { continue }
+        for place in ends {
+            guard let value = object[place], let end = end(value, isLifetime: place == lifetime) else {
+                continue
+            }
             return end
         }
         return .unsaid
@@ -97,14 +100,6 @@ struct PrintedToken: Equatable, Sendable {
         }
         guard left > .zero else { throw Problem(message: "printed a token that has expired") }
         return min(left, LifetimeMember.longest)
-    }
-}
-
-extension JSONObject {
-    /// The member at `path`, through the objects on the way.
-    fileprivate func value(at path: [String]) -> JSONValue? {
-        guard let name = path.first, let value = self[name] else { return nil }
-        return path.count == 1 ? value : value.object?.value(at: Array(path.dropFirst()))
     }
 }
 
