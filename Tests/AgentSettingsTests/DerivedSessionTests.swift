@@ -8,19 +8,6 @@ import TokenCore
 
 /// Sessions whose tokens come from something else than a login.
 struct DerivedSessionTests {
-    private func read(_ text: String) throws(ConfigurationProblems) -> Settings {
-        try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
-    }
-
-    private func complaints(_ text: String) -> [String] {
-        do throws(ConfigurationProblems) {
-            _ = try read(text)
-            return []
-        } catch {
-            return error.lines.map { String($0.dropFirst("config.toml:".count)) }
-        }
-    }
-
     @Test func `a command needs nothing but its words`() throws {
         let text = """
             [session.az]

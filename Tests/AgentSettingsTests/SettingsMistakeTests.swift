@@ -6,20 +6,6 @@ import TokenCore
 
 @testable import AgentSettings
 
-private func read(_ text: String) throws(ConfigurationProblems) -> Settings {
-    try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
-}
-
-/// The messages for `text`, or none when it is accepted.
-private func complaints(_ text: String) -> [String] {
-    do throws(ConfigurationProblems) {
-        _ = try read(text)
-        return []
-    } catch {
-        return error.lines
-    }
-}
-
 /// `keys` inside an otherwise complete session, on the lines from 5 on.
 private func session(_ keys: String) -> String {
     "[session.work]\nkind = \"oidc\"\nissuer = \"https://id.example\"\nclient_id = \"cli\"\n" + keys

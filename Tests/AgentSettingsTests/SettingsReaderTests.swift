@@ -6,10 +6,6 @@ import TokenCore
 
 @testable import AgentSettings
 
-private func read(_ text: String) throws(ConfigurationProblems) -> Settings {
-    try SettingsReader(home: "/home/me").read(Array(text.utf8), file: "config.toml")
-}
-
 /// `keys` inside an otherwise complete session, on the lines from 5 on.
 private func session(_ keys: String) -> String {
     "[session.work]\nkind = \"oidc\"\nissuer = \"https://id.example\"\nclient_id = \"cli\"\n" + keys
