@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import NIOPosix
 import Testing
 import TokenCore
 
@@ -18,18 +17,8 @@ struct FormPostTests {
     ) async throws -> (page: String, response: AuthorizationTransaction.Response?) {
         var place = LoopbackPlace.standard(port: 0)
         place.takesForms = takesForms
-        let listener = try await LoopbackListener.open(
-            place,
-            on: MultiThreadedEventLoopGroup.singleton.next()
-        )
-        let transaction = AuthorizationTransaction(
-            redirectURI: "http://127.0.0.1:\(listener.port)/callback",
-            issuer: nil,
-            namesIssuer: false
-        )
-        let url = try EndpointURL("https://id.example/authorize")
-        let address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
-        listener.expect(transaction)
+        let waiting = try await WaitingListener(place)
+        let (listener, address) = (waiting.listener, waiting.address)
         let text = request.replacing("=S", with: "=\(address.state)").replacing(
             ":P",
             with: ":\(listener.port)"

@@ -37,19 +37,9 @@ struct GuessingTests {
     }
 
     @Test func `guesses at the listener are refused, and the login completes`() async throws {
-        let listener = try await LoopbackListener.open(
-            .standard(port: 0),
-            on: MultiThreadedEventLoopGroup.singleton.next()
-        )
+        let waiting = try await WaitingListener()
+        let (listener, address) = (waiting.listener, waiting.address)
         let port = UInt16(listener.port)
-        let transaction = AuthorizationTransaction(
-            redirectURI: "http://127.0.0.1:\(port)/callback",
-            issuer: nil,
-            namesIssuer: false
-        )
-        let url = try EndpointURL("https://id.example/authorize")
-        let address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
-        listener.expect(transaction)
         let (threads, guesses) = (4, TestEnvironment.isFull ? 1_000_000 : 4_000)
         let pool = NIOThreadPool(numberOfThreads: threads)
         pool.start()

@@ -19,15 +19,8 @@ struct LoopbackListenerTests {
         limits: LoopbackListener.Limits = LoopbackListener.Limits(perConnection: .hours(1)),
         _ attack: (OpenedAddress) async throws -> Void
     ) async throws {
-        let listener = try await LoopbackListener.open(.standard(port: 0), on: eventLoop, limits: limits)
-        let transaction = AuthorizationTransaction(
-            redirectURI: "http://127.0.0.1:\(listener.port)/callback",
-            issuer: nil,
-            namesIssuer: false
-        )
-        let url = try EndpointURL("https://id.example/authorize")
-        let address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
-        listener.expect(transaction)
+        let waiting = try await WaitingListener(limits: limits)
+        let (listener, address) = (waiting.listener, waiting.address)
         try await attack(address)
         let page = try await address.redirect("code=good&state=\(address.state)")
         #expect(page.hasPrefix("HTTP/1.1 200 OK\r\n"))
