@@ -15,14 +15,7 @@ extension EndToEnd {
         ) async throws {
             let backEnd = MobileBackEnd(style)
             let scene = try await KindScene.json(backEnd)
-            try await scene.logIn()
-            let first = try await scene.get().line
-            #expect(try await scene.agent.tokenctl("refresh", "phone").status == 0)
-            let second = try await scene.get().line
-            #expect(first != second)
-            try await scene.agent.kill()
-            try await scene.agent.start()
-            #expect(try await scene.get().line == second)
+            let second = try await scene.liveThroughKill()
             let kept = try await scene.agent.status("phone")["kept"]?.object
             #expect(kept == ["deviceId": "device-1", "userId": "user-alice"])
             #expect(backEnd.refreshes == 1)

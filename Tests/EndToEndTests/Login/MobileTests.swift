@@ -40,14 +40,7 @@ extension EndToEnd {
         {
             let backEnd = backEnd(wrapping)
             let scene = try await KindScene.json(backEnd, more: wrapping.lines)
-            try await scene.logIn()
-            let first = try await scene.get().line
-            #expect(try await scene.agent.tokenctl("refresh", "phone").status == 0)
-            let second = try await scene.get().line
-            #expect(first != second)
-            try await scene.agent.kill()
-            try await scene.agent.start()
-            #expect(try await scene.get().line == second)
+            try await scene.liveThroughKill()
             let status = try await scene.agent.status("phone")
             #expect(status["kept"]?.object == ["deviceId": "device-1", "userId": "user-alice"])
             #expect((800...900).contains(status["expires_in"]?.integer ?? 0))

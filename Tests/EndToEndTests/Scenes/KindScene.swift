@@ -58,6 +58,23 @@ struct KindScene {
         }
     }
 
+    /// Logs in, refreshes, kills the agent and starts it again.
+    ///
+    /// - Returns: the token that is served from then on.
+    /// - Throws: what the agent's start throws.
+    @discardableResult
+    func liveThroughKill() async throws -> String {
+        try await logIn()
+        let first = try await get().line
+        #expect(try await agent.tokenctl("refresh", "phone").status == 0)
+        let second = try await get().line
+        #expect(first != second)
+        try await agent.kill()
+        try await agent.start()
+        #expect(try await get().line == second)
+        return second
+    }
+
     func logIn() async throws {
         let result = try await agent.tokenctl(
             "login",
