@@ -71,7 +71,7 @@ extension Trait where Self == Glewlwyd {
 }
 
 /// An agent whose session `work` belongs to a realm of glewlwyd.
-struct GlewlwydScene {
+struct GlewlwydScene: WalkedLogin {
     let server: Glewlwyd.Server
     let agent: AgentUnderTest
 
@@ -106,20 +106,6 @@ struct GlewlwydScene {
         try ProviderScript.writeBrowser(of: agent, for: server.statePath)
         try await agent.start()
     }
-
-    func logIn(_ arguments: String..., input: String = "") async throws {
-        let result = try await agent.tokenctl(["login", "work"] + arguments, input: input)
-        let browser = File.text(agent.home.path("browser.log")) ?? ""
-        try #require(result.status == 0, "\(result.standardError) \(agent.log) \(browser.suffix(2000))")
-    }
-
-    func get() async throws -> String {
-        let result = try await agent.tokenctl("get", "work")
-        try #require(result.status == 0, "\(result.standardError) \(agent.log)")
-        return result.line
-    }
-
-    func refresh() async throws -> ProgramResult { try await agent.tokenctl("refresh", "work") }
 
     /// What went wrong with a refresh; `nil`: nothing.
     func refreshFailure() async throws -> ProgramResult? {

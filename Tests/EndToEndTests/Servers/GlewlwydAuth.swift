@@ -49,7 +49,7 @@ extension Trait where Self == GlewlwydAuth {
 }
 
 /// An agent whose session `work` is that of one of glewlwyd's clients.
-struct GlewlwydAuthScene {
+struct GlewlwydAuthScene: WalkedLogin {
     let server: GlewlwydAuth.Server
     let agent: AgentUnderTest
 
@@ -106,18 +106,4 @@ struct GlewlwydAuthScene {
                 + line("client_key_file", "key")
         }
     }
-
-    func logIn() async throws {
-        let result = try await agent.tokenctl("login", "work")
-        let browser = File.text(agent.home.path("browser.log")) ?? ""
-        try #require(result.status == 0, "\(result.standardError) \(agent.log) \(browser.suffix(2000))")
-    }
-
-    func get() async throws -> String {
-        let result = try await agent.tokenctl("get", "work")
-        try #require(result.status == 0, "\(result.standardError) \(agent.log)")
-        return result.line
-    }
-
-    func refresh() async throws -> ProgramResult { try await agent.tokenctl("refresh", "work") }
 }
