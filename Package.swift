@@ -30,6 +30,8 @@ let slimLibraries = Context.environment["TOKENAGENT_SWIFT_STATIC"].map { ["-reso
 /// Functions of the same code are one function: nothing here tells functions apart by their addresses.
 let smallest: [LinkerSetting] = [
     .unsafeFlags(["-use-ld=lld", "-Xlinker", "--icf=all"] + slimLibraries, release),
+    // The names of all characters are left out (`CHardening/character_names.c`).
+    .unsafeFlags(["-Xlinker", "--wrap=_swift_stdlib_getScalarName"], release),
     .unsafeFlags(
         ["-Xlinker", "-T", "-Xlinker", "\(Context.packageDirectory)/packaging/link/sections.ld"],
         release
