@@ -45,7 +45,7 @@ fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
-	@echo 'make test        every test (debug build, shared with the demo)'
+	@echo 'make test        every test (debug build, shared with the demo)  [FILTER=TokenCoreTests: only these]'
 	@echo 'make test-full   every promise of docs/promises.md, a line each  [ROWS="54 57": only these]'
 	@echo 'make fuzz        hostile input for the parsers  [T="request store"] [SECONDS=60: for each]'
 	@echo 'make attack      hostile issuers, programs, peers, disks and clocks against the release build  [W="words": only these]'
@@ -67,9 +67,11 @@ demo:
 	$(SWIFT) build $(SWIFT_FLAGS)
 	Scripts/demo
 
+# FILTER=TokenCoreTests runs only the tests whose target, suite or name holds the word.
 test:
 	@Scripts/install-dependencies build curl strace python3 toml-test
-	SWIFT='$(SWIFT)' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) Scripts/run-tests $(SWIFT_FLAGS)
+	SWIFT='$(SWIFT)' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) Scripts/run-tests $(SWIFT_FLAGS) \
+	    $(if $(FILTER),--filter '$(FILTER)')
 	Scripts/check-docs $(DEBUG)
 
 # ROWS="54 O17" runs only the tests and scripts of these promises and requirements.
