@@ -21,6 +21,12 @@ struct Issuer: Sendable {
         let metadata: Metadata
         let trust: ServerTrust
 
+        /// An issuer that no session uses yet.
+        init(issuer: String, trust: ServerTrust) {
+            self.trust = trust
+            metadata = .published(issuer: issuer, written: WrittenEndpoints())
+        }
+
         init(_ profile: ServerProfile) {
             trust = profile.trust
             metadata =

@@ -17,6 +17,12 @@ struct ServerMetadata: Equatable, Sendable {
     /// How assertions of clients may be signed; `nil`: not said.
     var assertionAlgorithms: [ByteText]?
     var responseTypes: [ByteText]?
+    /// `nil`: not said.
+    var grantTypes: [ByteText]?
+    /// `nil`: not said.
+    var scopes: [ByteText]?
+    /// Where clients are registered (RFC 7591 §3).
+    var registration: EndpointURL?
     var challengeMethods: [ByteText]?
     var signingAlgorithms: [ByteText]?
     /// Algorithms for proofs of possession (RFC 9449 §5.1).
@@ -93,9 +99,12 @@ struct ServerMetadata: Equatable, Sendable {
         revocation = try reader.endpoint("revocation_endpoint")
         endSession = try reader.endpoint("end_session_endpoint")
         keySet = try reader.endpoint("jwks_uri")
+        registration = try reader.endpoint("registration_endpoint")
         authenticationMethods = reader.strings("token_endpoint_auth_methods_supported")
         assertionAlgorithms = reader.strings("token_endpoint_auth_signing_alg_values_supported")
         responseTypes = reader.strings("response_types_supported")
+        grantTypes = reader.strings("grant_types_supported")
+        scopes = reader.strings("scopes_supported")
         challengeMethods = reader.strings("code_challenge_methods_supported")
         signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
         proofAlgorithms = reader.strings("dpop_signing_alg_values_supported")
@@ -132,9 +141,12 @@ struct ServerMetadata: Equatable, Sendable {
         revocation = revocation ?? other.revocation
         endSession = endSession ?? other.endSession
         keySet = keySet ?? other.keySet
+        registration = registration ?? other.registration
         authenticationMethods = authenticationMethods ?? other.authenticationMethods
         assertionAlgorithms = assertionAlgorithms ?? other.assertionAlgorithms
         responseTypes = responseTypes ?? other.responseTypes
+        grantTypes = grantTypes ?? other.grantTypes
+        scopes = scopes ?? other.scopes
         challengeMethods = challengeMethods ?? other.challengeMethods
         signingAlgorithms = signingAlgorithms ?? other.signingAlgorithms
         proofAlgorithms = proofAlgorithms ?? other.proofAlgorithms

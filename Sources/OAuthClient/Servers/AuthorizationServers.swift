@@ -138,6 +138,14 @@ package final class AuthorizationServers: AuthorizationServing {
         return await ServerExamination(profile: profile, tools: tools).run()
     }
 
+    /// Looks at an issuer that no session uses yet.
+    ///
+    /// - Returns: what it offers, or why a session could not use it.
+    package func examine(issuer: String, trust: ServerTrust) async -> Result<IssuerOffer, RefreshFailure> {
+        let description = Issuer.Description(issuer: issuer, trust: trust)
+        return await Discovery.fetch(description, tools).map { IssuerOffer($0) }
+    }
+
     private func server(for session: SessionName) -> (any AuthorizationServer)? {
         configured.withLock { $0.servers[session] }
     }
