@@ -61,6 +61,7 @@ import Text
         Section("POST /v1/vault/passwd", PassphraseMembers.all),
         Section("POST /v1/vault/rekey", RekeyMembers.all),
         Section("GET /v1/doctor", CheckMembers.all),
+        Section("POST /v1/examine", ExamineMembers.all, ExaminationMembers.all),
     ]
 
     @Test(arguments: sections)

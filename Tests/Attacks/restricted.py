@@ -33,6 +33,7 @@ def _(scene: Scene) -> None:
         ("GET", "/v1/audit", None),
         ("GET", "/v1/metrics", None),
         ("GET", "/v1/doctor", None),
+        ("POST", "/v1/examine", {"issuer": "https://127.0.0.1"}),
         ("GET", "/v1/vault", None),
         ("POST", "/v1/vault/init", {"type": "passphrase", "passphrase": "x"}),
         ("POST", "/v1/vault/slots", {"type": "passphrase", "passphrase": "x"}),

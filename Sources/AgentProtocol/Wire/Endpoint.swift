@@ -15,6 +15,7 @@ package enum Endpoint: CaseIterable, Sendable {
     case audit
     case metrics
     case doctor
+    case examine
     case lock
     case unlock
     case reload
@@ -91,6 +92,7 @@ extension Endpoint {
         case .audit: EndpointTraits(method: .get, path: "/audit", showsSessions: true, isEndless: true)
         case .metrics: EndpointTraits(method: .get, path: "/metrics", worksLocked: true, showsSessions: true)
         case .doctor: EndpointTraits(method: .get, path: "/doctor", worksLocked: true, showsSessions: true)
+        case .examine: EndpointTraits(method: .post, path: "/examine", worksLocked: true)
         case .lock: EndpointTraits(method: .post, path: "/lock", worksLocked: true)
         case .unlock: EndpointTraits(method: .post, path: "/unlock", worksLocked: true)
         case .reload: EndpointTraits(method: .post, path: "/reload", worksLocked: true, showsSessions: true)

@@ -3,9 +3,17 @@
 import AgentProtocol
 import TokenCore
 
-/// Looks at what surrounds the agent, for `tokenctl doctor`.
+/// Looks at what surrounds the agent, for `tokenctl doctor` and `tokenctl add`.
 package protocol DiagnosticsProviding: Sendable {
     func checks() async -> [DiagnosticCheck]
+
+    /// What an issuer that no session uses yet offers.
+    ///
+    /// - Parameters:
+    ///   - issuer: as a person wrote it.
+    ///   - caFile: certificates of a private authority; `nil`: those of the system.
+    /// - Returns: what it offers, in words of our own, or why a session could not use it.
+    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure>
 }
 
 /// The result of one look.

@@ -18,6 +18,7 @@ final class RequestHandler {
     let audit: AuditLog
     let vault: VaultRequests
     let arrivals: Arrivals
+    let examinations: Examinations
     private let confirmations: Confirmations
     private let turns: SocketTurns
     private let status: StatusRequests
@@ -52,6 +53,7 @@ final class RequestHandler {
             confirmations: confirmations
         )
         arrivals = Arrivals(eventLoop: eventLoop)
+        examinations = Examinations(ports.diagnostics)
         status = StatusRequests(ports: ports, identity: identity)
     }
 
@@ -224,6 +226,7 @@ extension RequestHandler {
         case .audit: try audit.serve(query, on: connection, in: agent)
         case .metrics: connection.answer(status.metrics(for: connection, in: agent))
         case .doctor: status.serveDoctor(on: connection, in: agent)
+        case .examine: try examinations.serve(request, on: connection, in: agent)
         case .lock: vault.serveLock(on: connection, in: agent)
         case .unlock: try vault.serveUnlock(request, on: connection, in: agent)
         case .reload: try serveReload(request, on: connection, in: agent)

@@ -19,6 +19,7 @@ enum Route: Equatable, Sendable {
     case audit
     case metrics
     case doctor
+    case examine
     case lock
     case unlock
     case reload
@@ -51,6 +52,7 @@ enum Route: Equatable, Sendable {
         case .audit: (.audit, nil)
         case .metrics: (.metrics, nil)
         case .doctor: (.doctor, nil)
+        case .examine: (.examine, nil)
         case .lock: (.lock, nil)
         case .unlock: (.unlock, nil)
         case .reload: (.reload, nil)
@@ -143,7 +145,8 @@ extension Route {
 
     private init?(_ endpoint: Endpoint) {
         let plain: [Route] = [
-            .agent, .sessions, .events, .audit, .metrics, .doctor, .lock, .unlock, .reload, .shutdown, .vault,
+            .agent, .sessions, .events, .audit, .metrics, .doctor, .examine, .lock, .unlock, .reload,
+            .shutdown, .vault,
             .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey,
         ]
         guard let route = plain.first(where: { $0.parts.endpoint == endpoint }) else { return nil }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import AgentServer
 import CHardening
 import CWipingAllocator
@@ -11,7 +12,7 @@ import OAuthClient
 import SealedStore
 import TokenCore
 
-/// Looks at the store, the memory, the clock, the configuration and the way to the servers.
+/// Looks at the store, the memory, the clock, the configuration and servers.
 struct Diagnostics: DiagnosticsProviding {
     /// A refresh reserves 32 KiB and more; below this the next ones are in danger.
     private static let leastFreeBytes: UInt64 = 1 << 20
@@ -32,7 +33,7 @@ struct Diagnostics: DiagnosticsProviding {
         checks += control.problems.map(DiagnosticCheck.init)
         checks += ConfigurationCheckup(configuration: configuration).checks()
         await withTaskGroup { group in
-            let look = ServerCheck(servers: servers, eventLoop: eventLoop)
+            let look = serverCheck
             for (place, sessions) in configuration.serverPlaces {
                 group.addTask { await look.check(place, of: sessions) }
             }
@@ -40,6 +41,12 @@ struct Diagnostics: DiagnosticsProviding {
         }
         return checks
     }
+
+    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure> {
+        await serverCheck.examine(issuer: issuer, caFile: caFile)
+    }
+
+    private var serverCheck: ServerCheck { ServerCheck(servers: servers, eventLoop: eventLoop) }
 
     /// Why the last unlocking failed, as the end of a sentence; empty when a person has to give the secret.
     private var reason: String {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import AgentServer
 import NIOCore
 import OAuthClient
 import TokenCore
 
-/// Checks the way to a server, for `tokenctl doctor`: name, connection, certificate and metadata.
+/// Looks at servers, for `tokenctl doctor` and `tokenctl add`: name, connection, certificate and metadata.
 struct ServerCheck: Sendable {
     /// A server that has not answered by then is of no use to a session either.
     private static let limit = TimeAmount.seconds(10)
@@ -19,11 +20,7 @@ struct ServerCheck: Sendable {
         guard let session = sessions.first else {
             return DiagnosticCheck(name: name, verdict: .ok, detail: "no session is there")
         }
-        let work = Task { await servers.examine(session) }
-        let alarm = eventLoop.scheduleTask(in: Self.limit) { work.cancel() }
-        let result = await work.value
-        alarm.cancel()
-        switch result {
+        switch await inTime({ await servers.examine(session) }) {
         case .success(let words):
             return DiagnosticCheck(name: name, verdict: .ok, detail: words, sessions: sessions)
         case .failure(let failure):
@@ -37,6 +34,32 @@ struct ServerCheck: Sendable {
         }
     }
 
+    /// What `issuer`, which no session uses yet, offers; `caFile` holds the certificates of a private authority.
+    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure> {
+        let trust = ServerTrust(caFile: caFile)
+        let result = await inTime { await servers.examine(issuer: issuer, trust: trust) }
+        return result.map(\.wire).mapError { failure in
+            // Waiting mends neither an address nor certificates.
+            let isOurs = failure.kind == .misconfigured || failure.kind == .insecure
+            return RequestFailure(
+                code: isOurs ? .misconfigured : .temporarilyUnavailable,
+                message: failure.message,
+                remedy: failure.remedy,
+                retryAfter: failure.retryAfter
+            )
+        }
+    }
+
+    /// What `look` finds in the time there is.
+    private func inTime<Finding: Sendable>(
+        _ look: @escaping @Sendable () async -> Finding
+    ) async -> Finding {
+        let work = Task { await look() }
+        let alarm = eventLoop.scheduleTask(in: Self.limit) { work.cancel() }
+        defer { alarm.cancel() }
+        return await work.value
+    }
+
     private func remedy(for kind: FailureClass, _ place: ServerPlace, _ sessions: [SessionName]) -> String {
         let tables = sessions.map { "session.\($0)" }.joined(separator: ", ")
         switch kind {
@@ -46,6 +69,17 @@ struct ServerCheck: Sendable {
         case .misconfigured: return "correct the address or ca_file of \(tables), then tokenctl reload"
         case .busy, .misbehaved: return "correct the address of \(tables), or try again later"
         default: return "check the network, the address and the firewall"
+        }
+    }
+}
+
+extension IssuerOffer {
+    fileprivate var wire: ExaminationMessage {
+        ExaminationMessage {
+            $0.flows = flows.map(\.rawValue)
+            $0.authentication = authentication?.map(\.rawValue)
+            $0.scopes = scopes?.map(\.rawValue)
+            $0.features = features.map(\.rawValue)
         }
     }
 }

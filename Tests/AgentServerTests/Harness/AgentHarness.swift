@@ -37,6 +37,7 @@ final class AgentHarness: Sendable {
         policy: SessionPolicy = SessionPolicy(),
         commands: any CommandRunning = NoCommands(),
         processes: (any ProcessExamining)? = nil,
+        diagnostics: any DiagnosticsProviding = FixedDiagnostics(),
         auditLimit: Int? = nil,
         chance: Double = 0,
         prepare: (MemoryStore, SealedMemory) throws -> Void = { _, _ in },
@@ -71,7 +72,7 @@ final class AgentHarness: Sendable {
                 commands: commands,
                 processes: processes,
                 configuration: configuration,
-                diagnostics: FixedDiagnostics(),
+                diagnostics: diagnostics,
                 observer: observed,
                 logger: log.logger,
                 chance: { chance },
@@ -269,16 +270,6 @@ final class ScriptedConfiguration: ConfigurationProviding {
             return ConfigurationChange(kind, "session.\(name)", session: name)
         }
         return ConfigurationChanges(file: "config.toml", changes: changes)
-    }
-}
-
-struct FixedDiagnostics: DiagnosticsProviding {
-    func checks() async -> [DiagnosticCheck] {
-        [
-            DiagnosticCheck(name: "memory", verdict: .ok, detail: "locked"),
-            DiagnosticCheck(name: "clock", verdict: .warning, detail: "off by 40 s", remedy: "set it"),
-            DiagnosticCheck(name: "disk", verdict: .problem, detail: "read-only"),
-        ]
     }
 }
 

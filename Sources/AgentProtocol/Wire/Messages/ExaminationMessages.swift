@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+
+/// The body of `POST /v1/examine`.
+package struct ExamineMembers: WireMembers {
+    package let issuer = WireMember<String>("issuer")
+    package let caFile = WireMember<String>("ca_file", isOptional: true)
+
+    package static let table = Self()
+}
+
+/// The answer of `POST /v1/examine`: what an issuer offers, in words that tokenagent-protocol(7) lists.
+package typealias ExaminationMessage = WireMessage<ExaminationMembers>
+
+package struct ExaminationMembers: WireMembers {
+    package let flows = WireMember<[String]>("flows")
+    package let authentication = WireMember<[String]>("client_authentication", isOptional: true)
+    package let scopes = WireMember<[String]>("scopes", isOptional: true)
+    package let features = WireMember<[String]>("features")
+
+    package static let table = Self()
+}
+
+/// What `tokenctl add --json` and `tokenctl remove --json` say about the file of a session.
+package typealias SessionFileMessage = WireMessage<SessionFileMembers>
+
+package struct SessionFileMembers: WireMembers {
+    package let session = WireMember<String>("session")
+    package let file = WireMember<String>("file")
+    package let flow = WireMember<String>("flow", isOptional: true)
+    package let scopes = WireMember<[String]>("scopes", isOptional: true)
+    package let offer = WireMember<ExaminationMessage>("offer", isOptional: true)
+    package let notes = WireMember<[String]>("notes", isOptional: true)
+
+    package static let table = Self()
+}

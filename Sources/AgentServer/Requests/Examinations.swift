@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+/// Looks at issuers that a person thinks of using, for `tokenctl add`.
+///
+/// Confined to the agent's event loop.
+final class Examinations {
+    /// Each may hold a connection for seconds, and nobody adds many sessions at once.
+    private static let mostAtOnce = 4
+
+    private let diagnostics: any DiagnosticsProviding
+    private var count = 0
+
+    init(_ diagnostics: any DiagnosticsProviding) {
+        self.diagnostics = diagnostics
+    }
+
+    /// Serves `POST /v1/examine`, for the agent's own user alone: the agent connects where the request says.
+    func serve(
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        guard connection.caller.isOwnUserAtOwnSocket else {
+            throw RequestFailure(
+                code: .denied,
+                message: "Only the agent's own user may have an issuer examined."
+            )
+        }
+        let body = try RequestBody(request.body, ExamineMembers.self)
+        let issuer = try body.required(\.issuer)
+        let caFile = try body.value(\.caFile)
+        guard count < Examinations.mostAtOnce else {
+            throw RequestFailure(
+                code: .temporarilyUnavailable,
+                message: "Other issuers are being examined.",
+                retryAfter: .seconds(10)
+            )
+        }
+        count += 1
+        let diagnostics = diagnostics
+        Task {
+            let result = await diagnostics.examine(issuer: issuer, caFile: caFile)
+            agent.requests.examinations.finish(result, on: connection)
+        }
+    }
+
+    private func finish(_ result: Result<ExaminationMessage, RequestFailure>, on connection: Connection) {
+        count -= 1
+        switch result {
+        case .success(let message): connection.answer(.message(message))
+        case .failure(let failure): connection.answer(Answer(failure))
+        }
+    }
+}

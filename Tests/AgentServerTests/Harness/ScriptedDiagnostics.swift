@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Synchronization
+
+@testable import AgentServer
+
+/// Finds the same every time.
+struct FixedDiagnostics: DiagnosticsProviding {
+    func checks() async -> [DiagnosticCheck] {
+        [
+            DiagnosticCheck(name: "memory", verdict: .ok, detail: "locked"),
+            DiagnosticCheck(name: "clock", verdict: .warning, detail: "off by 40 s", remedy: "set it"),
+            DiagnosticCheck(name: "disk", verdict: .problem, detail: "read-only"),
+        ]
+    }
+
+    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure> {
+        .success(ExaminationMessage { $0.flows = ["browser"] })
+    }
+}
+
+/// Issuers that answer when the test lets them.
+final class HeldIssuers: DiagnosticsProviding {
+    typealias Answer = Result<ExaminationMessage, RequestFailure>
+
+    private let waiting = Mutex<[(issuer: String, continuation: CheckedContinuation<Answer, Never>)]>([])
+
+    /// Those that are being looked at.
+    var asked: [String] { waiting.withLock { $0.map(\.issuer) } }
+
+    func checks() async -> [DiagnosticCheck] { [] }
+
+    func examine(issuer: String, caFile: String?) async -> Answer {
+        let words = caFile.map { "\(issuer) \($0)" } ?? issuer
+        return await withCheckedContinuation { continuation in
+            waiting.withLock { $0.append((words, continuation)) }
+        }
+    }
+
+    /// Lets the first of them answer.
+    func answer(_ answer: Answer) {
+        let first = waiting.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        first?.continuation.resume(returning: answer)
+    }
+}

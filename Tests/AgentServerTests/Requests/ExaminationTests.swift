@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TestSupport
+import Testing
+import Text
+
+@testable import AgentServer
+
+/// Looks at issuers that no session uses yet.
+@Suite(.timeLimit(.minutes(10)))
+struct ExaminationTests {
+    private static let request = SocketPeer.request(
+        "POST",
+        "/v1/examine",
+        body: #"{"issuer":"https://id.example","ca_file":"/ca.pem"}"#
+    )
+
+    private func waits(for issuers: HeldIssuers, _ count: Int) async throws -> Bool {
+        try await Polling.until { issuers.asked.count == count }
+    }
+
+    @Test func `the agent's own user is told what an issuer offers, also while the agent is locked`()
+        async throws
+    {
+        let issuers = HeldIssuers()
+        let agent = try await AgentHarness(diagnostics: issuers)
+        let peer = try agent.peer()
+        _ = try await peer.exchange("POST", "/v1/lock")
+        try peer.send(Self.request)
+        #expect(try await waits(for: issuers, 1))
+        #expect(issuers.asked == ["https://id.example /ca.pem"])
+        issuers.answer(
+            .success(
+                ExaminationMessage {
+                    $0.flows = ["device"]
+                    $0.features = ["pkce"]
+                }
+            )
+        )
+        let answer = try await peer.answer()
+        #expect(answer.status == 200)
+        #expect(answer.body == #"{"flows":["device"],"features":["pkce"]}"# + "\n")
+        await agent.stop()
+    }
+
+    @Test func `why an issuer cannot be used is passed on`() async throws {
+        let issuers = HeldIssuers()
+        let agent = try await AgentHarness(diagnostics: issuers)
+        let peer = try agent.peer()
+        try peer.send(Self.request)
+        #expect(try await waits(for: issuers, 1))
+        let failure = RequestFailure(code: .misconfigured, message: "answered 404", remedy: "correct it")
+        issuers.answer(.failure(failure))
+        let answer = try await peer.answer()
+        #expect(answer.status == 400)
+        #expect(
+            answer.body
+                == #"{"error":{"code":"misconfigured","message":"answered 404","remedy":"correct it"}}"#
+                + "\n"
+        )
+        await agent.stop()
+    }
+
+    @Test(arguments: ["", "{}", #"{"issuer":7}"#, #"{"issuer":"x","ca_file":[]}"#, #"{"url":"x"}"#, "[]"])
+    func `a request that is no examination is refused`(body: String) async throws {
+        let agent = try await AgentHarness(diagnostics: HeldIssuers())
+        let answer = try await agent.peer().exchange("POST", "/v1/examine", body: body)
+        #expect(answer.status == 400)
+        #expect(answer.body.contains("\"bad_request\""))
+        await agent.stop()
+    }
+
+    @Test func `four issuers are looked at at a time, and one that is done makes room`() async throws {
+        let issuers = HeldIssuers()
+        let agent = try await AgentHarness(diagnostics: issuers)
+        var peers: [SocketPeer] = []
+        for number in 1...4 {
+            let peer = try agent.peer()
+            try peer.send(Self.request)
+            #expect(try await waits(for: issuers, number))
+            peers.append(peer)
+        }
+        let late = try agent.peer()
+        try late.send(Self.request)
+        let refused = try await late.answer()
+        #expect(refused.status == 503)
+        #expect(refused.head.lowercased().contains("retry-after: 10"))
+        // The look for a peer that leaves goes on.
+        peers[3].leave()
+        for peer in peers.dropLast() {
+            issuers.answer(.success(ExaminationMessage()))
+            #expect(try await peer.answer().status == 200)
+        }
+        #expect(issuers.asked.count == 1)
+        try late.send(Self.request)
+        #expect(try await waits(for: issuers, 2))
+        for _ in 0..<2 { issuers.answer(.success(ExaminationMessage())) }
+        #expect(try await late.answer().status == 200)
+        await agent.stop()
+    }
+}
