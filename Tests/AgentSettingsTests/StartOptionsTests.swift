@@ -25,6 +25,8 @@ struct StartOptionsTests {
     @Test func `a check can be asked for as JSON`() throws {
         #expect(try options("--json", "--check-config").wantsJSON)
         #expect(try options("--check-config").wantsJSON == false)
+        let more = try options("--check-config", "--json", "--drafts", "d", "--session=z")
+        #expect(more.drafts == "/work/d" && more.session == "z")
     }
 
     @Test func `options end at the command, whose own options are left alone`() throws {
@@ -63,6 +65,8 @@ struct StartOptionsTests {
             "--log-level must be one of critical, error, warning, notice, info, debug, trace"
         ),
         (["--json"], "--json goes with --check-config"),
+        (["--check-config", "--drafts", "d"], "--drafts and --session go with --check-config --json"),
+        (["--session=z"], "--drafts and --session go with --check-config --json"),
         (["--readiness-fd", "x"], "--readiness-fd needs a number"),
     ])
     func `wrong usage is explained`(arguments: [String], message: String) {

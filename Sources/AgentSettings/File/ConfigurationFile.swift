@@ -25,11 +25,13 @@ package struct ConfigurationFile: Equatable, Sendable {
     /// Others may read it unless it holds a client secret, and may never write it: a writer decides where
     /// refresh tokens are sent.
     ///
-    /// - Parameter home: what `~/` stands for.
+    /// - Parameters:
+    ///   - home: what `~/` stands for.
+    ///   - drafts: a directory of further files, to be checked before they are in place.
     /// - Returns: the settings; the defaults when there is no file and there need not be one.
     /// - Throws: everything there is to fix.
-    package func settings(home: String?) throws(ConfigurationProblems) -> Settings {
-        var files = SessionFiles(beside: path)
+    package func settings(home: String?, drafts: String? = nil) throws(ConfigurationProblems) -> Settings {
+        var files = SessionFiles(beside: path, drafts: drafts)
         defer { files.wipe() }
         var text: [UInt8] = []
         defer { text.wipe() }

@@ -61,7 +61,7 @@ struct SessionFileReader {
             return nil
         }
         if let other {
-            let place = "\(configuration):\(other.line)"
+            let place = "\(other.file ?? configuration):\(other.line)"
             problems.add(
                 reader.path,
                 at: reader.position,

@@ -36,9 +36,12 @@ struct SessionFiles {
     /// No files.
     init() {}
 
-    /// Reads the files beside the configuration file at `path`.
-    init(beside path: String) {
-        let place = SessionFiles.directory(beside: path)
+    /// Reads the files beside the configuration file at `path`, and those of a directory of `drafts`.
+    init(beside path: String, drafts: String? = nil) {
+        for place in [SessionFiles.directory(beside: path), drafts].compactMap(\.self) { read(place) }
+    }
+
+    private mutating func read(_ place: String) {
         do throws(FileRefusal) {
             let directory = try SessionDirectory(place)
             let names = try directory.names()

@@ -15,6 +15,11 @@ extension Settings {
         return Set(unread)
     }
 
+    /// The tables that name the session `name`, and would be wrong without it.
+    package func tables(naming name: SessionName) -> [String] {
+        sockets.filter { $0.sessions.contains(name) }.map { "[[socket]] \($0.path)" }
+    }
+
     /// These settings with the sessions `names` as `old` has them.
     package func keeping(_ names: Set<SessionName>, of old: Settings) -> Settings {
         var settings = self

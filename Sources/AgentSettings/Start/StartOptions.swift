@@ -28,6 +28,10 @@ package struct StartOptions: Equatable, Sendable {
     package var logLevel: LogLevel?
     /// Whether `--check-config` prints what it finds as JSON.
     package var wantsJSON = false
+    /// A directory of session files that `--check-config` reads too.
+    package var drafts: String?
+    /// The session whose place `--check-config` tells.
+    package var session: String?
     package var allowsRoot = false
     package var allowsNetworkStore = false
     /// The descriptor on which a background start waits to hear that the agent is ready.
@@ -67,6 +71,9 @@ extension StartOptions {
         guard !wantsJSON || form == .checkConfiguration else {
             throw UsageError("--json goes with --check-config")
         }
+        guard drafts == nil && session == nil || wantsJSON else {
+            throw UsageError("--drafts and --session go with --check-config --json")
+        }
         guard !rest.isEmpty else { return }
         guard form == .background else {
             throw UsageError("\(rest[rest.startIndex]) cannot be combined with another form of start")
@@ -94,6 +101,8 @@ extension StartOptions {
         case "-a", "--socket": socket = try path()
         case "--config": configuration = try path()
         case "--state-dir": stateDirectory = try path()
+        case "--drafts": drafts = try path()
+        case "--session": session = try value()
         case "--log-level": logLevel = try StartOptions.level(value())
         case "--readiness-fd": readiness = try StartOptions.number(name, value())
         case "--parent": parent = try StartOptions.number(name, value())

@@ -4,47 +4,72 @@ import AgentProtocol
 import AgentSettings
 import Glibc
 import Text
+import TokenCore
 
 /// Reads the configuration and says what is wrong with it, or that nothing is.
 ///
 /// The number of sessions is there if an agent would start: a mistake in a file beside costs that one's session.
-enum ConfigurationCheck {
-    /// Prints lines for a person, or one JSON object; mistakes end the process with their exit status.
-    static func run(_ places: Places, asJSON: Bool) throws(StartFailure) {
-        let path = places.configuration.path
-        do throws(ConfigurationProblems) {
-            let settings = try places.configuration.settings(home: places.home)
-            let count = settings.sessions.count
-            if asJSON {
-                print(report(path, sessions: Int64(count), problems: settings.mistakes))
-            } else if settings.mistakes.isEmpty {
-                Console.write("\(path): \(count) session\(count == 1 ? "" : "s"), no mistakes\n")
-            } else {
-                throw ConfigurationProblems(file: path, problems: settings.mistakes)
-            }
-            guard settings.mistakes.isEmpty else { exit(FailureCode.misconfigured.exitStatus) }
-        } catch {
-            guard asJSON else { throw StartFailure(error) }
-            print(report(path, sessions: nil, problems: error.problems))
-            exit(FailureCode.misconfigured.exitStatus)
-        }
+struct ConfigurationCheck {
+    private let options: StartOptions
+    private let places: Places
+    private var path: String { places.configuration.path }
+
+    init(_ options: StartOptions, _ places: Places) {
+        self.options = options
+        self.places = places
     }
 
-    private static func report(
-        _ path: String,
-        sessions: Int64?,
-        problems: [ConfigurationProblem]
+    /// Prints lines for a person, or one JSON object; mistakes end the process with their exit status.
+    func run() throws(StartFailure) {
+        let settings: Settings
+        do throws(ConfigurationProblems) {
+            settings = try places.configuration.settings(home: places.home, drafts: options.drafts)
+        } catch {
+            guard options.wantsJSON else { throw StartFailure(error) }
+            print(report(error.problems))
+            exit(FailureCode.misconfigured.exitStatus)
+        }
+        let mistakes = settings.mistakes
+        let count = settings.sessions.count
+        if options.wantsJSON {
+            print(report(mistakes, of: settings))
+        } else if mistakes.isEmpty {
+            Console.write("\(path): \(count) session\(count == 1 ? "" : "s"), no mistakes\n")
+        } else {
+            throw StartFailure(ConfigurationProblems(file: path, problems: mistakes))
+        }
+        guard mistakes.isEmpty else { exit(FailureCode.misconfigured.exitStatus) }
+    }
+
+    private func report(
+        _ problems: [ConfigurationProblem],
+        of settings: Settings? = nil
     ) -> ConfigurationMessage {
         ConfigurationMessage {
             $0.file = path
             $0.isGood = problems.isEmpty
-            $0.sessions = sessions
+            $0.sessions = settings.map { Int64($0.sessions.count) }
             $0.problems = problems.map(\.wire)
+            $0.session = options.session.flatMap { SessionName($0) }.flatMap { settings?.place(of: $0) }
         }
     }
 
-    private static func print(_ report: ConfigurationMessage) {
+    private func print(_ report: ConfigurationMessage) {
         Console.write(report.json.text + "\n")
+    }
+}
+
+extension Settings {
+    /// Where the session `name` is, and what names it; `nil` for one that neither is nor is named.
+    fileprivate func place(of name: SessionName) -> SessionPlaceMessage? {
+        let place = places[name]
+        let tables = tables(naming: name)
+        guard place != nil || !tables.isEmpty else { return nil }
+        return SessionPlaceMessage {
+            $0.file = place?.file
+            $0.line = place.map { Int64($0.line) }
+            $0.namedBy = tables
+        }
     }
 }
 

@@ -28,7 +28,7 @@ enum Program {
         case .help: Console.write(StartHelp.text)
         case .version: Console.write("tokenagent \(AgentRelease.version)\n")
         case .checkConfiguration:
-            try ConfigurationCheck.run(Places(options, environment), asJSON: options.wantsJSON)
+            try ConfigurationCheck(options, Places(options, environment)).run()
         case .listCommands: try CommandTable.list(Places(options, environment))
         case .stop:
             try RunningAgent.stop(socket: Places(options, environment).socket)

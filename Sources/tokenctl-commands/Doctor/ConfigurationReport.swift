@@ -17,16 +17,27 @@ struct ConfigurationReport {
 
     /// The mistakes in the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
     var complaints: [String] {
-        (message.problems ?? []).map { problem in
-            let place = (problem.file ?? file) + (problem.line.map { ":\($0)" } ?? "")
-            return [place, problem.key, problem.message].compactMap(\.self).joined(separator: ": ")
-        }
+        (message.problems ?? []).map { ConfigurationReport.complaint($0, in: file) }
     }
 
-    /// Has the agent's program read `file`, or the file of this user if that is nil.
+    /// One mistake; `file` is the configuration file.
+    static func complaint(_ problem: ProblemMessage, in file: String) -> String {
+        let place = (problem.file ?? file) + (problem.line.map { ":\($0)" } ?? "")
+        return [place, problem.key, problem.message].compactMap(\.self).joined(separator: ": ")
+    }
+
+    /// Has the agent's program read a configuration.
     ///
+    /// - Parameters:
+    ///   - file: nil: the file of this user.
+    ///   - drafts: a directory of further session files.
+    ///   - session: the session whose place is wanted.
     /// - Throws: ``AgentError`` if there is no program, or the file cannot be read.
-    init(of file: String? = nil) throws(AgentError) {
+    init(
+        of file: String? = nil,
+        adding drafts: String? = nil,
+        about session: String? = nil
+    ) throws(AgentError) {
         guard let program = AgentStarter.executable else {
             throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
         }
@@ -34,7 +45,8 @@ struct ConfigurationReport {
         let messages = try Pipe()
         let child = try ChildProcess(
             program,
-            ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? []),
+            ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? [])
+                + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? []),
             output: .descriptor(output.writing),
             error: .descriptor(messages.writing)
         )

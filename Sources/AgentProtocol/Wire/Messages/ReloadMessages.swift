@@ -40,8 +40,23 @@ package struct ConfigurationMembers: WireMembers {
     package let isGood = WireMember<Bool>("ok")
     package let sessions = WireMember<Int64>("sessions", isOptional: true)
     package let problems = WireMember<[ProblemMessage]>("problems")
+    /// The one that `--session` asks for, if it is there or named.
+    package let session = WireMember<SessionPlaceMessage>("session", isOptional: true)
     /// What differs in the running agent; `tokenctl config check` adds it.
     package let agent = WireMember<[String]>("agent", isOptional: true)
+
+    package static let table = Self()
+}
+
+/// Where the table of a session is.
+package typealias SessionPlaceMessage = WireMessage<SessionPlaceMembers>
+
+package struct SessionPlaceMembers: WireMembers {
+    /// Missing for the configuration file itself.
+    package let file = WireMember<String>("file", isOptional: true)
+    package let line = WireMember<Int64>("line", isOptional: true)
+    /// Tables that name it.
+    package let namedBy = WireMember<[String]>("named_by")
 
     package static let table = Self()
 }
