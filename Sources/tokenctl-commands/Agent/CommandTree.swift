@@ -24,7 +24,8 @@ struct CommandTree: ParsableCommand {
             CommandGroup(
                 name: "Sessions",
                 subcommands: [
-                    LoginCommand.self, LogoutCommand.self, StatusCommand.self, ListCommand.self,
+                    AddCommand.self, LoginCommand.self, LogoutCommand.self, RemoveCommand.self,
+                    StatusCommand.self, ListCommand.self,
                     WatchCommand.self, AuditCommand.self,
                 ]
             ),

@@ -61,3 +61,15 @@ struct ReloadReport {
         return differences.isEmpty ? ["\(summary), nothing has changed"] : [summary] + differences
     }
 }
+
+extension AgentEndpoint {
+    /// How the configuration differs from what a running agent runs with; nil if none runs or it cannot say.
+    var pendingReload: ReloadMessage? {
+        var body = JSONBody<ReloadMembers>()
+        body.add(\.check, true)
+        var endpoint = self
+        endpoint.mayStartAgent = false
+        let request = AgentRequest(.post, "reload", body: body.finished())
+        return try? endpoint.message(request, timeout: .seconds(10))
+    }
+}

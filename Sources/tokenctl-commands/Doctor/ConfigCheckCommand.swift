@@ -47,14 +47,7 @@ struct ConfigCheckCommand: ParsableCommand {
     /// How the file differs from what the agent at the socket runs with; `nil` if none runs, it cannot say,
     /// or it reads another file.
     private func difference(of file: String) -> ReloadReport? {
-        var body = JSONBody<ReloadMembers>()
-        body.add(\.check, true)
-        var endpoint = agent.endpoint
-        endpoint.mayStartAgent = false
-        let request = AgentRequest(.post, "reload", body: body.finished())
-        guard let answer: ReloadMessage = try? endpoint.message(request, timeout: .seconds(10)) else {
-            return nil
-        }
+        guard let answer = agent.endpoint.pendingReload else { return nil }
         let report = ReloadReport(message: answer)
         return report.file == file ? report : nil
     }

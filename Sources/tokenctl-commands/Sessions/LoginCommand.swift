@@ -72,14 +72,7 @@ struct LoginCommand: ParsableCommand {
             isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
         )
-        let failure: AgentError?
-        do {
-            failure = try conversation.run(request)
-        } catch {
-            throw error.about(session.name)
-        }
-        // With --json the failure's event has been printed already.
-        if let failure { throw ExitCode(FailureReport.tell(failure.about(session.name))) }
+        try conversation.logIn(request)
     }
 
     private func request() throws(AgentError) -> AgentRequest {

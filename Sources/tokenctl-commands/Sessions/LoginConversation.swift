@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import ArgumentParser
 import CommandCore
 import Text
 
@@ -16,10 +17,24 @@ struct LoginConversation {
         "username": "--username", "password": "--password-stdin", "refresh_token": "--refresh-token-stdin",
     ]
 
-    /// Sends the request and returns at the end of the login; ending this process cancels it.
+    /// Logs in; ending this process cancels that.
+    ///
+    /// - Throws: ``AgentError`` if the agent could not be asked, else the exit status of a failure that was told.
+    func logIn(_ request: AgentRequest) throws {
+        let failure: AgentError?
+        do throws(AgentError) {
+            failure = try run(request)
+        } catch {
+            throw error.about(session)
+        }
+        // With --json the failure's event has been printed already.
+        if let failure { throw ExitCode(FailureReport.tell(failure.about(session))) }
+    }
+
+    /// Sends the request and returns at the end of the login.
     ///
     /// - Returns: why the session is not logged in, if the agent said so with its last event.
-    func run(_ request: AgentRequest) throws(AgentError) -> AgentError? {
+    private func run(_ request: AgentRequest) throws(AgentError) -> AgentError? {
         var progress = try endpoint.connect().lines(of: request)
         while let line = try progress.next() {
             guard let event = try? JSONValue(parsing: line).object else {

@@ -69,11 +69,8 @@ struct LogoutCommand: ParsableCommand {
     }
 
     private func outcome(for session: String) -> (answer: LogoutMessage, failure: AgentError?) {
-        var body = JSONBody<LogoutMembers>()
-        body.add(\.local, isLocal)
-        let request = AgentRequest(.post, "sessions", session, "logout", body: body.finished())
         do {
-            let answer: LogoutMessage = try agent.endpoint.message(request, timeout: .seconds(120))
+            let answer = try LogoutRequest(session: session, isLocal: isLocal).send(to: agent.endpoint)
             return (answer, LogoutCommand.leftover(session, answer))
         } catch {
             return (LogoutMessage { $0.session = session }, error.about(session))
@@ -102,5 +99,20 @@ struct LogoutCommand: ParsableCommand {
             )
         case .revoked, .nothing, .local, .unsupported, nil: return nil
         }
+    }
+}
+
+/// A logout of one session.
+struct LogoutRequest {
+    let session: String
+    /// Whether the server is left alone.
+    let isLocal: Bool
+
+    /// Logs out; the agent waits for the server a while.
+    func send(to endpoint: AgentEndpoint) throws(AgentError) -> LogoutMessage {
+        var body = JSONBody<LogoutMembers>()
+        body.add(\.local, isLocal)
+        let request = AgentRequest(.post, "sessions", session, "logout", body: body.finished())
+        return try endpoint.message(request, timeout: .seconds(120))
     }
 }

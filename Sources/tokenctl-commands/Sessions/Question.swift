@@ -3,7 +3,7 @@
 import AgentProtocol
 import CommandCore
 
-/// Asks a person for a secret at the terminal.
+/// Asks a person at the terminal, above all for secrets.
 enum Question {
     /// Asks once.
     ///
@@ -41,6 +41,35 @@ enum Question {
             !answer.isEmpty
         else { throw AgentError(.internal, "no \(kind) was given") }
         return answer
+    }
+
+    /// Asks at the terminal, and only there, for something that may be seen.
+    ///
+    /// - Parameters:
+    ///   - prompt: without colon and blank.
+    ///   - kind: what it is, for error messages: `client id`.
+    ///   - option: what to use where there is no terminal.
+    /// - Returns: what was typed, not empty.
+    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or nothing was typed.
+    static func visible(_ prompt: String, kind: String, option: String) throws(AgentError) -> String {
+        guard let answer = try atTerminal(prompt) else { throw nobody(toAskFor: kind, option) }
+        guard !answer.isEmpty else { throw AgentError(.badRequest, "no \(kind) was given") }
+        return answer
+    }
+
+    /// What is typed at the terminal, perhaps nothing; nil if there is no terminal.
+    static func atTerminal(_ prompt: String) throws(AgentError) -> String? {
+        guard let terminal = Terminal() else { return nil }
+        let answer = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: true)
+        return String(decoding: answer ?? [], as: UTF8.self)
+    }
+
+    /// Whether the person at the terminal agrees, as an empty answer does too; nil if there is no terminal.
+    static func agreement(to proposal: String) throws(AgentError) -> Bool? {
+        guard let terminal = Terminal() else { return nil }
+        let answer = try terminal.ask(TerminalText.escaped(proposal) + " [Y/n] ", echo: true)
+        return answer.map { ["", "y", "yes"].contains(String(decoding: $0, as: UTF8.self).lowercased()) }
+            ?? false
     }
 
     private static func nobody(toAskFor kind: String, _ option: String?) -> AgentError {

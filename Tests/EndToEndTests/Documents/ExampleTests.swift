@@ -110,7 +110,8 @@ extension EndToEnd {
             try scene.agent.home.write("#!/bin/sh\n\(script)\n", to: "stand-ins/\(name)", mode: 0o700)
         }
 
-        /// Runs a script in which the API of the examples is the issuer's resource, and a person approves what is asked.
+        /// Runs a script in which the server and the API of the examples are the issuer, and a person approves what is
+        /// asked.
         func run(_ script: String, about example: DocumentedExample) async throws -> ProgramResult {
             let home = scene.agent.home
             let api = scene.issuer.issuer + "/resource"
@@ -123,7 +124,13 @@ extension EndToEnd {
             environment["EXAMPLE"] = example.text
             environment["TOKENAGENT_SOCK"] = token == "none" ? nil : scene.agent.socketPath
             environment["token"] = token
-            let text = "set -e\n" + script.replacing("https://api.example.com/me", with: api)
+            let text =
+                "set -e\n"
+                + script.replacing("https://api.example.com/me", with: api)
+                .replacing(
+                    "https://id.example.com --client-id cli",
+                    with: "\(scene.issuer.issuer) --client-id demo-public"
+                )
             let program = try Program(
                 ["/bin/sh", "-c", text],
                 environment: environment,

@@ -31,6 +31,12 @@ struct ExampleTreatment: Sendable {
     private static let makefile = "make -s -n -C \"$CHECKOUT\""
 
     private static let tokenctl = [
+        ExampleTreatment("$ tokenctl add home", .runs, shows: ["Written: ", "Logged in to home."]),
+        ExampleTreatment(
+            "$ tokenctl add hub",
+            .runs,
+            shows: ["[session.hub]\n", " = \"Iv1.0123456789abcdef\"\n"]
+        ),
         ExampleTreatment(
             "$ tokenctl login work\n$ tokenctl get work --format header",
             .runs,

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import Glibc
+
+/// Where the authorization server of a new session is.
+struct ServerArguments: ParsableArguments {
+    @Option(help: "A provider whose facts are known.")
+    var preset: Preset?
+
+    @Option(help: "The kind of server.")
+    var kind: SessionKind?
+
+    @Option(help: ArgumentHelp("The address of the authorization server.", valueName: "url"))
+    var issuer: String?
+
+    @Option(
+        name: .customLong("ca-file"),
+        help: ArgumentHelp("The certificates of a private authority.", valueName: "file")
+    )
+    var caFile: String?
+
+    @Option(name: .customLong("token-endpoint"), help: ArgumentHelp("For --kind oauth2.", valueName: "url"))
+    var tokenEndpoint: String?
+
+    @Option(
+        name: .customLong("authorization-endpoint"),
+        help: ArgumentHelp("For --kind oauth2.", valueName: "url")
+    )
+    var authorizationEndpoint: String?
+
+    @Option(
+        name: .customLong("device-authorization-endpoint"),
+        help: ArgumentHelp("For --kind oauth2.", valueName: "url")
+    )
+    var deviceAuthorizationEndpoint: String?
+
+    @Option(help: ArgumentHelp("For --kind cognito: the pool's address, if it is another.", valueName: "url"))
+    var endpoint: String?
+
+    /// Those given, by their keys.
+    var endpoints: [KnownEndpoint] {
+        let given = [
+            ("token_endpoint", tokenEndpoint), ("authorization_endpoint", authorizationEndpoint),
+            ("device_authorization_endpoint", deviceAuthorizationEndpoint), ("endpoint", endpoint),
+        ]
+        return given.compactMap { key, address in address.map { KnownEndpoint(key, $0) } }
+    }
+
+    /// Whether it is said which server is meant.
+    var namesServer: Bool { preset != nil || issuer != nil || kind == .oauth2 }
+
+    func validate() throws {
+        let kind = kind ?? preset?.kind ?? .oidc
+        if let other = endpoints.first(where: { $0.key != "endpoint" }), kind != .oauth2 {
+            throw ValidationError("\(other.option) goes with --kind oauth2")
+        }
+        guard endpoint == nil || kind == .cognito else {
+            throw ValidationError("--endpoint goes with --kind cognito")
+        }
+        try ClientArguments.check([("--ca-file", caFile)])
+    }
+}
+
+extension KnownEndpoint {
+    /// The option that gives it.
+    fileprivate var option: String { "--" + String(key.map { $0 == "_" ? "-" : $0 }) }
+}
+
+/// Who the client of a new session is, and what it proves itself by.
+struct ClientArguments: ParsableArguments {
+    @Option(
+        name: .customLong("client-id"),
+        help: ArgumentHelp("The client registered at the server.", valueName: "id")
+    )
+    var id: String?
+
+    @Option(
+        name: .customLong("client-secret-file"),
+        help: ArgumentHelp("A file that holds the client's secret.", valueName: "file")
+    )
+    var secretFile: String?
+
+    @Option(
+        name: .customLong("client-key-file"),
+        help: ArgumentHelp("A file that holds the client's private key.", valueName: "file")
+    )
+    var keyFile: String?
+
+    @Option(
+        name: .customLong("client-key-id"),
+        help: ArgumentHelp("The name of that key at the server.", valueName: "id")
+    )
+    var keyID: String?
+
+    @Option(
+        name: .customLong("client-certificate-file"),
+        help: ArgumentHelp("A file that holds the client's certificate.", valueName: "file")
+    )
+    var certificateFile: String?
+
+    func validate() throws {
+        try ClientArguments.check([
+            ("--client-secret-file", secretFile), ("--client-key-file", keyFile),
+            ("--client-certificate-file", certificateFile),
+        ])
+    }
+
+    /// Checks files that options name.
+    static func check(_ files: [(option: String, path: String?)]) throws {
+        for (option, path) in files {
+            guard let objection = path.flatMap({ ClientArguments.objection(to: $0) }) else { continue }
+            throw ValidationError("\(option): \(objection)")
+        }
+    }
+
+    /// Why the configuration cannot name the file at `path`, as a clause for a person.
+    static func objection(to path: String) -> String? {
+        guard path.hasPrefix("/") else { return "\(path) is not an absolute path" }
+        guard unsafe access(path, R_OK) == 0 else { return "\(path): \(systemMessage(errno))" }
+        return nil
+    }
+}

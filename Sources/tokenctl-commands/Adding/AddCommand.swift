@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// Makes a session, in a file of its own beside the configuration file.
+struct AddCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Make a session without writing its table by hand.",
+        discussion: """
+            The agent looks at the issuer's metadata first; what it offers is printed, with what was chosen. What is \
+            missing is asked for at the terminal. The session is written to a file of its own, sessions.d/NAME.toml \
+            beside the configuration file, after it was checked together with everything else.
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The name of the new session.", valueName: "name"))
+    var name: String
+
+    @OptionGroup var server: ServerArguments
+
+    @OptionGroup var client: ClientArguments
+
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp("A scope to ask for at a login; repeatable.", valueName: "scope")
+    )
+    var scopes: [String] = []
+
+    @Option(help: "How to log in.")
+    var flow: LoginCommand.Flow?
+
+    @Option(
+        name: .customLong("redirect-port"),
+        help: ArgumentHelp("The port of the redirect address, if the server wants one.", valueName: "n")
+    )
+    var redirectPort: Int?
+
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: ArgumentHelp("The redirect address exactly as registered.", valueName: "url")
+    )
+    var redirectURI: String?
+
+    @Flag(name: .customLong("print"), help: "Only print the file.")
+    var isPrinted = false
+
+    @OptionGroup var agent: AgentOptions
+
+    func validate() throws {
+        guard redirectPort == nil || redirectURI == nil else {
+            throw ValidationError("--redirect-port and --redirect-uri exclude each other")
+        }
+    }
+
+    func run() throws {
+        let file = try SessionFile(name, for: agent.endpoint)
+        guard isPrinted || !file.exists else { throw file.taken }
+        let interview = SessionInterview(command: self)
+        let server = try interview.server()
+        let offer = try examined(server)
+        if let offer { try say(offer.words) }
+        let wish = try interview.wish(at: server, offer)
+        let chosen = try ChosenSession(wish, offer)
+        let text = try SessionDraft(wish, chosen, offer).text
+        guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
+        try file.put(text)
+        let takeover = try SessionFileReload(endpoint: agent.endpoint).takeOver(file)
+        try report(file, chosen, offer, takeover.notes)
+        try offerLogin(after: takeover.remedy)
+    }
+
+    /// What the issuer offers; nil where none publishes that.
+    ///
+    /// The agent looks at it: it has the network, this program has not.
+    private func examined(_ server: WishedServer) throws(AgentError) -> ExaminationMessage? {
+        guard let issuer = server.examinedIssuer else { return nil }
+        var body = JSONBody<ExamineMembers>()
+        body.add(\.issuer, issuer)
+        if let file = server.caFile { body.add(\.caFile, file) }
+        let request = AgentRequest(.post, "examine", body: body.finished())
+        do throws(AgentError) {
+            let offer: ExaminationMessage = try agent.endpoint.message(request)
+            return offer
+        } catch {
+            throw error.about(issuerOf: server)
+        }
+    }
+
+    private func report(
+        _ file: SessionFile,
+        _ chosen: ChosenSession,
+        _ offer: ExaminationMessage?,
+        _ notes: [String]
+    ) throws(AgentError) {
+        let notes = chosen.notes + notes
+        guard !agent.wantsJSON else {
+            let message = SessionFileMessage {
+                $0.session = name
+                $0.file = file.path
+                $0.flow = chosen.flow?.rawValue
+                $0.scopes = chosen.scopes
+                $0.offer = offer
+                $0.notes = notes.isEmpty ? nil : notes
+            }
+            return try StandardOutput.json(message.json)
+        }
+        let choices = [
+            chosen.flow.map { "flow \($0.rawValue)" },
+            chosen.scopes.isEmpty ? nil : "scopes \(chosen.scopes.joined(separator: " "))",
+        ]
+        let words = choices.compactMap(\.self).joined(separator: "; ")
+        if !words.isEmpty { try say("Chosen: \(words)") }
+        for note in notes { try say("Note: \(note).") }
+        try say("Written: \(file.path)")
+    }
+
+    /// Asks at a terminal whether to log in now; elsewhere names the command.
+    ///
+    /// - Parameter remedy: a command that has to be run first, if there is one.
+    /// - Throws: as the login does.
+    private func offerLogin(after remedy: String?) throws {
+        guard !agent.wantsJSON else { return }
+        let commands = [remedy, "tokenctl login \(name)"].compactMap(\.self).joined(separator: " && ")
+        guard remedy == nil, flow != .import, try Question.agreement(to: "Log in now?") == true else {
+            return try say("Log in with: \(commands)")
+        }
+        let conversation = LoginConversation(
+            session: name,
+            opensBrowser: true,
+            isJSON: false,
+            endpoint: agent.endpoint
+        )
+        let body = JSONBody<LoginMembers>().finished()
+        try conversation.logIn(AgentRequest(.post, "sessions", name, "login", body: body))
+    }
+
+    /// Prints a line for the person, unless a program is reading.
+    private func say(_ text: String) throws(AgentError) {
+        guard !agent.wantsJSON, !isPrinted else { return }
+        try StandardOutput.line(TerminalText.escaped(text, longest: 8192))
+    }
+}
+
+extension AgentError {
+    /// Why an issuer cannot be looked at, with what a person can do about it.
+    fileprivate func about(issuerOf server: WishedServer) -> AgentError {
+        var error = self
+        guard error.remedy == nil, error.retryAfter == nil else { return error }
+        if code == .temporarilyUnavailable { error.remedy = "correct the issuer, or try again later" }
+        if code == .misconfigured, server.caFile == nil {
+            error.remedy = "correct the issuer; a server without metadata is --kind oauth2 with its endpoints"
+        }
+        return error
+    }
+}

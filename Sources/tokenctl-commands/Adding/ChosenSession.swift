@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// What is chosen for a session: what a person said, else what the preset knows, as far as the issuer offers it.
+struct ChosenSession {
+    /// nil: the default of the kind.
+    let flow: LoginCommand.Flow?
+    let scopes: [String]
+    /// What a person should know of the choice, a clause each.
+    let notes: [String]
+
+    /// The order in which flows are chosen.
+    private static let preferredFlows: [LoginCommand.Flow] = [
+        .browser, .device, .clientCredentials, .password,
+    ]
+
+    /// Chooses for `wish`.
+    ///
+    /// - Parameters:
+    ///   - wish: what is known.
+    ///   - offer: what the issuer offers, if it was asked.
+    /// - Throws: ``AgentError``, `misconfigured` if it does not offer what is wanted.
+    init(_ wish: SessionWish, _ offer: ExaminationMessage?) throws(AgentError) {
+        let offered = offer.map { ($0.flows ?? []).compactMap { LoginCommand.Flow(rawValue: $0) } }
+        flow = try ChosenSession.flow(wish, offered)
+        scopes = ChosenSession.scopes(wish, flow, offer)
+        notes = ChosenSession.notes(wish, offered, offer)
+    }
+
+    private static func flow(
+        _ wish: SessionWish,
+        _ offered: [LoginCommand.Flow]?
+    ) throws(AgentError) -> LoginCommand.Flow? {
+        let known = wish.flow ?? wish.server.preset?.flow
+        guard let offered else { return known }
+        if let known {
+            // Without an endpoint of their own these two cannot be; others may work although they are not named.
+            guard offered.contains(known) || ![.browser, .device].contains(known) else {
+                let names = offered.map(\.rawValue).joined(separator: ", ")
+                throw AgentError(
+                    .misconfigured,
+                    "the issuer does not offer the flow \(known.rawValue)",
+                    remedy: offered.isEmpty ? nil : "it offers: \(names)"
+                )
+            }
+            return known
+        }
+        guard let chosen = preferredFlows.first(where: { offered.contains($0) }) else {
+            throw AgentError(
+                .misconfigured,
+                "the issuer offers no flow to log in with",
+                remedy: "use --flow import if a refresh token is to be had elsewhere"
+            )
+        }
+        return chosen
+    }
+
+    private static func scopes(
+        _ wish: SessionWish,
+        _ flow: LoginCommand.Flow?,
+        _ offer: ExaminationMessage?
+    ) -> [String] {
+        guard wish.scopes.isEmpty else { return wish.scopes }
+        // The usual ones are about a person's login.
+        guard wish.server.kind != .cognito, flow != .clientCredentials else { return [] }
+        let usual = SessionWish.usualScopes
+        let wanted = wish.server.preset?.scopes ?? (wish.server.kind == .oidc ? usual : [])
+        guard let offered = offer?.scopes else { return wanted }
+        return wanted.filter { offered.contains($0) || !usual.contains($0) }
+    }
+
+    private static func notes(
+        _ wish: SessionWish,
+        _ offered: [LoginCommand.Flow]?,
+        _ offer: ExaminationMessage?
+    ) -> [String] {
+        var notes: [String] = []
+        if let flow = wish.flow, flow != .import, let offered, !offered.contains(flow) {
+            notes.append("the issuer does not name the flow \(flow.rawValue)")
+        }
+        let proof = wish.client.proof
+        if let ways = offer?.authentication, Set(ways).isDisjoint(with: proof.ways) {
+            notes.append("the issuer names no clients \(proof.words)")
+        }
+        return notes
+    }
+}
+
+extension ExaminationMessage {
+    /// What an issuer offers, on one line.
+    var words: String {
+        let parts: [(String, [String]?)] = [
+            ("flows", self.flows), ("client authentication", self.authentication), ("scopes", self.scopes),
+            ("further", self.features),
+        ]
+        let words = parts.compactMap { name, values in
+            values.flatMap { $0.isEmpty ? nil : "\(name) \($0.joined(separator: ", "))" }
+        }
+        return "The issuer offers: " + (words.isEmpty ? "nothing we know" : words.joined(separator: "; "))
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+
+import ArgumentParser
+import Text
+
+/// A provider that needs no reading of its documents: what is the same for all its clients.
+struct Preset: Sendable {
+    let name: String
+    /// Where the provider says so.
+    let source: String
+    var kind = SessionKind.oidc
+    /// The one issuer there is; nil: each account has its own.
+    var issuer: String?
+    /// How the issuer of an account looks.
+    var issuerForm = ""
+    /// Endpoints where there is no discovery.
+    var endpoints: [KnownEndpoint] = []
+    var flow: LoginCommand.Flow?
+    var scopes = SessionWish.usualScopes
+    /// A port, for providers that compare redirect addresses whole.
+    var redirectPort: Int?
+    /// The servers that the tokens are for.
+    var hosts: [String] = []
+    /// What kind of client to register, in a few words.
+    let client: String
+    /// Whether clients on people's machines have a secret there.
+    var hasSecret = false
+}
+
+/// An endpoint that is written down.
+struct KnownEndpoint: Equatable, Sendable {
+    /// Of the configuration.
+    let key: String
+    let address: String
+
+    init(_ key: String, _ address: String) {
+        self.key = key
+        self.address = address
+    }
+}
+
+/// The values of `kind` that `tokenctl add` can write.
+enum SessionKind: String, CaseIterable, ExpressibleByArgument {
+    case oidc
+    case oauth2
+    case cognito
+}
+
+extension Preset: ExpressibleByArgument {
+    init?(argument: String) {
+        guard let preset = Preset.all.first(where: { $0.name.bytewise == argument.bytewise }) else {
+            return nil
+        }
+        self = preset
+    }
+
+    static var allValueStrings: [String] { all.map(\.name) }
+
+    static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
+}
+
+extension Preset {
+    /// A port that nothing else is known to use.
+    private static let registeredPort = 8400
+    /// For providers that follow RFC 8252 §7.3: any port will do.
+    private static let redirect = "the redirect address http://127.0.0.1/callback"
+    private static let registeredRedirect =
+        "the redirect address http://127.0.0.1:\(registeredPort)/callback"
+
+    /// In the order of `tokenctl add --help`.
+    static let all: [Preset] = [
+        // Desktop clients always get a refresh token, and offline_access is unknown.
+        Preset(
+            name: "google",
+            source: "https://developers.google.com/identity/protocols/oauth2/native-app",
+            issuer: "https://accounts.google.com",
+            scopes: ["openid", "email"],
+            client: "of the type \"Desktop app\", whose secret is not secret",
+            hasSecret: true
+        ),
+        // "common" in place of the tenant does not work: its metadata names no single issuer.
+        Preset(
+            name: "microsoft",
+            source: "https://learn.microsoft.com/entra/identity-platform/v2-protocols-oidc",
+            issuerForm: "https://login.microsoftonline.com/TENANT-ID/v2.0",
+            client: "a public client, with http://127.0.0.1/callback in its manifest"
+        ),
+        // GitHub has no discovery, and its device flow needs no secret.
+        Preset(
+            name: "github",
+            source: "https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/"
+                + "generating-a-user-access-token-for-a-github-app",
+            kind: .oauth2,
+            endpoints: [
+                KnownEndpoint("authorization_endpoint", "https://github.com/login/oauth/authorize"),
+                KnownEndpoint("token_endpoint", "https://github.com/login/oauth/access_token"),
+                KnownEndpoint("device_authorization_endpoint", "https://github.com/login/device/code"),
+            ],
+            flow: .device,
+            scopes: [],
+            hosts: ["github.com", "api.github.com"],
+            client: "a GitHub App with the device flow enabled and tokens that expire"
+        ),
+        Preset(
+            name: "gitlab",
+            source: "https://docs.gitlab.com/integration/openid_connect_provider/",
+            issuer: "https://gitlab.com",
+            scopes: ["openid", "read_api"],
+            hosts: ["gitlab.com"],
+            client: "not confidential, with \(redirect)"
+        ),
+        Preset(
+            name: "keycloak",
+            source: "https://www.keycloak.org/securing-apps/oidc-layers",
+            issuerForm: "https://HOST/realms/REALM",
+            client: "public, with the standard flow and \(redirect)"
+        ),
+        Preset(
+            name: "okta",
+            source: "https://developer.okta.com/docs/guides/implement-grant-type/authcodepkce/main/",
+            issuerForm: "https://ORGANIZATION.okta.com/oauth2/default",
+            redirectPort: registeredPort,
+            client: "a native application with refresh tokens, with \(registeredRedirect)"
+        ),
+        // The issuer ends in a slash.
+        Preset(
+            name: "auth0",
+            source: "https://auth0.com/docs/get-started/applications/application-settings",
+            issuerForm: "https://TENANT.REGION.auth0.com/",
+            redirectPort: registeredPort,
+            client: "a native application, with \(registeredRedirect)"
+        ),
+        Preset(
+            name: "cognito",
+            source: "https://docs.aws.amazon.com/cognito/latest/developerguide/federation-endpoints.html",
+            kind: .cognito,
+            issuerForm: "https://cognito-idp.REGION.amazonaws.com/POOL-ID",
+            scopes: [],
+            client: "an app client of the user pool"
+        ),
+        Preset(
+            name: "authentik",
+            source: "https://docs.goauthentik.io/add-secure-apps/providers/oauth2/",
+            issuerForm: "https://HOST/application/o/APPLICATION/",
+            redirectPort: registeredPort,
+            client: "public, with \(registeredRedirect)"
+        ),
+        Preset(
+            name: "gitea",
+            source: "https://docs.gitea.com/development/oauth2-provider",
+            issuerForm: "https://HOST",
+            scopes: ["openid"],
+            client: "not confidential, with \(redirect)"
+        ),
+        Preset(
+            name: "forgejo",
+            source: "https://forgejo.org/docs/latest/user/oauth2-provider/",
+            issuerForm: "https://HOST",
+            scopes: ["openid"],
+            client: "not confidential, with \(redirect)"
+        ),
+        Preset(
+            name: "zitadel",
+            source: "https://zitadel.com/docs/apis/openidoauth/endpoints",
+            issuerForm: "https://INSTANCE.zitadel.cloud",
+            redirectPort: registeredPort,
+            client: "a native application, with \(registeredRedirect)"
+        ),
+    ]
+}

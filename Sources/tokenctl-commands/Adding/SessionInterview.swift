@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+
+/// Completes what the options of `tokenctl add` say: from the preset, else by asking at the terminal.
+struct SessionInterview {
+    let command: AddCommand
+
+    /// The server, which has to be known before anything else is asked.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` where it is missing and nobody can be asked.
+    func server() throws(AgentError) -> WishedServer {
+        let given = command.server
+        var server = WishedServer(preset: given.preset, issuer: given.issuer, caFile: given.caFile)
+        if !given.namesServer {
+            let answer = try Question.visible(
+                "Provider (\(Preset.allValueStrings.joined(separator: ", "))), or the address of an issuer",
+                kind: "issuer",
+                option: "--issuer or --preset"
+            )
+            server.preset = Preset(argument: answer)
+            if server.preset == nil { server.issuer = answer }
+        }
+        let preset = server.preset
+        server.kind = given.kind ?? preset?.kind ?? .oidc
+        server.issuer = server.issuer ?? preset?.issuer
+        let known = server.kind == .oauth2 ? preset?.endpoints ?? [] : []
+        let written = given.endpoints
+        server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
+        if server.issuer == nil, server.kind != .oauth2 {
+            let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
+            server.issuer = try Question.visible("Issuer\(form)", kind: "issuer", option: "--issuer")
+        }
+        return server
+    }
+
+    /// All the rest.
+    ///
+    /// - Parameters:
+    ///   - server: as above.
+    ///   - offer: what its issuer offers, if it was asked.
+    /// - Returns: the session that is wanted.
+    /// - Throws: as above.
+    func wish(at server: WishedServer, _ offer: ExaminationMessage?) throws(AgentError) -> SessionWish {
+        SessionWish(
+            name: command.name,
+            server: server,
+            client: try client(of: server.preset, offer),
+            flow: command.flow,
+            scopes: command.scopes,
+            redirectPort: command.redirectPort,
+            redirectURI: command.redirectURI
+        )
+    }
+
+    private func client(
+        of preset: Preset?,
+        _ offer: ExaminationMessage?
+    ) throws(AgentError) -> WishedClient {
+        let given = command.client
+        var client = WishedClient(
+            id: try clientID(preset),
+            secretFile: given.secretFile,
+            keyFile: given.keyFile,
+            keyID: given.keyID,
+            certificateFile: given.certificateFile
+        )
+        let ways = offer?.authentication ?? ["none"]
+        let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
+        guard wantsSecret, client.proof.ways == ["none"],
+            let path = try Question.atTerminal("File with the client's secret (empty: it has none)"),
+            !path.isEmpty
+        else { return client }
+        if let objection = ClientArguments.objection(to: path) {
+            throw AgentError(.badRequest, "the client's secret: \(objection)")
+        }
+        client.secretFile = path
+        return client
+    }
+
+    private func clientID(_ preset: Preset?) throws(AgentError) -> String {
+        if let given = command.client.id { return given }
+        let hint = preset?.client ?? "registered with the redirect address http://127.0.0.1/callback"
+        return try Question.visible("Client ID (\(hint))", kind: "client id", option: "--client-id")
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+
+/// What is known of a session that is to be made, before anything is chosen for it.
+struct SessionWish {
+    /// The scopes for a login that stays.
+    static let usualScopes = ["openid", "offline_access"]
+
+    var name: String
+    var server: WishedServer
+    var client: WishedClient
+    var flow: LoginCommand.Flow?
+    /// Empty: those of the preset, as far as the issuer offers them.
+    var scopes: [String] = []
+    var redirectPort: Int?
+    var redirectURI: String?
+}
+
+/// The authorization server of a session that is to be made.
+struct WishedServer {
+    var preset: Preset?
+    var kind = SessionKind.oidc
+    var issuer: String?
+    var endpoints: [KnownEndpoint] = []
+    var caFile: String?
+
+    /// The issuer whose metadata says what there is; nil where none has any.
+    var examinedIssuer: String? { kind == .oidc ? issuer : nil }
+}
+
+/// The client of a session that is to be made, and what it proves itself by.
+struct WishedClient {
+    var id: String
+    var secretFile: String?
+    var keyFile: String?
+    var keyID: String?
+    var certificateFile: String?
+
+    /// What it has, and the words of an examination of which the issuer has to name one for it.
+    var proof: (words: String, ways: [String]) {
+        if certificateFile != nil { return ("with a certificate", ["tls"]) }
+        if keyFile != nil { return ("with a key", ["private_key_jwt"]) }
+        if secretFile != nil { return ("with a secret", ["basic", "post", "client_secret_jwt"]) }
+        return ("without a secret", ["none"])
+    }
+}
+
+/// The region and the pool that the issuer of an Amazon Cognito user pool is made of.
+struct CognitoIssuer: Equatable {
+    let region: String
+    let pool: String
+
+    /// - Throws: ``AgentError`` with the code `badRequest` if `issuer` is another server's.
+    init(_ issuer: String) throws(AgentError) {
+        let parts = issuer.bytewise.split(on: "/", omittingEmpty: false)
+        let labels = parts.count == 4 ? parts[2].bytewise.split(on: ".") : []
+        guard labels.count == 4,
+            [parts[0], parts[1], labels[0], labels[2], labels[3]].map(\.bytewise)
+                == ["https:", "", "cognito-idp", "amazonaws", "com"]
+        else {
+            throw AgentError(
+                .badRequest,
+                "\(issuer) is not the issuer of a user pool",
+                remedy: "it looks like https://cognito-idp.REGION.amazonaws.com/POOL-ID"
+            )
+        }
+        region = String(labels[1])
+        pool = String(parts[3])
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import Text
+
+private let isMissing: Comment =
+    "the script that runs the server is not here; set TOKENAGENT_IDP_DIR to its directory"
+
+extension NewUser {
+    /// Answers the question whether to log in, and waits until that is done.
+    fileprivate func logIn(at terminal: ProgramAtTerminal) async throws {
+        try await terminal.type("", after: "Log in now? [Y/n] ")
+        let isLoggedIn = try await terminal.shows("Logged in to home.")
+        try #require(isLoggedIn, "\(terminal.screen) \(browserLog)")
+    }
+
+    private var browserLog: Substring { (File.text(agent.home.path("browser.log")) ?? "").suffix(2000) }
+
+    /// Whether the session gives tokens, before and after a refresh.
+    fileprivate func hasTokens() async throws -> Bool {
+        let first = try await tokenctl("get", "home")
+        let refreshed = try await tokenctl("refresh", "home")
+        let second = try await tokenctl("get", "home")
+        return first.status == 0 && refreshed.status == 0 && second.status == 0 && first.line != second.line
+    }
+}
+
+extension EndToEnd {
+    /// From the address of a server that this project did not write to a token, in two commands.
+    @Suite(.enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwyd, .serialized)
+    struct NewUserAtGlewlwydTests {
+        @Test func `an address and a public client are enough`() async throws {
+            let server = try Glewlwyd.current()
+            let user = try NewUser()
+            try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
+            let terminal = try user.atTerminal(
+                "add",
+                "home",
+                "--issuer",
+                server.issuer("rotate"),
+                "--client-id",
+                "tokenagent-public",
+                "--redirect-port",
+                "18409"
+            )
+            // This server does not name clients without a secret, and has them.
+            try await terminal.type("", after: "File with the client's secret (empty: it has none): ")
+            try await user.logIn(at: terminal)
+            #expect(terminal.screen.contains("Note: the issuer names no clients without a secret."))
+            #expect(try await user.hasTokens())
+            let removed = try await user.tokenctl("remove", "home")
+            #expect(removed.status == 0 && removed.standardError.isEmpty, "\(removed)")
+            #expect(try await user.tokenctl("get", "home").status == 7)
+        }
+
+        @Test func `a program's own login needs the file of its secret`() async throws {
+            let server = try Glewlwyd.current()
+            let user = try NewUser()
+            try user.agent.home.makeDirectory("secrets")
+            let secret = try user.agent.home.write(server.secret + "\n", to: "secrets/home")
+            let added = try await user.tokenctl(
+                "add",
+                "home",
+                "--issuer",
+                server.issuer("keep"),
+                "--client-id",
+                "tokenagent-confidential",
+                "--client-secret-file",
+                secret,
+                "--flow",
+                "client_credentials",
+                "--scope",
+                "api"
+            )
+            #expect(added.status == 0, "\(added)")
+            // The agent that looked at the issuer was confined before there was a word of that file.
+            let isLate = added.standardOutput.contains("tokenctl shutdown && tokenctl login home")
+            if isLate { #expect(try await user.tokenctl("shutdown").status == 0) }
+            #expect(try await user.tokenctl("login", "home").status == 0)
+            #expect(try await user.hasTokens())
+        }
+    }
+
+    /// The same for clients that prove themselves by keys and certificates.
+    @Suite(.enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuth, .serialized)
+    struct NewUserWithKeyTests {
+        @Test(arguments: ["jwt_es256", "mtls"])
+        func `a client with a key is added and logged in`(client: String) async throws {
+            let server = try GlewlwydAuth.current()
+            let registered = server.client(client)
+            let user = try NewUser()
+            try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
+            // Files beside the configuration are in the agent's reach from its start.
+            try user.agent.home.makeDirectory("config")
+            try user.agent.home.makeDirectory("config/tokenagent")
+            func option(_ name: String, _ member: String) throws -> [String] {
+                guard let path = registered[member]?.string else { return [] }
+                let text = try #require(File.text(path))
+                let copy = try user.agent.home.write(text, to: "config/tokenagent/\(member).pem")
+                return [name, copy]
+            }
+            let ca = try #require(File.text(server.state["ca"]?.string ?? ""))
+            let trusted = try user.agent.home.write(ca, to: "config/tokenagent/ca.pem")
+            let keyID = client == "mtls" ? [] : ["--client-key-id", registered["kid"]?.string ?? ""]
+            let certificate = client == "mtls" ? try option("--client-certificate-file", "cert") : []
+            let terminal = try ProgramAtTerminal(
+                [
+                    BuiltPrograms.client, "add", "home", "--issuer", server.issuer("strong"), "--client-id",
+                    registered["client_id"]?.string ?? "", "--ca-file", trusted, "--redirect-port", "18404",
+                ] + keyID + certificate + (try option("--client-key-file", "key")),
+                environment: user.agent.environment.merging(["TOKENAGENT_AUTOSTART": "1"]) { $1 }
+            )
+            try await user.logIn(at: terminal)
+            #expect(!terminal.screen.contains("Note: "), "\(terminal.screen)")
+            #expect(try await user.hasTokens())
+        }
+    }
+
+    /// The same for a user pool, whose address is not where its name says.
+    @Suite(.enabled(if: MotoPool.script.isAvailable, isMissing), .motoPool, .serialized)
+    struct NewUserAtPoolTests {
+        @Test func `a user pool is named by its issuer`() async throws {
+            let pool = try MotoPool.current()
+            let user = try NewUser()
+            let (region, name) = (pool.string("region"), pool.string("user_pool_id"))
+            let added = try await user.tokenctl(
+                "add",
+                "home",
+                "--preset",
+                "cognito",
+                "--issuer",
+                "https://cognito-idp.\(region).amazonaws.com/\(name)",
+                "--endpoint",
+                pool.string("endpoint"),
+                "--client-id",
+                pool.client("public")["client_id"]?.string ?? ""
+            )
+            #expect(added.status == 0, "\(added)")
+            let login = try await user.tokenctl(
+                "login",
+                "home",
+                "--username",
+                "bob",
+                "--password-stdin",
+                input: pool.password("bob") + "\n"
+            )
+            #expect(login.status == 0, "\(login)")
+            #expect(try await user.hasTokens())
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Two commands lead from the address of a server to a token.
+    @Suite struct NewUserTests {
+        @Test func `a person is asked for what is missing, and logged in`() async throws {
+            let issuer = try await DemoIssuer.start()
+            let user = try NewUser()
+            let terminal = try user.atTerminal("add", "home")
+            try await terminal.type(issuer.issuer, after: "or the address of an issuer: ")
+            // It looks before it asks.
+            try await terminal.type("demo-public", after: "Client ID (")
+            #expect(terminal.screen.contains("The issuer offers: flows browser, "), "\(terminal.screen)")
+            try await terminal.type("", after: "Log in now? [Y/n] ")
+            #expect(try await terminal.shows("Logged in to home."), "\(terminal.screen)")
+            #expect(terminal.screen.contains("Chosen: flow browser; scopes openid offline_access"))
+            let token = try await user.tokenctl("get", "home")
+            #expect(token.status == 0 && token.standardError.isEmpty, "\(token)")
+            #expect(issuer.tokenRequests("authorization_code") == 1)
+            let used = try await user.agent.shell(
+                "curl -s -H 'Authorization: Bearer \(token.line)' \(issuer.issuer)/resource"
+            )
+            #expect(used.standardOutput.contains(#""hello":"alice""#), "\(used)")
+            let file = user.agent.home.path("config/tokenagent/sessions.d/home.toml")
+            #expect(File.mode(file) == 0o600)
+            #expect(File.mode(user.agent.home.path("config/tokenagent/sessions.d")) == 0o700)
+        }
+
+        @Test func `a person who declines is told the command`() async throws {
+            let issuer = try await DemoIssuer.start()
+            let user = try NewUser()
+            let terminal = try user.atTerminal(
+                "add",
+                "home",
+                "--issuer",
+                issuer.issuer,
+                "--client-id",
+                "demo-public"
+            )
+            try await terminal.type("n", after: "Log in now? [Y/n] ")
+            #expect(try await terminal.shows("Log in with: tokenctl login home"), "\(terminal.screen)")
+            #expect(try await user.tokenctl("get", "home").status == 4)
+            #expect(issuer.requests(to: "/authorize").isEmpty)
+        }
+
+        @Test func `a preset asks for the account's own part and says what to register`() async throws {
+            let user = try NewUser()
+            let terminal = try user.atTerminal("add", "pool")
+            try await terminal.type("cognito", after: "or the address of an issuer: ")
+            let issuer = "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Abc"
+            let form = "Issuer, such as https://cognito-idp.REGION.amazonaws.com/POOL-ID: "
+            try await terminal.type(issuer, after: form)
+            try await terminal.type("app", after: "Client ID (an app client of the user pool): ")
+            try await terminal.type("n", after: "Log in now? [Y/n] ")
+            #expect(try await terminal.shows("Log in with: tokenctl login pool"), "\(terminal.screen)")
+        }
+
+        @Test func `a provider whose clients have a secret asks for the file that holds it`() async throws {
+            let user = try NewUser()
+            let terminal = try user.atTerminal(
+                "add",
+                "z",
+                "--print",
+                "--preset",
+                "google",
+                "--kind",
+                "oauth2"
+            )
+            try await terminal.type("me", after: "Client ID (of the type ")
+            try await terminal.type("secret", after: "File with the client's secret (empty: it has none): ")
+            #expect(try await terminal.shows("secret is not an absolute path"), "\(terminal.screen)")
+        }
+
+        @Test func `an agent that began before there was any configuration takes a session over`()
+            async throws
+        {
+            let issuer = try await DemoIssuer.start()
+            let user = try NewUser()
+            #expect(try await user.tokenctl("list").status == 0)
+            let added = try await user.tokenctl(
+                "add",
+                "home",
+                "--issuer",
+                issuer.issuer,
+                "--client-id",
+                "demo-public"
+            )
+            #expect(added.status == 0, "\(added)")
+            #expect(added.standardOutput.hasSuffix("Log in with: tokenctl login home\n"), "\(added)")
+            let login = try await user.tokenctl(
+                "login",
+                "home",
+                "--username",
+                "alice",
+                "--password-stdin",
+                input: "alice-password\n"
+            )
+            #expect(login.status == 0, "\(login)")
+            #expect(try await user.tokenctl("get", "home").status == 0)
+        }
+    }
+}

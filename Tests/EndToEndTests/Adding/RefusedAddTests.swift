@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import Glibc
+import TestSupport
+import Testing
+import Text
+
+extension EndToEnd {
+    /// What `tokenctl add` refuses, with one line and a remedy, and without a file.
+    @Suite struct RefusedAddTests {
+        @Test func `a name that is taken is refused, and what is there stays`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            try scene.writeSession("z", Scene.session("z", scene.issuer))
+            let before = File.text(scene.sessionFile("z"))
+            let there = try await scene.add("z")
+            #expect(there.status == 2 && there.complainsInOneLine)
+            #expect(there.standardError.contains("is there already"), "\(there)")
+            #expect(File.text(scene.sessionFile("z")) == before)
+            #expect(symlink("/nowhere", scene.sessionFile("y")) == 0)
+            #expect(try await scene.add("y").status == 2)
+            let own = try await scene.add("work")
+            #expect(own.status == 2 && own.complainsInOneLine)
+            #expect(own.standardError.contains("is also at \(scene.agent.configurationPath):"), "\(own)")
+            #expect(scene.sessionFiles == ["y.toml", "z.toml"])
+        }
+
+        @Test(arguments: ["../x", ".x", "a b", "", "a/b", "$(id)", String(repeating: "x", count: 65)])
+        func `a name that is no session's is refused`(name: String) async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let result = try await scene.add(name)
+            #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
+            #expect(scene.sessionFiles.isEmpty)
+        }
+
+        struct Bad: CustomTestStringConvertible {
+            let arguments: [String]
+            /// In the line on standard error.
+            let complaint: String
+            var testDescription: String { arguments.joined(separator: " ") }
+
+            init(_ arguments: String..., says complaint: String) {
+                self.arguments = arguments
+                self.complaint = complaint
+            }
+        }
+
+        /// `ISSUER` stands for the scene's issuer, `HERE` for the agent's home.
+        static let requests = [
+            Bad(says: "there is no terminal to ask for the issuer; use --issuer or --preset"),
+            Bad("--preset", "github", says: "there is no terminal to ask for the client id; use --client-id"),
+            Bad("--preset", "keycloak", says: "there is no terminal to ask for the issuer; use --issuer"),
+            Bad("--preset", "nonesuch", says: "- google"),
+            Bad("--kind", "json", says: "'oidc', 'oauth2' or 'cognito'"),
+            Bad("--issuer", "ISSUER", says: "there is no terminal to ask for the client id"),
+            Bad("--issuer", "ISSUER", "--client-id", "x", "--flow", "magic", says: "'browser', 'device'"),
+            Bad(
+                "--issuer",
+                "ISSUER",
+                "--client-id",
+                "x",
+                "--redirect-port",
+                "70000",
+                says: "session.z.redirect_port: "
+            ),
+            Bad(
+                "--issuer",
+                "ISSUER",
+                "--client-id",
+                "x",
+                "--redirect-uri",
+                "http://localhost#x",
+                says: "session.z.redirect_uri: "
+            ),
+            Bad(
+                "--issuer",
+                "ISSUER",
+                "--client-id",
+                "x",
+                "--redirect-uri",
+                "http://localhost/x",
+                "--redirect-port",
+                "1",
+                says: "exclude each other"
+            ),
+            Bad(
+                "--issuer",
+                "ISSUER",
+                "--client-id",
+                "x",
+                "--client-secret-file",
+                "secret",
+                says: "--client-secret-file: secret is not an absolute path"
+            ),
+            Bad(
+                "--issuer",
+                "ISSUER",
+                "--client-id",
+                "x",
+                "--client-key-file",
+                "HERE/none",
+                says: "HERE/none: No such file or directory"
+            ),
+            Bad(
+                "--issuer",
+                "ISSUER",
+                "--client-id",
+                "x",
+                "--client-key-id",
+                "k",
+                says: "session.z.client_key_id: is never used"
+            ),
+            Bad(
+                "--issuer",
+                "ISSUER/",
+                "--client-id",
+                "x",
+                says: "the document is of issuer ISSUER, not ISSUER/"
+            ),
+            Bad("--issuer", "http://example.com", "--client-id", "x", says: "issuer must begin with https"),
+            Bad("--issuer", "https://user@example.com", "--client-id", "x", says: "issuer"),
+            Bad("--issuer", "file:///etc/passwd", "--client-id", "x", says: "issuer "),
+            Bad("--issuer", "id.example.com", "--client-id", "x", says: "issuer "),
+            Bad("--issuer", "ISSUER", "--token-endpoint", "ISSUER/t", says: "goes with --kind oauth2"),
+            Bad("--issuer", "ISSUER", "--endpoint", "ISSUER/t", says: "goes with --kind cognito"),
+            Bad(
+                "--kind",
+                "oauth2",
+                "--client-id",
+                "x",
+                says: "session.z.token_endpoint: is missing"
+            ),
+            Bad(
+                "--kind",
+                "oauth2",
+                "--client-id",
+                "x",
+                "--token-endpoint",
+                "http://example.com/token",
+                says: "session.z.token_endpoint: "
+            ),
+            Bad(
+                "--preset",
+                "cognito",
+                "--issuer",
+                "https://id.example.com",
+                "--client-id",
+                "x",
+                says: "it looks like https://cognito-idp.REGION.amazonaws.com/POOL-ID"
+            ),
+        ]
+
+        @Test(arguments: requests)
+        func `what cannot be is refused with one line`(bad: Bad) async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            func filled(_ text: String) -> String {
+                text.replacing("ISSUER", with: scene.issuer.issuer)
+                    .replacing("HERE", with: scene.agent.home.path)
+            }
+            let result = try await scene.agent.tokenctl(["add", "z"] + bad.arguments.map(filled))
+            #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
+            #expect(result.standardError.contains(filled(bad.complaint)), "\(result)")
+            #expect(scene.sessionFiles.isEmpty)
+        }
+
+        @Test func `a mistake of another session is not its business, one of all is`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            try scene.writeSession("bad", "[session.bad]\n")
+            let beside = try await scene.add("z")
+            #expect(beside.status == 0, "\(beside)")
+            let directory = scene.agent.home.path("config/tokenagent/sessions.d")
+            chmod(directory, 0o777)
+            let open = try await scene.add("y")
+            #expect(open.status == 2 && open.complainsInOneLine)
+            #expect(open.standardError.contains("may be written by others"), "\(open)")
+            #expect(!File.exists(scene.sessionFile("y")))
+            chmod(directory, 0o700)
+            try scene.agent.configure("[agent]\nlead = 1\n")
+            let whole = try await scene.add("y")
+            #expect(whole.status == 2 && whole.complainsInOneLine)
+            #expect(
+                whole.standardError.contains("config.toml:2: agent.lead: ")
+                    && whole.standardError.contains("run: tokenctl config check"),
+                "\(whole)"
+            )
+            #expect(!File.exists(scene.sessionFile("y")))
+        }
+
+        @Test func `a server that nobody vouches for is not looked at, until its authority is named`()
+            async throws
+        {
+            let authority = try CertificateAuthority()
+            let scene = try await Scene(options: { $0.tls = try authority.issue() })
+            let trusted = try scene.agent.home.write(
+                authority.certificatePEM,
+                to: "config/tokenagent/ca.pem"
+            )
+            try await scene.agent.start()
+            let refused = try await scene.add("z")
+            #expect(refused.status == 2 && refused.complainsInOneLine)
+            #expect(refused.standardError.contains("ca_file"), "\(refused)")
+            #expect(scene.issuer.requests().isEmpty)
+            let made = try await scene.add("z", "--ca-file", trusted)
+            #expect(made.status == 0, "\(made)")
+            try await scene.logIn("z")
+        }
+    }
+}

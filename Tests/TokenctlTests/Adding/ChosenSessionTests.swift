@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Testing
+
+@testable import tokenctl_commands
+
+/// What `tokenctl add` makes of what is wanted and what there is.
+struct ChosenSessionTests {
+    private static let everything = ExaminationMessage {
+        $0.flows = ["browser", "device", "password"]
+        $0.authentication = ["none", "basic", "private_key_jwt"]
+        $0.scopes = ["openid", "offline_access", "email"]
+        $0.features = ["pkce"]
+    }
+
+    private func wish(
+        preset: String? = nil,
+        _ change: (inout SessionWish) -> Void = { _ in }
+    ) throws -> SessionWish {
+        let preset = try preset.map { try #require(Preset(argument: $0)) }
+        var server = WishedServer(preset: preset, issuer: "https://id.example")
+        server.kind = preset?.kind ?? .oidc
+        var wish = SessionWish(name: "z", server: server, client: WishedClient(id: "cli"))
+        change(&wish)
+        return wish
+    }
+
+    @Test func `what an issuer offers is chosen, the browser first`() throws {
+        let chosen = try ChosenSession(try wish(), Self.everything)
+        #expect(chosen.flow == .browser)
+        #expect(chosen.scopes == ["openid", "offline_access"])
+        #expect(chosen.notes.isEmpty)
+    }
+
+    @Test(arguments: [
+        (["device"], LoginCommand.Flow.device), (["password", "device"], .device),
+        (["password", "client_credentials"], .clientCredentials), (["password"], .password),
+        (["magic", "password"], .password),
+    ])
+    func `where there is no browser flow another one is chosen`(
+        offered: [String],
+        flow: LoginCommand.Flow
+    ) throws {
+        let offer = ExaminationMessage { $0.flows = offered }
+        #expect(try ChosenSession(try wish(), offer).flow == flow)
+    }
+
+    @Test func `what was said is chosen, and what the issuer does not name is noted`() throws {
+        let wanted = try wish {
+            $0.flow = .clientCredentials
+            $0.scopes = ["api"]
+            $0.client.certificateFile = "/c.pem"
+        }
+        let chosen = try ChosenSession(wanted, Self.everything)
+        #expect(chosen.flow == .clientCredentials && chosen.scopes == ["api"])
+        #expect(
+            chosen.notes == [
+                "the issuer does not name the flow client_credentials",
+                "the issuer names no clients with a certificate",
+            ]
+        )
+    }
+
+    @Test(arguments: [LoginCommand.Flow.browser, .device])
+    func `a flow that lacks its endpoint is refused`(flow: LoginCommand.Flow) throws {
+        let wanted = try wish { $0.flow = flow }
+        let offer = ExaminationMessage { $0.flows = ["password"] }
+        let error = #expect(throws: AgentError.self) { try ChosenSession(wanted, offer) }
+        #expect(error?.code == .misconfigured && error?.remedy == "it offers: password")
+        #expect(error?.message == "the issuer does not offer the flow \(flow.rawValue)")
+    }
+
+    @Test func `an issuer without any flow is good for an import alone`() throws {
+        let offer = ExaminationMessage { $0.flows = [] }
+        let error = #expect(throws: AgentError.self) { try ChosenSession(try wish(), offer) }
+        #expect(error?.remedy?.contains("--flow import") == true)
+        #expect(try ChosenSession(try wish { $0.flow = .import }, offer).notes.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (nil, ["openid", "offline_access"]), ([], []), (["openid"], ["openid"]),
+            (["email", "offline_access"], ["offline_access"]),
+        ] as [([String]?, [String])]
+    )
+    func `the usual scopes are asked for as far as the issuer names any`(
+        named: [String]?,
+        scopes: [String]
+    ) throws {
+        let offer = ExaminationMessage {
+            $0.flows = ["browser"]
+            $0.scopes = named
+        }
+        #expect(try ChosenSession(try wish(), offer).scopes == scopes)
+    }
+
+    @Test func `scopes of a preset that the issuer need not name stay`() throws {
+        let offer = ExaminationMessage {
+            $0.flows = ["browser"]
+            $0.scopes = ["openid"]
+        }
+        #expect(try ChosenSession(try wish(preset: "gitlab"), offer).scopes == ["openid", "read_api"])
+        #expect(try ChosenSession(try wish(preset: "keycloak"), offer).scopes == ["openid"])
+    }
+
+    @Test func `a program's own login asks for no person's scopes`() throws {
+        #expect(
+            try ChosenSession(try wish { $0.flow = .clientCredentials }, Self.everything).scopes.isEmpty
+        )
+        #expect(try ChosenSession(try wish(preset: "cognito"), nil).scopes.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (["none"], true), (["basic"], false), (["tls"], false), ([], false),
+        ] as [([String], Bool)]
+    )
+    func `a client without a secret is noted where none is named`(ways: [String], isNamed: Bool) throws {
+        let offer = ExaminationMessage {
+            $0.flows = ["browser"]
+            $0.authentication = ways
+        }
+        let notes = try ChosenSession(try wish(), offer).notes
+        #expect(notes == (isNamed ? [] : ["the issuer names no clients without a secret"]))
+    }
+
+    @Test func `what is offered is said in one line`() {
+        #expect(
+            Self.everything.words
+                == "The issuer offers: flows browser, device, password; client authentication none, basic, "
+                + "private_key_jwt; scopes openid, offline_access, email; further pkce"
+        )
+        #expect(ExaminationMessage().words == "The issuer offers: nothing we know")
+    }
+}

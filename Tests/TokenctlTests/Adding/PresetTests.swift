@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TestSupport
+import Testing
+
+@testable import tokenctl_commands
+
+/// The providers whose facts are known.
+struct PresetTests {
+    /// What stands for an account's own names, and such a name.
+    private static let placeholders = [
+        ("APPLICATION", "cli"), ("ORGANIZATION", "org"), ("TENANT-ID", "7a1f"), ("INSTANCE", "one"),
+        ("POOL-ID", "eu-west-1_Abc"), ("TENANT", "tenant"), ("REGION", "eu-west-1"), ("REALM", "main"),
+        ("HOST", "id.example.com"),
+    ]
+
+    /// An issuer as an account of the provider has it.
+    private static func issuer(_ preset: Preset) -> String {
+        placeholders.reduce(preset.issuer ?? preset.issuerForm) { $0.replacing($1.0, with: $1.1) }
+    }
+
+    @Test(arguments: Preset.allValueStrings)
+    func `each makes a session that the configuration takes`(name: String) async throws {
+        let preset = try #require(Preset(argument: name))
+        let server = WishedServer(
+            preset: preset,
+            kind: preset.kind,
+            issuer: preset.kind == .oauth2 ? nil : Self.issuer(preset),
+            endpoints: preset.endpoints
+        )
+        let wish = SessionWish(name: name, server: server, client: WishedClient(id: "cli"))
+        let offer = ExaminationMessage {
+            $0.flows = ["browser", "device"]
+            $0.scopes = ["openid", "offline_access"]
+        }
+        // Others publish nothing that is looked at.
+        for offer in preset.kind == .oidc ? [nil, offer] : [nil] {
+            let text = try SessionDraft(wish, try ChosenSession(wish, offer), offer).text
+            #expect(text.contains("# \(name): \(preset.source)\n"))
+            let place = try TemporaryDirectory()
+            let file = try place.write(text, to: "config.toml")
+            let result = try await Program.run(
+                [BuiltPrograms.agent, "--check-config", "--config", file],
+                environment: ["HOME": place.path]
+            )
+            #expect(result.status == 0, "\(text)\(result.standardError)")
+        }
+    }
+
+    @Test(arguments: Preset.allValueStrings)
+    func `each has the source of its facts, and says what an account has of its own`(name: String) throws {
+        let preset = try #require(Preset(argument: name))
+        #expect(preset.source.hasPrefix("https://") && !preset.source.contains(" "))
+        let address = preset.issuer ?? preset.endpoints.first?.address ?? preset.issuerForm
+        #expect(address.hasPrefix("https://"))
+        #expect(!preset.client.isEmpty)
+    }
+
+    @Test func `no name stands twice, and no other word is a preset`() {
+        #expect(Set(Preset.allValueStrings).count == Preset.all.count)
+        for word in ["", "Google", "google ", "nonesuch"] { #expect(Preset(argument: word) == nil) }
+    }
+
+    @Test func `the man page lists them all`() throws {
+        let page = try #require(File.text("\(BuiltPrograms.checkout)/man/tokenctl.1"))
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix(".It Cm ") }
+        let names = rows.map { String($0.dropFirst(7)) }
+        #expect(names.filter { Preset.allValueStrings.contains($0) } == Preset.allValueStrings)
+    }
+}
