@@ -25,7 +25,7 @@ struct DerivedSessionTests {
         )
         #expect(session.server == .command(source))
         #expect(session.policy.startsByItself && session.policy.tokensOutliveLogin)
-        #expect(session.loginSubstitute == "az login")
+        #expect(SessionLineage([session]).loginSubstitute(for: session) == "az login")
         #expect(session.commands == [source.command])
     }
 

@@ -19,6 +19,7 @@ extension IssuerState {
         document["grant_types_supported"] = .strings([
             "authorization_code", "refresh_token", "password", "client_credentials",
             "urn:ietf:params:oauth:grant-type:device_code",
+            "urn:ietf:params:oauth:grant-type:token-exchange",
         ])
         document["token_endpoint_auth_methods_supported"] = [
             "client_secret_basic", "client_secret_post", "none",

@@ -10,12 +10,12 @@ extension IssuerState {
             throw OAuthRefusal(code: "invalid_client", status: 401)
         }
         let key = try provenKey(request)
-        var reply = try exchange(request.form, client: client, key: key)
+        var reply = try answer(request.form, client: client, key: key)
         reply.headers += nextNonce(afterProofOf: key)
         return reply
     }
 
-    private mutating func exchange(
+    private mutating func answer(
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
@@ -25,6 +25,8 @@ extension IssuerState {
         case "refresh_token": return try refresh(form, client: client, key: key)
         case "password": return try acceptPassword(form, client: client, key: key)
         case "client_credentials": return try acceptClientCredentials(form, client: client, key: key)
+        case "urn:ietf:params:oauth:grant-type:token-exchange":
+            return try exchangeToken(form, client: client, key: key)
         case "urn:ietf:params:oauth:grant-type:device_code":
             return try pollDevice(form, client: client, key: key)
         case nil: throw OAuthRefusal(code: "invalid_request", description: "grant_type is missing")
@@ -117,16 +119,18 @@ extension IssuerState {
         return token
     }
 
-    /// A token answer (RFC 6749 §5.1).
+    /// A token answer (RFC 6749 §5.1); that of an exchange names the type of its token (RFC 8693 §2.2.1).
     mutating func tokens(
         _ authorization: GrantLedger.Authorization,
         refreshToken: String?,
-        withIDToken: Bool
+        withIDToken: Bool,
+        issuedTokenType: String? = nil
     ) throws -> IssuerReply {
         let key = settings.ignoresProofs ? nil : authorization.keyThumbprint
         var object = JSONObject()
         object["access_token"] = .string(try newAccessToken(authorization.bound(to: key)))
         object["token_type"] = key == nil ? "Bearer" : "DPoP"
+        if let issuedTokenType { object["issued_token_type"] = .string(issuedTokenType) }
         if settings.tellsExpiry {
             object["expires_in"] = .integer(settings.accessLifetime.components.seconds)
         }

@@ -36,7 +36,7 @@ struct LentSecrets {
 extension RefreshRequest {
     /// The secrets that are opened to send this request and to judge its answer.
     var secrets: Set<SecretID> {
-        var all = Set([idToken, accessToken, proofKey].compactMap(\.self))
+        var all = Set([idToken, accessToken, proofKey, sources.subject, sources.actor].compactMap(\.self))
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
         return all
     }

@@ -11,9 +11,13 @@ final class LiveConfiguration {
     private let storeThread: StoreThread
     private let logger: Logger
     private(set) var current: AgentConfiguration {
-        didSet { rules = RulesInForce(current) }
+        didSet {
+            rules = RulesInForce(current)
+            derived = DerivedSessions(current)
+        }
     }
     private(set) var rules: RulesInForce
+    private(set) var derived: DerivedSessions
     /// Called with each configuration as soon as it is in force; returns the sockets that cannot be opened.
     private var follower: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
     /// When the agent looks at its configuration by itself.
@@ -29,6 +33,7 @@ final class LiveConfiguration {
     ) {
         current = configuration
         rules = RulesInForce(configuration)
+        derived = DerivedSessions(configuration)
         self.source = source
         self.storeThread = storeThread
         self.logger = logger

@@ -11,6 +11,8 @@ final class RefreshDispatch {
     private let erasure: SecretErasure
     /// Rings when an issuer can bear another request.
     private let alarm: Alarm<String>
+    /// The tokens that other sessions' tokens are made from.
+    let sources = SourceTokenRequests()
     private var queue = RefreshQueue()
     /// Sessions taken out of the configuration while a refresh of theirs was under way.
     private var departing: [SessionName: Session] = [:]
@@ -34,7 +36,14 @@ final class RefreshDispatch {
     func perform(_ step: RefreshQueue.Step, for name: SessionName, in agent: isolated SessionAgent) {
         guard let kept = agent.sessions[name] else { return }
         guard agent.phase == .working else { return refuse(step, for: name, in: agent) }
-        let issuer = kept.settings.paceKey(of: name)
+        // Whoever waits for another session must not keep that one's issuer from being asked.
+        if case .send(let request) = step, !sources.areReady(for: request, of: name, in: agent) { return }
+        queue(step, for: kept, in: agent)
+    }
+
+    /// Has a step taken whose sources have their tokens.
+    func queue(_ step: RefreshQueue.Step, for kept: KeptSession, in agent: isolated SessionAgent) {
+        let issuer = kept.settings.paceKey(of: kept.session.name)
         perform(queue.requested(step, by: kept.session, at: issuer, now: agent.now), in: agent)
         admit(at: issuer, in: agent)
     }
@@ -66,6 +75,7 @@ final class RefreshDispatch {
     /// Lets go of everything that is held back: the agent locks or stops.
     func forget() {
         queue.forget()
+        sources.forget()
         alarm.planNothing()
     }
 
@@ -177,10 +187,18 @@ extension RefreshDispatch {
     }
 
     private func send(_ request: RefreshRequest, for name: SessionName, in agent: isolated SessionAgent) {
+        var request = request
+        do throws(RefreshFailure) {
+            request.sources = try sources.tokens(for: name, in: agent)
+        } catch {
+            let failed = RefreshOutcome.failed(error)
+            let attempt = request.attempt
+            return agent.work.later { [self] in refreshFinished(attempt, failed, for: name, in: agent) }
+        }
         agent.journal.write(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
         work.begin()
         erasure.lend(request.secrets)
-        Task {
+        Task { [request] in
             let outcome = await agent.ports.authorization.refresh(name, request)
             refreshFinished(request.attempt, outcome, for: name, in: agent)
             erasure.giveBack(request.secrets)
@@ -188,7 +206,7 @@ extension RefreshDispatch {
         }
     }
 
-    private func refreshFinished(
+    func refreshFinished(
         _ attempt: AttemptNumber,
         _ outcome: RefreshOutcome,
         for name: SessionName,
@@ -240,7 +258,9 @@ extension RefreshDispatch {
     /// Takes over a session that leaves the configuration: the answer of a refresh under way still belongs
     /// into its record, for the day the session returns.
     func depart(_ session: Session, in agent: isolated SessionAgent) {
-        guard session.awaitsAnswer else { return eraseSecrets(of: session, in: agent) }
+        sources.refuseAll(of: session.name, in: agent)
+        let isSent = session.awaitsAnswer && !sources.giveUp(for: session.name, in: agent)
+        guard isSent else { return eraseSecrets(of: session, in: agent) }
         departing[session.name] = session
     }
 

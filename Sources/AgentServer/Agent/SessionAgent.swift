@@ -246,6 +246,7 @@ extension SessionAgent {
 
     private func announce(_ event: SessionEvent, for name: SessionName, at moment: Moment) {
         journal.log(event, of: name, at: moment)
+        refreshes.sources.follow(event, of: name, in: self)
         requests.events.publish(AgentEvent(event, of: name, at: moment), in: self)
     }
 
@@ -385,6 +386,7 @@ extension SessionAgent {
     // MARK: Sessions
 
     private func startDue() {
+        refreshes.sources.compare(in: self)
         for name in sessions.keys { planWake(name) }
         timeReached()
     }
@@ -455,8 +457,7 @@ extension SessionAgent {
         guard configuration.current.sessions.keys.contains(where: { sessions[$0] == nil }) else { return }
         let contents = await storeThread.result { $0.loadSessions() }
         guard phase == .working else { return }
-        let added = configuration.current.sessions.filter { sessions[$0.key] == nil }
-        begin(added, with: contents)
-        for name in added.keys { planWake(name) }
+        begin(configuration.current.sessions.filter { sessions[$0.key] == nil }, with: contents)
+        startDue()
     }
 }

@@ -61,11 +61,17 @@ final class AuditLog {
             AuditRecord(
                 time: time ?? timekeeper.wallTime,
                 session: name,
+                source: configuration.derived.isEmpty ? nil : name.flatMap { source(of: $0) },
                 subject: subject,
                 decision: decision,
                 origin: origin
             )
         )
+    }
+
+    /// The session that the tokens of `name` are made from.
+    private func source(of name: SessionName) -> SessionName? {
+        configuration[name]?.sources.all.first?.session
     }
 
     /// Serves `GET /v1/audit`: the lines about sessions the peer may see.

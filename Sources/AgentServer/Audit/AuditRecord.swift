@@ -77,6 +77,8 @@ struct AuditRecord: Equatable, Sendable {
     var time: WallTime
     /// `nil` if it is about the whole agent.
     var session: SessionName?
+    /// The session that the tokens of `session` are made from.
+    var source: SessionName?
     var subject: Subject
     var decision: Decision
     var origin: Origin
@@ -101,6 +103,11 @@ struct AuditRecord: Equatable, Sendable {
             text += action.rawValue.utf8
             text.append(UInt8(ascii: "\""))
         }
+        if let source {
+            text += Self.source
+            text += source.description.utf8
+            text.append(UInt8(ascii: "\""))
+        }
         text += origin.members
         text += Self.end
     }
@@ -112,6 +119,7 @@ struct AuditRecord: Equatable, Sendable {
     private static let accessToken = Array("\",\"kind\":\"access\"".utf8)
     private static let idToken = Array("\",\"kind\":\"id\"".utf8)
     private static let action = Array("\",\"action\":\"".utf8)
+    private static let source = Array(",\"source\":\"".utf8)
     private static let end = Array("}\n".utf8)
 }
 

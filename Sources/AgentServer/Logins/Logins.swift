@@ -31,7 +31,7 @@ final class Logins {
         let body = try RequestBody(request.body, LoginMembers.self)
         guard let settings = agent.sessions[name]?.settings else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
-        if let remedy = settings.loginSubstitute { throw .noLogin(to: name, instead: remedy) }
+        if let remedy = settings.loginSubstitute { throw .noLogin(to: name, settings, instead: remedy) }
         let flow = try Self.flow(body.value(\.flow))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
         login.username = try body.value(\.username)
@@ -216,9 +216,18 @@ extension RequestFailure {
     /// A session that renews itself from something else has no login of its own.
     fileprivate static func noLogin(
         to name: SessionName,
+        _ settings: SessionSettings,
         instead remedy: String
     ) -> RequestFailure {
-        let message = "There is no login to \(name): a program prints its tokens."
+        let origin =
+            if let source = settings.sources.subject {
+                "its tokens are made from those of \(source.session)"
+            } else if settings.kind == "command" {
+                "a program prints its tokens"
+            } else {
+                "its tokens are exchanged for one that is renewed elsewhere"
+            }
+        let message = "There is no login to \(name): \(origin)."
         return RequestFailure(code: .badRequest, message: message, session: name, remedy: remedy)
     }
 }

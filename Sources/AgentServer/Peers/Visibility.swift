@@ -35,7 +35,7 @@ extension LiveConfiguration {
 
     func admission(of connection: Connection, to name: SessionName) -> PeerAdmission {
         guard rules.exist, let settings = self[name] else { return .allowed }
-        return settings.rules.admission(of: connection.caller.witness.facts)
+        return settings.admission(of: connection.caller.witness.facts)
     }
 
     /// Whether a person is to be asked before `connection` gets something of `name`.
@@ -48,7 +48,7 @@ extension LiveConfiguration {
         guard rules.exist else { return false }
         guard let name = route.session else { return route.traits.showsSessions }
         // An unknown name is treated like a hidden one.
-        return self[name]?.rules.isEmpty != true
+        return self[name]?.isOpen != true
     }
 
     /// Checks what is asked for at a `[[socket]]` beside the plain token: only what the socket's table names.

@@ -58,6 +58,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var rules: [AllowRule]
     /// The scopes asked for at a login, in this order.
     package var scopes: [String]
+    /// The sessions that its tokens are made from.
+    package var sources: SessionSources
     /// What a person does who wants to log in to a session that has no login; `nil`: it takes logins.
     package var loginSubstitute: String?
 
@@ -74,6 +76,7 @@ package struct SessionSettings: Equatable, Sendable {
         reauthCommand: [String] = [],
         rules: [AllowRule] = [],
         scopes: [String] = [],
+        sources: SessionSources = SessionSources(),
         loginSubstitute: String? = nil
     ) {
         self.policy = policy
@@ -88,6 +91,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.reauthCommand = reauthCommand
         self.rules = rules
         self.scopes = scopes
+        self.sources = sources
         self.loginSubstitute = loginSubstitute
     }
 
@@ -97,4 +101,49 @@ package struct SessionSettings: Equatable, Sendable {
     func paceKey(of name: SessionName) -> String {
         kind == "command" ? "command \(name)" : issuer
     }
+
+    /// Whether every peer that may connect sees the session.
+    var isOpen: Bool { rules.isEmpty && sources.rules.isEmpty }
+
+    /// What its own rules and those of its sources say about a peer, the strictest of them.
+    func admission(of facts: PeerFacts?) -> PeerAdmission {
+        var strictest = rules.admission(of: facts)
+        for rules in sources.rules where strictest != .hidden {
+            switch rules.admission(of: facts) {
+            case .allowed: break
+            case .askingFirst: strictest = .askingFirst
+            case .hidden: strictest = .hidden
+            }
+        }
+        return strictest
+    }
+}
+
+/// The sessions that a session's tokens are made from (RFC 8693 §2.1).
+package struct SessionSources: Equatable, Sendable {
+    /// One of them, and which of its tokens is used.
+    package struct Source: Equatable, Sendable {
+        package var session: SessionName
+        package var usesIDToken: Bool
+
+        package init(session: SessionName, usesIDToken: Bool = false) {
+            self.session = session
+            self.usesIDToken = usesIDToken
+        }
+    }
+
+    /// Whom the tokens stand for.
+    package var subject: Source?
+    /// Who acts for the subject.
+    package var actor: Source?
+    /// The rules of each of them that has some, and of those that they are made from: a peer has to fit all.
+    package var rules: [[AllowRule]]
+
+    package init(subject: Source? = nil, actor: Source? = nil, rules: [[AllowRule]] = []) {
+        self.subject = subject
+        self.actor = actor
+        self.rules = rules
+    }
+
+    var all: [Source] { [subject, actor].compactMap(\.self) }
 }

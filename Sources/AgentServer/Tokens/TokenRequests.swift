@@ -202,7 +202,9 @@ final class TokenRequests {
 
 extension TokenRequests {
     func answer(_ waiter: WaiterID, _ reply: Reply, at moment: Moment, in agent: isolated SessionAgent) {
-        guard let call = calls.removeValue(forKey: waiter) else { return }
+        guard let call = calls.removeValue(forKey: waiter) else {
+            return agent.refreshes.sources.answer(waiter, reply, in: agent)
+        }
         answer(reply, to: call, at: moment, in: agent)
     }
 
@@ -242,7 +244,7 @@ extension TokenRequests {
         at moment: Moment,
         in agent: isolated SessionAgent
     ) {
-        guard !call.hasWaited || agent.configuration[call.session]?.rules.isEmpty != false else {
+        guard !call.hasWaited || agent.configuration[call.session]?.isOpen != false else {
             return answerKnownPeer(token, to: call, in: agent)
         }
         guard let secret = call.wantsIDToken ? token.idToken : token.secret else {

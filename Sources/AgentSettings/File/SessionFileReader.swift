@@ -14,8 +14,16 @@ struct SessionFileReader {
 
     /// Adds the sessions of `files` to those of the configuration file, with their places and their mistakes.
     ///
+    /// - Parameters:
+    ///   - files: as they were found.
+    ///   - settings: what the configuration file says.
+    ///   - tables: where the keys of each session are.
     /// - Returns: the sessions that other tables may name.
-    func read(_ files: SessionFiles, into settings: inout Settings) -> KnownSessions {
+    func read(
+        _ files: SessionFiles,
+        into settings: inout Settings,
+        _ tables: inout [SessionName: TableReader]
+    ) -> KnownSessions {
         settings.mistakes += files.mistakes
         settings.lacksFiles = !files.areAllKnown
         var known = KnownSessions(unread: files.unread, areAllKnown: files.areAllKnown)
@@ -23,9 +31,11 @@ struct SessionFileReader {
             let problems = ProblemList(file: file.path, session: file.name)
             let session = read(file, settings.places[file.name], problems)
             settings.mistakes += problems.inOrder
-            if let (session, place) = session {
+            if let (session, table) = session {
                 settings.sessions.append(session)
-                settings.places[file.name] = place
+                let line = table.position.line
+                settings.places[file.name] = SessionPlace(file: file.path, line: line)
+                tables[file.name] = table
             } else if settings.places[file.name] == nil {
                 known.unread.insert(file.name)
             }
@@ -39,7 +49,7 @@ struct SessionFileReader {
         _ file: SessionFiles.File,
         _ other: SessionPlace?,
         _ problems: ProblemList
-    ) -> (ConfiguredSession, SessionPlace)? {
+    ) -> (ConfiguredSession, TableReader)? {
         let table: TOMLTable
         do throws(TOMLError) {
             table = try TOMLTable(parsing: file.text)
@@ -70,7 +80,7 @@ struct SessionFileReader {
         }
         var session = SessionReader(name: file.name, table: reader, home: home, canAskPerson: canAskPerson)
         guard let session = session.read(defaults: policy), problems.isEmpty else { return nil }
-        return (session, SessionPlace(file: file.path, line: reader.position.line))
+        return (session, reader)
     }
 }
 

@@ -75,17 +75,36 @@ package struct SettingsReader {
             settings.vault.acceptedCounter = accepted.map { UInt64($0) }
             vault.refuseUnknownKeys()
         }
+        let known = readSessions(&root, policy, file, files, into: &settings)
+        let remarks = ProblemList()
+        settings.sockets = sockets(&root, known, remarks)
+        settings.mistakes += remarks.inOrder
+        return settings
+    }
+
+    /// Reads the sessions of the file and of those beside it into `settings`.
+    private func readSessions(
+        _ root: inout TableReader,
+        _ policy: SessionPolicy,
+        _ file: String,
+        _ files: SessionFiles,
+        into settings: inout Settings
+    ) -> KnownSessions {
+        var tables: [SessionName: TableReader] = [:]
         if var sessions = root.table("session") {
-            guard sessions.count <= SettingsReader.mostSessions else {
-                let most = SettingsReader.mostSessions
+            let most = SettingsReader.mostSessions
+            if sessions.count > most {
                 root.report("session", "holds \(sessions.count) sessions; there may be \(most)")
-                return settings
+            } else {
+                let hooks = settings.hooks
+                let written = sessions.tables("a table, as in [session.NAME]")
+                for (key, table) in written {
+                    guard let name = SessionName(key) else { continue }
+                    settings.places[name] = SessionPlace(line: table.position.line)
+                    tables[name] = table
+                }
+                settings.sessions = written.compactMap { session($0.key, $0.reader, policy, hooks) }
             }
-            let tables = sessions.tables("a table, as in [session.NAME]")
-            for (key, table) in tables {
-                SessionName(key).map { settings.places[$0] = SessionPlace(line: table.position.line) }
-            }
-            settings.sessions = tables.compactMap { session($0.key, $0.reader, policy, settings.hooks) }
         }
         let reader = SessionFileReader(
             home: home,
@@ -93,11 +112,9 @@ package struct SettingsReader {
             policy: policy,
             configuration: file
         )
-        let known = reader.read(files, into: &settings)
-        let remarks = ProblemList()
-        settings.sockets = sockets(&root, known, remarks)
-        settings.mistakes += remarks.inOrder
-        return settings
+        let known = reader.read(files, into: &settings, &tables)
+        SourceCheck(known, tables, root.problems).check(&settings)
+        return known
     }
 
     private func sockets(

@@ -11,7 +11,7 @@ extension SessionReader {
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
         case .json: backEnd().map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
-        case .command: command().map { .command($0) }
+        case .command: table.commandSource().map { .command($0) }
         }
     }
 

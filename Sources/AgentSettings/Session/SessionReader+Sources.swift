@@ -5,28 +5,44 @@ import TokenCore
 
 /// The keys of sessions whose tokens come from something else than a login.
 extension SessionReader {
-    /// Kind `command`.
-    mutating func command() -> CommandSource? {
-        if !table.has("command") {
-            table.report("command", "is missing: the program that prints a token, with its arguments")
+    /// What a session of flow `token_exchange` is made from; nothing with other flows.
+    mutating func sources(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredSources {
+        guard kind.isStandard else { return ConfiguredSources() }
+        var reader = ExchangeReader(table, home: home)
+        defer { table = reader.table }
+        if flow == .tokenExchange { return reader.read() }
+        reader.refuse()
+        return ConfiguredSources()
+    }
+
+    /// Refuses keys about a login that the session does not have.
+    mutating func refuseLoginKeys() {
+        let keys = [
+            "max_session_age", "warn_before", "reauth", "reauth_command", "redirect_port", "redirect_uri",
+            "prompt", "login_hint", "acr_values", "max_age", "authorization_parameters",
+        ]
+        for key in keys where table.value(key) != nil {
+            table.report(key, "is never used: the session has no login of its own")
         }
-        let command = table.command("command")
-        let remedy = table.string("login_remedy")
+    }
+}
+
+extension TableReader {
+    /// Kind `command`.
+    mutating func commandSource() -> CommandSource? {
+        if !has("command") {
+            report("command", "is missing: the program that prints a token, with its arguments")
+        }
+        let words = command("command")
+        let remedy = string("login_remedy")
         let year = Duration.seconds(365 * 86_400)
-        let life = table.duration("expires_in", in: .seconds(1)...year, "1s to 365d")
-        return command.map {
+        let life = duration("expires_in", in: .seconds(1)...year, "1s to 365d")
+        return words.map {
             CommandSource(
                 command: $0,
                 loginRemedy: remedy,
                 assumedLifetime: life ?? CommandSource.usualLifetime
             )
-        }
-    }
-
-    /// Refuses keys about a login that the session does not have.
-    mutating func refuseLoginKeys() {
-        for key in ["max_session_age", "warn_before"] where table.has(key) {
-            table.report(key, "is never used: the session has no login of its own")
         }
     }
 }

@@ -25,12 +25,16 @@ struct SessionReader {
         let authorization = isStandard ? authorizationRequest() : AuthorizationRequest()
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
+        let sources = sources(kind, flow)
         let trust = kind.isServer ? trust() : ServerTrust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
-        let reauthentication = kind.isServer ? reauthentication() : []
-        let policy = policy(defaults, reauthentication, kind, flow)
-        let command = kind.isServer ? reauthenticationCommand(reauthentication) : []
-        if !kind.isServer { refuseLoginKeys() }
+        let hasLogins = kind.isServer && flow != .tokenExchange
+        let reauthentication = hasLogins ? reauthentication() : []
+        var policy = policy(defaults, reauthentication, kind, flow)
+        // What was made from another session ends with that.
+        if !sources.all.isEmpty { policy.tokensOutliveLogin = false }
+        let command = hasLogins ? reauthenticationCommand(reauthentication) : []
+        if !hasLogins { refuseLoginKeys() }
         let hosts = hosts()
         let rules = rules()
         table.refuseUnknownKeys()
@@ -45,6 +49,7 @@ struct SessionReader {
             authorization: authorization,
             audience: audience,
             resources: resources,
+            sources: sources,
             trust: trust,
             bindsTokens: bindsTokens ?? false,
             policy: policy,
@@ -53,12 +58,17 @@ struct SessionReader {
             reauthenticationCommand: command,
             rules: rules
         )
-        report((server?.problems ?? []) + session.profile { _ in SecretID(rawValue: 0) }.problemsBesideKind)
+        report(server, session, kind)
         return server != nil && client != nil && table.problems.isEmpty ? session : nil
     }
 
     /// Reports what the OAuth client objects to, which knows best what it cannot work with.
-    private func report(_ problems: [ProfileProblem]) {
+    private func report(_ server: ServerProfile.Kind?, _ session: ConfiguredSession, _ kind: ServerKind) {
+        var problems = server?.problems ?? []
+        // Without its server nothing is known of what else a session without logins needs.
+        if server != nil || kind.isServer {
+            problems += session.profile { _ in SecretID(rawValue: 0) }.problemsBesideKind
+        }
         for problem in problems { table.report(problem.key, problem.message) }
     }
 

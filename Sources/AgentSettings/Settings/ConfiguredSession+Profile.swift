@@ -21,6 +21,7 @@ extension ConfiguredSession {
             authorization: authorization,
             audience: audience,
             resources: resources,
+            exchange: sources.exchange,
             trust: trust,
             bindsTokens: bindsTokens,
             endpoints: endpoints
@@ -31,13 +32,15 @@ extension ConfiguredSession {
     package var files: [(key: String, path: String)] {
         let authority = trust.caFile.map { (key: "ca_file", path: $0) }
         let constants = server.constantFiles.map { (key: "\($0.key).file", path: $0.path) }
-        return [authority].compactMap(\.self) + client.files + constants
+        return [authority, sources.file].compactMap(\.self) + client.files + constants
     }
 
     /// Every program that it runs.
     package var commands: [[String]] {
         let source: [[String]] = if case .command(let source) = server { [source.command] } else { [] }
-        return (client.commands + server.constantCommands + source + [reauthenticationCommand])
+        return
+            (client.commands + server.constantCommands + source + sources.commands
+            + [reauthenticationCommand])
             .filter { !$0.isEmpty }
     }
 
@@ -57,16 +60,15 @@ extension ConfiguredSession {
             .joined(separator: " ")
     }
 
-    /// What the tokens of a session without a login are made of.
+    /// What the tokens of a session without a login are made of, and what they are for.
     private var origin: [String] {
-        if case .command(let source) = server { source.command } else { [] }
+        if case .command(let source) = server { return source.command }
+        guard sources != ConfiguredSources() else { return [] }
+        return sources.words + [audience ?? ""] + resources + [""] + scopes
     }
 
-    /// What a person does who wants to log in to a session that has no login; `nil`: it has one.
-    package var loginSubstitute: String? {
-        guard case .command(let source) = server else { return nil }
-        return source.loginRemedy ?? "tokenctl refresh \(name)"
-    }
+    /// Whether nobody logs in to the session.
+    package var hasNoLogin: Bool { sources.exchange != nil || !server.identity.kind.isServer }
 
     /// Error codes of a resource server that call for a refresh.
     package var refreshCodes: [String] {

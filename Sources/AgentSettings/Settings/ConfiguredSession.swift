@@ -17,6 +17,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var authorization: AuthorizationRequest
     package var audience: String?
     package var resources: [String]
+    /// What its tokens are made from, if it has no login of its own.
+    package var sources: ConfiguredSources
     package var trust: ServerTrust
     /// `dpop`: tokens are bound to a key.
     package var bindsTokens: Bool

@@ -91,6 +91,7 @@ extension ConfiguredSession {
             ("resources", resources != old.resources), ("dpop", bindsTokens != old.bindsTokens),
         ]
         return client.keys(differingFrom: old.client) + differing.filter(\.1).map(\.0)
+            + sources.keys(differingFrom: old.sources)
             + authorization.keys(differingFrom: old.authorization)
             + endpointKeys(differingFrom: old.endpoints)
     }

@@ -22,7 +22,8 @@ final class ExchangeSecrets: Sendable {
         // Shared by all servers: there may be thousands.
         private static let standardHarmless: Set<ByteText> = [
             "grant_type", "client_id", "scope", "redirect_uri", "audience", "resource", "username",
-            "token_type_hint", "response_type", "code_challenge", "code_challenge_method", "dpop_jkt",
+            "token_type_hint", "subject_token_type", "actor_token_type", "requested_token_type",
+            "response_type", "code_challenge", "code_challenge_method", "dpop_jkt",
             "prompt",
             "login_hint", "acr_values", "max_age", "client_assertion_type", "ClientId", "AuthFlow",
             "ChallengeName", "USERNAME", "TIMESTAMP", "DEVICE_KEY", "ANSWER",

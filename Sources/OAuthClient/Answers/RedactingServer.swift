@@ -25,6 +25,8 @@ struct RedactingServer: AuthorizationServer {
         if case .refreshToken(let token) = request.renewal { secrets.remember(token, in: memory) }
         secrets.remember(request.accessToken, in: memory)
         secrets.remember(request.idToken, in: memory)
+        secrets.remember(request.sources.subject, in: memory)
+        secrets.remember(request.sources.actor, in: memory)
         let outcome = await ExchangeSecrets.$current.withValue(secrets) { await server.refresh(request) }
         switch outcome {
         case .granted(let tokens): return .granted(redacted(tokens, secrets))

@@ -38,8 +38,9 @@ struct TokenResponse: Equatable, Sendable {
     ///   - object: the body.
     ///   - isBound: the request proved possession of a key: a token that anybody could use is refused (RFC
     ///     9449 §5).
+    ///   - isExchanged: it answers an exchange, which may bring a token of another kind.
     /// - Throws: why it is not a token answer.
-    init(_ object: JSONObject, isBound: Bool = false) throws(Problem) {
+    init(_ object: JSONObject, isBound: Bool = false, isExchanged: Bool = false) throws(Problem) {
         guard let accessToken = try TokenResponse.token("access_token", in: object) else {
             throw Problem(message: "the answer has no access_token")
         }
@@ -47,10 +48,21 @@ struct TokenResponse: Equatable, Sendable {
         refreshToken = try RenewalMembers.standard.refreshToken(in: object)
         (idToken, idTokenProblem) = TokenResponse.idToken("id_token", in: object)
         tokenType = object["token_type"]?.string ?? "Bearer"
+        if isExchanged { try readExchanged(object) }
         try TokenResponse.checkType(tokenType, isBound: isBound)
         scope = try TokenResponse.scope(object["scope"])
         expiresIn = LifetimeMember.read(object["expires_in"])
         refreshExpiresIn = RenewalMembers.standard.lifetime(in: object)
+    }
+
+    /// What only an exchange answers (RFC 8693 §2.2.1): a token that is no access token has the type `N_A`, and is sent
+    /// by those who get it as they see fit.
+    private mutating func readExchanged(_ object: JSONObject) throws(Problem) {
+        if let issued = object["issued_token_type"]?.string, TokenType(written: issued) == .refreshToken {
+            let message = "the answer's access_token is a refresh token, which nobody is given"
+            throw Problem(message: message, kind: .misconfigured, remedy: "set requested_token_type")
+        }
+        if tokenType.bytewise.lowercased == "n_a" { tokenType = "Bearer" }
     }
 
     /// The ID token, or why it cannot be read: a session can do without it, not without the refresh token

@@ -14,13 +14,12 @@ struct CognitoLogin {
     private static let longestChain = 8
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
-        switch flow {
-        case .password: return try await logInByPassword()
-        case .import: return try await logInByImport()
-        case .browser, .device, .clientCredentials:
+        if flow == .import { return try await logInByImport() }
+        guard flow == .password else {
             let message = "sessions of kind cognito log in by password or import, not \(flow.rawValue)"
             throw .failed(RefreshFailure(kind: .misconfigured, message: message))
         }
+        return try await logInByPassword()
     }
 
     private func logInByPassword() async throws(LoginStop) -> LoginGrant {

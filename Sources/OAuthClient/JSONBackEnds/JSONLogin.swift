@@ -19,17 +19,15 @@ struct JSONLogin {
     var memory: SealedMemory { server.tools.memory }
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
-        switch flow {
-        case .password:
-            guard let url = backEnd.loginURL else {
-                throw misconfigured("there is no login_url: import a refresh token")
-            }
-            guard let step = backEnd.codeStep else { return try await logInByPassword(at: url) }
-            return try await logInByCode(step, at: url)
-        case .import: return try await logInByImport()
-        case .browser, .device, .clientCredentials:
+        if flow == .import { return try await logInByImport() }
+        guard flow == .password else {
             throw misconfigured("sessions of kind json log in by password or import, not \(flow.rawValue)")
         }
+        guard let url = backEnd.loginURL else {
+            throw misconfigured("there is no login_url: import a refresh token")
+        }
+        guard let step = backEnd.codeStep else { return try await logInByPassword(at: url) }
+        return try await logInByCode(step, at: url)
     }
 
     // MARK: Password

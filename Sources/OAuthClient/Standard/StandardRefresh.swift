@@ -3,26 +3,47 @@
 import SealedStore
 import TokenCore
 
-/// One renewal at an OAuth 2.0 token endpoint (RFC 6749 §6, §4.4).
+/// One renewal at an OAuth 2.0 token endpoint (RFC 6749 §6, §4.4; RFC 8693).
 struct StandardRefresh {
     var server: StandardServer
     var request: RefreshRequest
 
     func run() async throws(TokenEndpoint.Refusal) -> GrantedTokens {
         let (url, metadata) = try await place()
-        var keyed = self
-        let isKeyOurs = request.renewal == .anew && request.proofKey == nil
-        if isKeyOurs { keyed.request.proofKey = try proofKey(metadata) }
+        guard request.renewal == .anew else { return try await renewWherever(url, metadata) }
+        var anew = self
+        let subject = try await subjectToken()
+        defer { if let subject { server.tools.memory.erase(subject) } }
+        if let subject { anew.request.sources.subject = subject }
+        let key = try request.proofKey == nil ? proofKey(metadata) : nil
+        if let key { anew.request.proofKey = key }
         do throws(TokenEndpoint.Refusal) {
-            return try await keyed.renew(at: url, metadata)
+            return try await anew.renewWherever(url, metadata)
         } catch {
-            do throws(TokenEndpoint.Refusal) {
-                guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error }
-                return try await keyed.renew(at: moved, metadata)
-            } catch {
-                if isKeyOurs, let key = keyed.request.proofKey { server.tools.memory.erase(key) }
-                throw error
-            }
+            if let key { server.tools.memory.erase(key) }
+            throw error
+        }
+    }
+
+    /// At `url`, or where its server has moved the endpoint to.
+    private func renewWherever(
+        _ url: EndpointURL,
+        _ metadata: ServerMetadata?
+    ) async throws(TokenEndpoint.Refusal) -> GrantedTokens {
+        do throws(TokenEndpoint.Refusal) {
+            return try await renew(at: url, metadata)
+        } catch {
+            guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error }
+            return try await renew(at: moved, metadata)
+        }
+    }
+
+    /// A token to exchange that is read for this request alone.
+    private func subjectToken() async throws(TokenEndpoint.Refusal) -> SecretID? {
+        do throws(RefreshFailure) {
+            return try await server.profile.exchange?.subjectToken(server.tools)
+        } catch {
+            throw TokenEndpoint.Refusal(failure: error)
         }
     }
 
@@ -109,7 +130,8 @@ struct StandardRefresh {
                 trust: server.profile.trust,
                 publicAddressOnly: metadata?.publicAddressOnly(url) ?? false,
                 tools: server.tools,
-                prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) }
+                prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) },
+                isExchange: isExchange
             )
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
@@ -142,10 +164,16 @@ struct StandardRefresh {
     ) async throws(TokenEndpoint.Refusal) -> (TokenResponse, Instant) {
         let scope = requestedScope
         do throws(TokenEndpoint.Refusal) {
-            return try await endpoint.attempt(try form(scope: scope))
+            var reply = try await endpoint.attempt(try form(scope: scope))
+            // Silence means the scope that was asked for (RFC 6749 §5.1).
+            if request.renewal == .anew { reply.answer.scope = reply.answer.scope ?? scope }
+            return reply
         } catch {
-            // Some servers refuse a scope they granted themselves; without one they give what they granted.
-            guard request.variant == .primary, !scope.isEmpty, error.failure.code == "invalid_scope" else {
+            // Some servers refuse a scope they granted themselves; without one they give what they granted. An
+            // exchange asks for less than its source can do, and must not bring more.
+            guard request.variant == .primary, !scope.isEmpty, !isExchange,
+                error.failure.code == "invalid_scope"
+            else {
                 throw error
             }
             return try await endpoint.attempt(try form(scope: []))
@@ -184,8 +212,7 @@ struct StandardRefresh {
             } catch {
                 throw TokenEndpoint.Refusal(failure: .locked)
             }
-        case .anew:
-            form.add("grant_type", "client_credentials")
+        case .anew: try addGrant(to: form)
         case .impossible:
             let message = "the server gave no refresh token: log in again"
             throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .interactionRequired, message: message))
@@ -197,6 +224,20 @@ struct StandardRefresh {
             server.profile.addAudience(to: form)
         }
         return form
+    }
+
+    private var isExchange: Bool { request.renewal == .anew && server.profile.exchange != nil }
+
+    /// Adds what stands for a login where there is none.
+    private func addGrant(to form: FormBody) throws(TokenEndpoint.Refusal) {
+        guard let exchange = server.profile.exchange else {
+            return form.add("grant_type", "client_credentials")
+        }
+        do throws(RefreshFailure) {
+            try exchange.add(request.sources, to: form, server.tools.memory)
+        } catch {
+            throw TokenEndpoint.Refusal(failure: error)
+        }
     }
 
     /// `answer`, with its ID token only if that is believed, and what to say if it is not.

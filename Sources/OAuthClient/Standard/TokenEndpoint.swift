@@ -15,6 +15,8 @@ struct TokenEndpoint: Sendable {
     var prover: ProofMaker?
     /// Whether its requests show a person's password.
     var showsPassword = false
+    /// Whether its requests exchange tokens (RFC 8693).
+    var isExchange = false
 
     /// Adds the client's credentials to `form` and sends it.
     ///
@@ -119,7 +121,7 @@ struct TokenEndpoint: Sendable {
         let object = reply.jsonObject
         if reply.status == 200 || reply.status == 201, let object, OAuthError(object) == nil {
             do throws(TokenResponse.Problem) {
-                var answer = try TokenResponse(object, isBound: prover != nil)
+                var answer = try TokenResponse(object, isBound: prover != nil, isExchanged: isExchange)
                 answer.serverTime = reply.serverTime
                 return answer
             } catch {

@@ -32,6 +32,8 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case storage
     /// The session or program that the tokens come from wants a person to log in there; nothing was sent.
     case sourceEnded = "source_ended"
+    /// The session that the tokens come from has no token at this moment; nothing was sent.
+    case sourceUnavailable = "source_unavailable"
 }
 
 /// What follows from a failure, in every place that asks.
@@ -152,6 +154,14 @@ extension FailureClass {
         case .misconfigured: FailureConsequences(verdict: .suspend, loginRemedy: .correctSettings)
         case .variantRefused: FailureConsequences(verdict: .refuseVariant, loginRemedy: .correctSettings)
         case .sourceEnded: FailureConsequences(verdict: .endWithSource, tokenUse: .unsent)
+        case .sourceUnavailable:
+            FailureConsequences(
+                tokenUse: .unsent,
+                // The source decides how often its own server is asked.
+                yieldsToRequests: true,
+                prospect: .soon,
+                loginRemedy: .tryLater
+            )
         }
     }
 }

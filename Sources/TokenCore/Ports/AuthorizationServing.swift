@@ -42,6 +42,8 @@ package struct RefreshRequest: Equatable, Sendable {
     package var proofKey: SecretID?
     /// The scope of the login; a request for a narrower one keeps its `offline_access`.
     package var grantedScope: [String]
+    /// The tokens of other sessions that the new token is made of; filled in before the request is sent.
+    package var sources = SourceTokens()
 
     package init(
         attempt: AttemptNumber,
@@ -61,6 +63,19 @@ package struct RefreshRequest: Equatable, Sendable {
         self.tokenEndpoint = tokenEndpoint
         self.proofKey = proofKey
         self.grantedScope = grantedScope
+    }
+}
+
+/// Tokens of other sessions that a token is exchanged for (RFC 8693 §2.1).
+package struct SourceTokens: Equatable, Sendable {
+    /// Whom the new token stands for.
+    package var subject: SecretID?
+    /// Who acts for the subject.
+    package var actor: SecretID?
+
+    package init(subject: SecretID? = nil, actor: SecretID? = nil) {
+        self.subject = subject
+        self.actor = actor
     }
 }
 
@@ -116,11 +131,12 @@ package enum LoginFlow: String, CaseIterable, Sendable {
     case password
     case clientCredentials = "client_credentials"
     case `import`
+    case tokenExchange = "token_exchange"
 
     /// Needs no person, so that sessions start by themselves (``SessionPolicy/startsByItself``).
     package var needsNobody: Bool {
         switch self {
-        case .clientCredentials: true
+        case .clientCredentials, .tokenExchange: true
         case .browser, .device, .password, .import: false
         }
     }

@@ -67,6 +67,11 @@ extension Session {
 
     // MARK: Sources
 
+    /// When the login that other sessions' tokens are made from began; `nil`: none stands.
+    ///
+    /// What was made before it was made from another login.
+    package var loginBegan: Instant? { login?.loggedInAt }
+
     /// The session that the tokens come from has ended, or been logged out.
     ///
     /// - Parameters:
@@ -82,14 +87,25 @@ extension Session {
     /// new one may be another account's.
     package mutating func sourceReturned(at moment: Moment) -> [Effect] {
         guard policy.startsByItself, !isAdopting else { return [] }
-        guard let login else {
-            guard case .loggedOut(let ended) = state, ended.reason == .sourceEnded else { return [] }
-            return startAnew(wanting: nextWanted(at: moment.now) ?? .primary, reason: .person, at: moment)
-        }
+        guard let login else { return sourceRecovered(at: moment) }
         let effects = giveBack(login)
         rest(.sourceEnded, "the session that its tokens come from was logged in to anew")
         return effects
             + startAnew(wanting: nextWanted(at: moment.now) ?? .primary, reason: .person, at: moment)
+    }
+
+    /// The session that the tokens come from has a token again, of the login that it had: what waits for that need
+    /// wait no longer.
+    package mutating func sourceRecovered(at moment: Moment) -> [Effect] {
+        guard policy.startsByItself, !isAdopting else { return [] }
+        let variant = nextWanted(at: moment.now) ?? .primary
+        if case .loggedOut(let ended) = state, ended.reason == .sourceEnded {
+            return startAnew(wanting: variant, reason: .person, at: moment)
+        }
+        guard case .retrying(let login, let setback) = state, setback.latest.kind == .sourceUnavailable else {
+            return []
+        }
+        return start(variant, login, setback: setback, reason: setback.reason, at: moment)
     }
 
     /// Ends a session that a person can bring back only where its tokens come from.

@@ -45,6 +45,11 @@ extension Session {
         adequateToken(for: need, at: now) != nil
     }
 
+    /// The token that `need` can be met with without waiting, if only for its last seconds; asking changes nothing.
+    package func token(for need: TokenNeed, at now: Instant) -> AccessToken? {
+        adequateToken(for: need, at: now) ?? lastResort(for: need, at: now)
+    }
+
     /// What to refresh first for those who wait: what the owner's programs want, then the login's own token
     /// if it is due, then what was asked for through a `[[socket]]`; `nil`: nobody waits.
     func nextWanted(at now: Instant) -> TokenVariant? {
@@ -168,8 +173,8 @@ extension Session {
 
     /// A token that meets `need`.
     func adequateToken(for need: TokenNeed, at now: Instant) -> AccessToken? {
-        guard let token = usableToken(need.variant), !need.wantsIDToken || token.idToken != nil,
-            isServed(token, to: need)
+        guard !need.wantsLiveLogin || login != nil, let token = usableToken(need.variant),
+            !need.wantsIDToken || token.idToken != nil, isServed(token, to: need)
         else { return nil }
         return token.lasts(leastLife(of: token, minimum: need.minimumValidity), from: now) ? token : nil
     }
@@ -191,8 +196,9 @@ extension Session {
 
     /// A token with at least a second left, for a requester that named no minimum.
     func lastResort(for need: TokenNeed, at now: Instant) -> AccessToken? {
-        guard need.minimumValidity == nil, let token = usableToken(need.variant) else { return nil }
-        guard !need.wantsIDToken || token.idToken != nil else { return nil }
+        guard need.minimumValidity == nil, !need.wantsLiveLogin || login != nil,
+            let token = usableToken(need.variant), !need.wantsIDToken || token.idToken != nil
+        else { return nil }
         return token.lasts(.seconds(1), from: now) ? token : nil
     }
 

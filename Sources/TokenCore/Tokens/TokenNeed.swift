@@ -14,6 +14,8 @@ package struct TokenNeed: Equatable, Sendable {
     /// A token of other scopes or another audience for somebody at a `[[socket]]`: whatever the owner's programs wait
     /// for goes first.
     package var isForeign: Bool
+    /// Another session's token is made from it: one that has outlived its login will not do.
+    package var wantsLiveLogin: Bool
 
     package init(
         variant: TokenVariant = .primary,
@@ -21,7 +23,8 @@ package struct TokenNeed: Equatable, Sendable {
         wantsIDToken: Bool = false,
         reportsRefusals: Bool = false,
         deadline: Instant,
-        isForeign: Bool = false
+        isForeign: Bool = false,
+        wantsLiveLogin: Bool = false
     ) {
         self.variant = variant
         self.minimumValidity = minimumValidity
@@ -29,5 +32,6 @@ package struct TokenNeed: Equatable, Sendable {
         self.reportsRefusals = reportsRefusals
         self.deadline = deadline
         self.isForeign = isForeign
+        self.wantsLiveLogin = wantsLiveLogin
     }
 }

@@ -243,6 +243,14 @@ extension AgentConfiguration {
         var sessions: [SessionName: SessionSettings] = [:]
         sessions.reserveCapacity(settings.sessions.count)
         for session in settings.sessions { sessions[session.name] = SessionSettings(session) }
+        let lineage = SessionLineage(settings.sessions)
+        for session in settings.sessions where session.hasNoLogin {
+            let givers = lineage.ruleGivers(of: session)
+            let rules = givers.compactMap { sessions[$0]?.rules }.filter { !$0.isEmpty }
+            sessions[session.name]?.sources.rules = rules
+            sessions[session.name]?.fingerprint = lineage.fingerprint(of: session)
+            sessions[session.name]?.loginSubstitute = lineage.loginSubstitute(for: session)
+        }
         self.init(
             sessions: sessions,
             sockets: settings.sockets.map(RestrictedSocket.init),
@@ -294,7 +302,16 @@ extension SessionSettings {
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved),
             scopes: session.scopes,
-            loginSubstitute: session.loginSubstitute
+            sources: SessionSources(session.sources)
+        )
+    }
+}
+
+extension SessionSources {
+    fileprivate init(_ sources: ConfiguredSources) {
+        self.init(
+            subject: sources.subject.map { Source(session: $0, usesIDToken: sources.usesIDToken) },
+            actor: sources.actor.map { Source(session: $0) }
         )
     }
 }

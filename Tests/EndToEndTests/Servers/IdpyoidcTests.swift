@@ -34,6 +34,34 @@ extension EndToEnd {
                 #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
                 #expect(try await scene.agent.status("work")["state"]?.string == "ready")
             }
+
+            @Test func `a login's token is exchanged, anew for each renewal, and ends with the login`()
+                async throws
+            {
+                let issuer = Idpyoidc.server?.issuer ?? ""
+                let scene = try await IdpyoidcScene(
+                    tables: """
+                        [session.made]
+                        issuer = "\(issuer)"
+                        client_id = "tokenagent-public"
+                        scopes = ["openid"]
+                        flow = "token_exchange"
+                        from = "work"
+
+                        """
+                )
+                try await scene.logIn()
+                #expect(try await scene.agent.reaches("ready", "made"), "\(scene.agent.log)")
+                var seen: Set<String> = [try await scene.get()]
+                for _ in 0..<3 {
+                    let result = try await scene.agent.tokenctl("refresh", "made")
+                    #expect(result.status == 0, "\(result) \(scene.agent.log)")
+                    seen.insert(try await scene.agent.tokenctl("get", "made").line)
+                }
+                #expect(seen.count == 4)
+                #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
+                #expect(try await scene.agent.tokenctl("get", "made").status == 4)
+            }
         }
 
         @Suite(.idpyoidc("--dpop")) struct Bound {
@@ -87,7 +115,7 @@ extension Trait where Self == Idpyoidc {
 private struct IdpyoidcScene {
     let agent: AgentUnderTest
 
-    init(more: String = "") async throws {
+    init(more: String = "", tables: String = "") async throws {
         guard let server = Idpyoidc.server else { throw ProviderScript.Failure.notRunning }
         agent = try AgentUnderTest(
             configuration: """
@@ -99,6 +127,8 @@ private struct IdpyoidcScene {
                 flow = "browser"
                 redirect_port = 18405
                 \(more)
+
+                \(tables)
 
                 """
         )

@@ -54,7 +54,8 @@ struct SessionScript {
         wait: Duration = .seconds(30),
         idToken: Bool = false,
         isForeign: Bool = false,
-        reportsRefusals: Bool = false
+        reportsRefusals: Bool = false,
+        wantsLiveLogin: Bool = false
     ) -> (WaiterID, [Effect]) {
         nextWaiter += 1
         let waiter = WaiterID(rawValue: nextWaiter)
@@ -64,7 +65,8 @@ struct SessionScript {
             wantsIDToken: idToken,
             reportsRefusals: reportsRefusals,
             deadline: moment.now + wait,
-            isForeign: isForeign
+            isForeign: isForeign,
+            wantsLiveLogin: wantsLiveLogin
         )
         return (waiter, session.tokenRequested(by: waiter, need, at: moment))
     }

@@ -24,6 +24,7 @@ package typealias AuditMessage = WireMessage<AuditMembers>
 package struct AuditMembers: WireMembers {
     package let time = WireMember<Int64>("time", .time)
     package let session = WireMember<String>("session", isOptional: true)
+    package let source = WireMember<String>("source", isOptional: true)
     package let decision = WireMember<String>("decision")
     package let kind = WireMember<String>("kind", isOptional: true)
     package let action = WireMember<String>("action", isOptional: true)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import TokenCore
+
+/// Reads what a session of flow `token_exchange` is made from (RFC 8693 §2.1).
+struct ExchangeReader {
+    /// The session's.
+    private(set) var table: TableReader
+    private let home: String?
+
+    private static let subjects = ["from", "subject_token_file", "subject_token_command"]
+    private static let keys =
+        subjects + ["subject_token_type", "requested_token_type", "actor_from", "derived"]
+    /// The types that the token of a session can have.
+    private static let sessionTypes = [TokenType.accessToken, .idToken, .jwt]
+
+    /// A reader of `table`, in which `~/` means `home`.
+    init(_ table: TableReader, home: String?) {
+        self.table = table
+        self.home = home
+    }
+
+    /// What is exchanged, with mistakes in the problem list; whether the sessions exist shows when all have been read.
+    mutating func read() -> ConfiguredSources {
+        var sources = table.sources()
+        let subject = subject()
+        let type = tokenType(table.string("subject_token_type"), "subject_token_type")
+        let requested = tokenType(table.string("requested_token_type"), "requested_token_type")
+        guard let subject else { return sources }
+        if subject == .session, let type, !Self.sessionTypes.contains(type) {
+            table.report(
+                "subject_token_type",
+                "must be access_token, id_token or jwt: a session has no other token to exchange"
+            )
+        }
+        sources.usesIDToken = subject == .session && type == .idToken
+        sources.exchange = TokenExchange(
+            subject: subject,
+            subjectTokenType: (type ?? (subject == .session ? .accessToken : .jwt)).uri,
+            requestedTokenType: requested?.uri
+        )
+        return sources
+    }
+
+    /// Objects to the keys of an exchange in a session that has a login.
+    mutating func refuse() {
+        for key in Self.keys where table.value(key) != nil {
+            table.report(key, "is never used: it is for flow \"token_exchange\"")
+        }
+    }
+
+    private mutating func subject() -> TokenExchange.Subject? {
+        let file = table.path("subject_token_file", home: home)
+        let command = table.command("subject_token_command")
+        let written = Self.subjects.filter { table.has($0) }
+        guard let first = written.first else {
+            table.report("from", "is missing: the session whose token is exchanged, or subject_token_file")
+            return nil
+        }
+        guard written.count == 1 else {
+            table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
+            return nil
+        }
+        return first == "from" ? .session : file.map { .file($0) } ?? command.map { .command($0) }
+    }
+
+    private func tokenType(_ text: String?, _ key: String) -> TokenType? {
+        guard let text else { return nil }
+        guard let type = TokenType(written: text) else {
+            table.report(key, "\"\(text)\" is no token type; write a word such as \"access_token\", or a URI")
+            return nil
+        }
+        guard type != .refreshToken else {
+            table.report(key, "must not be a refresh token: none is sent to another server, and none is kept")
+            return nil
+        }
+        return type
+    }
+}
+
+extension TableReader {
+    /// `from`, `actor_from` and `derived`.
+    mutating func sources() -> ConfiguredSources {
+        var sources = ConfiguredSources()
+        sources.subject = sessionName(string("from"), "from")
+        sources.actor = sessionName(string("actor_from"), "actor_from")
+        sources.isOpen = word("derived", DerivedVisibility.self) == .open
+        if sources.isOpen, !has("from"), !has("actor_from") {
+            report("derived", "is never used: neither from nor actor_from names a session")
+        }
+        return sources
+    }
+
+    private func sessionName(_ text: String?, _ key: String) -> SessionName? {
+        guard let text else { return nil }
+        if let name = SessionName(text) { return name }
+        report(key, "\"\(text)\" is no session's name")
+        return nil
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// What a session exchanges for its tokens (RFC 8693 §2.1).
+package struct TokenExchange: Equatable, Sendable {
+    /// Where the token comes from that stands for the person.
+    package enum Subject: Equatable, Sendable {
+        /// Another session: its present access or ID token comes with each request.
+        case session
+        /// A file that another program renews, read each time.
+        case file(String)
+        /// argv of a program that prints the token, run each time.
+        case command([String])
+    }
+
+    package var subject: Subject
+    /// A URI (RFC 8693 §3), as the other one.
+    package var subjectTokenType: String
+    /// `nil`: the server decides.
+    package var requestedTokenType: String?
+
+    package init(subject: Subject, subjectTokenType: String, requestedTokenType: String? = nil) {
+        self.subject = subject
+        self.subjectTokenType = subjectTokenType
+        self.requestedTokenType = requestedTokenType
+    }
+
+    private static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+    /// The subject's token where no session has it; the caller erases it.
+    func subjectToken(_ tools: ServerTools) async throws(RefreshFailure) -> SecretID? {
+        let token: String
+        switch subject {
+        case .session: return nil
+        case .file(let path):
+            let file = ReadyAssertion(source: .file(path), name: "subject_token", workflow: nil)
+            token = try await file.fetch(audience: "", tools)
+        case .command(let words):
+            token = try await TokenCommand(words, key: "subject_token_command").run(tools).token
+        }
+        return try tools.memory.sealing(token, as: .accessToken)
+    }
+
+    /// Adds the parameters of an exchange of `tokens` to `form`.
+    ///
+    /// - Throws: `sourceUnavailable` without a subject's token, or that the vault is locked.
+    func add(
+        _ tokens: SourceTokens,
+        to form: FormBody,
+        _ memory: SealedMemory
+    ) throws(RefreshFailure) {
+        guard let subject = tokens.subject else {
+            let message = "there is no token to exchange at this moment"
+            throw RefreshFailure(kind: .sourceUnavailable, message: message)
+        }
+        form.add("grant_type", TokenExchange.grantType)
+        do {
+            try unsafe memory.open(subject) { unsafe form.add("subject_token", secret: $0) }
+            form.add("subject_token_type", subjectTokenType)
+            if let actor = tokens.actor {
+                try unsafe memory.open(actor) { unsafe form.add("actor_token", secret: $0) }
+                form.add("actor_token_type", TokenType.accessToken.uri)
+            }
+        } catch {
+            throw .locked
+        }
+        if let requestedTokenType { form.add("requested_token_type", requestedTokenType) }
+    }
+}
+
+/// What kind of token one is in an exchange (RFC 8693 §3).
+package struct TokenType: Equatable, Sendable {
+    package let uri: String
+
+    private static let prefix = "urn:ietf:params:oauth:token-type:"
+
+    package static let accessToken = TokenType(name: "access_token")
+    package static let idToken = TokenType(name: "id_token")
+    package static let jwt = TokenType(name: "jwt")
+    package static let refreshToken = TokenType(name: "refresh_token")
+
+    private init(name: String) {
+        uri = TokenType.prefix + name
+    }
+
+    /// The type as it is configured: a URI, or the last word of one of the usual ones; `nil`: it is neither.
+    package init?(written text: String) {
+        let uri = text.utf8.contains(UInt8(ascii: ":")) ? text : TokenType.prefix + text
+        guard uri.isAbsoluteURI else { return nil }
+        self.uri = uri
+    }
+
+    package static func == (left: TokenType, right: TokenType) -> Bool {
+        left.uri.bytewise == right.uri.bytewise
+    }
+}
