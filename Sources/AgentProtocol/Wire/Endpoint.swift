@@ -6,6 +6,7 @@ package enum Endpoint: CaseIterable, Sendable {
     case sessions
     case session
     case token
+    case aws
     case refresh
     case report
     case login
@@ -74,6 +75,7 @@ extension Endpoint {
             )
         case .session: EndpointTraits(method: .get, path: "/sessions/NAME", worksAtRestrictedSocket: true)
         case .token: EndpointTraits(method: .get, path: "/sessions/NAME/token", worksAtRestrictedSocket: true)
+        case .aws: EndpointTraits(method: .get, path: "/sessions/NAME/aws", worksAtRestrictedSocket: true)
         case .refresh: EndpointTraits(method: .post, path: "/sessions/NAME/refresh")
         case .report:
             EndpointTraits(method: .post, path: "/sessions/NAME/report", worksAtRestrictedSocket: true)

@@ -36,7 +36,7 @@ package struct AgentConfiguration: Equatable, Sendable {
 /// One session of the configuration.
 package struct SessionSettings: Equatable, Sendable {
     package var policy: SessionPolicy
-    /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`.
+    /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`, `command`, `aws_role`.
     package var kind: String
     /// Where the session's tokens come from, for people: the issuer or the host of its endpoints.
     package var issuer: String
@@ -101,6 +101,9 @@ package struct SessionSettings: Equatable, Sendable {
     func paceKey(of name: SessionName) -> String {
         kind == "command" ? "command \(name)" : issuer
     }
+
+    /// Whether it has the credentials of a role in place of a token.
+    var hasRoleCredentials: Bool { kind == "aws_role" }
 
     /// Whether every peer that may connect sees the session.
     var isOpen: Bool { rules.isEmpty && sources.rules.isEmpty }

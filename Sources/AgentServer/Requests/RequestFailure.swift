@@ -54,6 +54,26 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
+    /// Something else than a token was asked for than there is: a role's credentials are handed out at one address
+    /// alone.
+    static func roleCredentials(of name: SessionName) -> RequestFailure {
+        RequestFailure(
+            code: .misconfigured,
+            message: "The session has the credentials of a role, and no token.",
+            session: name,
+            remedy: "tokenctl aws \(name)"
+        )
+    }
+
+    static func noRole(of name: SessionName) -> RequestFailure {
+        RequestFailure(
+            code: .misconfigured,
+            message: "The session has a token, and no credentials of a role.",
+            session: name,
+            remedy: "tokenctl get \(name)"
+        )
+    }
+
     /// What every route but a few answers while the agent is locked.
     static let lockedAgent = RequestFailure(
         code: .locked,

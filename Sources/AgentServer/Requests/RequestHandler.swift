@@ -191,7 +191,7 @@ final class RequestHandler {
         _ connection: Connection,
         in agent: isolated SessionAgent
     ) {
-        guard failure.code == .notFound, case .token(let name) = route else { return }
+        guard failure.code == .notFound, let name = route?.handingOut else { return }
         guard connection.caller.restrictedPath != nil || agent.sessions[name] != nil else { return }
         audit.add(.hidden, name, connection)
     }
@@ -215,8 +215,12 @@ extension RequestHandler {
         case .token(let name):
             guard let kept else { throw .unknown(name) }
             try serveToken(of: kept, request, on: connection, in: agent)
+        case .aws(let name):
+            guard let kept else { throw .unknown(name) }
+            try serveRole(of: kept, request, on: connection, in: agent)
         case .refresh(let name): try serveRefresh(of: name, request, on: connection, in: agent)
         case .report(let name):
+            if kept?.settings.hasRoleCredentials == true { throw .roleCredentials(of: name) }
             try reports.serve(request, TokenCall(connection: connection, session: name), in: agent)
         case .login(let name): try serveLogin(to: name, request, on: connection, in: agent)
         case .loginAnswer(let name, let number):
@@ -247,6 +251,7 @@ extension RequestHandler {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let name = kept.session.name
+        if kept.settings.hasRoleCredentials { throw .roleCredentials(of: name) }
         let query = request.head.address.query
         let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
         if query.isEmpty, !agent.configuration.needsConfirmation(name, for: connection),
@@ -262,13 +267,36 @@ extension RequestHandler {
         }
     }
 
+    /// Serves `GET …/aws`: the credentials of a role, as the AWS SDKs read them.
+    private func serveRole(
+        of kept: KeptSession,
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let name = kept.session.name
+        guard kept.settings.hasRoleCredentials else { throw .noRole(of: name) }
+        let query = request.head.address.query
+        let wanted = query.isEmpty ? TokenQuery() : try TokenQuery(query)
+        guard wanted == TokenQuery(minimumValidity: wanted.minimumValidity, timeout: wanted.timeout) else {
+            let message = "The parameters are min_valid and timeout."
+            throw RequestFailure(code: .badRequest, message: message, session: name)
+        }
+        let call = try TokenCall(wanted, for: name, as: .role, on: connection)
+        try confirmations.confirmed(call, to: .token, within: wanted.timeout, in: agent) {
+            $0.requests.tokens.serve(wanted, $1, in: $0)
+        }
+    }
+
     private func serveRefresh(
         of name: SessionName,
         _ request: HTTPRequest,
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        try confirmations.confirmed(TokenCall(connection: connection, session: name), in: agent) {
+        var asked = TokenCall(connection: connection, session: name)
+        if agent.configuration[name]?.hasRoleCredentials == true { asked.format = .renewal }
+        try confirmations.confirmed(asked, in: agent) {
             agent,
             call throws(RequestFailure) in
             try agent.requests.reports.serveRefresh(request, call, in: agent)

@@ -10,6 +10,7 @@ enum Route: Equatable, Sendable {
     case sessions
     case session(SessionName)
     case token(SessionName)
+    case aws(SessionName)
     case refresh(SessionName)
     case report(SessionName)
     case login(SessionName)
@@ -37,12 +38,21 @@ enum Route: Equatable, Sendable {
     /// The one session it is about.
     var session: SessionName? { parts.session }
 
+    /// The session whose token, or what takes its place, is asked for.
+    var handingOut: SessionName? {
+        switch self {
+        case .token(let name), .aws(let name): name
+        default: nil
+        }
+    }
+
     private var parts: (endpoint: Endpoint, session: SessionName?) {
         switch self {
         case .agent: (.agent, nil)
         case .sessions: (.sessions, nil)
         case .session(let name): (.session, name)
         case .token(let name): (.token, name)
+        case .aws(let name): (.aws, name)
         case .refresh(let name): (.refresh, name)
         case .report(let name): (.report, name)
         case .login(let name): (.login, name)
@@ -133,6 +143,7 @@ extension Route {
         switch endpoint {
         case .session: self = .session(name)
         case .token: self = .token(name)
+        case .aws: self = .aws(name)
         case .refresh: self = .refresh(name)
         case .report: self = .report(name)
         case .login: self = .login(name)

@@ -10,6 +10,10 @@ struct TokenCall {
         case text
         /// The answer to a reported refusal: what to do, and the token for it.
         case retry
+        /// The credentials of a role, as the AWS SDKs read them.
+        case role
+        /// That there are others now, without them: credentials of a role are handed out at one address alone.
+        case renewal
     }
 
     var connection: Connection

@@ -28,6 +28,16 @@ final class TokenLayout: Sendable {
         isJSON: false
     )
 
+    /// The credentials of a role, which are kept as the members of this object.
+    static let role = TokenLayout(
+        "application/json",
+        before: "{\"Version\":1,",
+        after: "}\n",
+        end: "",
+        nil,
+        isJSON: false
+    )
+
     /// The answer as JSON; `proof` shows that the sender of the token holds its key (RFC 9449).
     convenience init(
         _ token: AccessToken,

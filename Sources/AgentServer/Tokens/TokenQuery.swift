@@ -19,7 +19,10 @@ struct TokenQuery: Equatable {
     /// Bytes of all scopes together, in a query or a body: what fits into a request line.
     private static let longestScope = 4_096
 
-    init() {}
+    init(minimumValidity: Duration? = nil, timeout: Duration? = nil) {
+        self.minimumValidity = minimumValidity
+        self.timeout = timeout
+    }
 
     /// Reads a query; unknown, repeated or malformed parameters are refused, so that a typing error is not
     /// silently another request.

@@ -247,6 +247,7 @@ extension TokenRequests {
         guard !call.hasWaited || agent.configuration[call.session]?.isOpen != false else {
             return answerKnownPeer(token, to: call, in: agent)
         }
+        guard call.format != .renewal else { return answerRenewal(token, to: call, at: moment, in: agent) }
         guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
             return answer(.noIDToken, to: call, in: agent)
         }
@@ -258,16 +259,19 @@ extension TokenRequests {
         } catch {
             return answer(error, to: call, in: agent)
         }
-        let layout =
-            call.format == .text
-            ? .text
-            : TokenLayout(
-                token,
-                of: call.session,
-                isID: call.wantsIDToken,
-                isRetry: call.format == .retry,
-                proof: proof
-            )
+        let layout: TokenLayout =
+            switch call.format {
+            case .text: .text
+            case .role: .role
+            case .json, .retry, .renewal:
+                TokenLayout(
+                    token,
+                    of: call.session,
+                    isID: call.wantsIDToken,
+                    isRetry: call.format == .retry,
+                    proof: proof
+                )
+            }
         call.connection.awaited = nil
         defer { endTurn(of: call.connection, in: agent) }
         do {
@@ -280,6 +284,25 @@ extension TokenRequests {
             let failure = RequestFailure(code: .internal, message: message, session: call.session)
             self.answer(failure, to: call, in: agent)
         }
+    }
+
+    /// Answers that `token` is new, without it.
+    private func answerRenewal(
+        _ token: AccessToken,
+        to call: TokenCall,
+        at moment: Moment,
+        in agent: isolated SessionAgent
+    ) {
+        let answer = TokenMessage {
+            $0.session = call.session.description
+            $0.tokenType = token.tokenType
+            $0.expiresAt = token.expiresAt.map { moment.wallTime(at: $0).secondsSince1970 }
+            $0.expiresIn = token.expiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }
+            $0.scope = ""
+        }
+        call.connection.awaited = nil
+        call.connection.answer(.message(answer))
+        endTurn(of: call.connection, in: agent)
     }
 
     private func write(

@@ -105,8 +105,10 @@ extension ConfiguredSources {
 /// The lines of sessions that are made from each other.
 private struct SourceLines {
     private let sources: [SessionName: [SessionName]]
+    private let roles: Set<SessionName>
 
     init(_ sessions: [ConfiguredSession]) {
+        roles = Set(sessions.lazy.filter(\.hasRoleCredentials).map(\.name))
         let derived = sessions.filter { !$0.sources.all.isEmpty }
         sources = Dictionary(derived.map { ($0.name, $0.sources.all) }) { first, _ in first }
     }
@@ -114,6 +116,9 @@ private struct SourceLines {
     /// What is wrong with `source` as a source of `name`.
     func problem(with source: SessionName, of name: SessionName) -> String? {
         guard source != name else { return "names the session itself" }
+        guard !roles.contains(source) else {
+            return "names \(source), which has the credentials of a role and no token"
+        }
         guard !leads(from: source, to: name) else {
             return "leads in a circle: \(source) is itself made from \(name)"
         }

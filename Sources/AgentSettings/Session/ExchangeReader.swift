@@ -23,7 +23,7 @@ struct ExchangeReader {
 
     /// What is exchanged, with mistakes in the problem list; whether the sessions exist shows when all have been read.
     mutating func read() -> ConfiguredSources {
-        var sources = table.sources()
+        var sources = table.sources(actor: table.string("actor_from"))
         let subject = subject()
         let type = tokenType(table.string("subject_token_type"), "subject_token_type")
         let requested = tokenType(table.string("requested_token_type"), "requested_token_type")
@@ -80,14 +80,14 @@ struct ExchangeReader {
 }
 
 extension TableReader {
-    /// `from`, `actor_from` and `derived`.
-    mutating func sources() -> ConfiguredSources {
+    /// `from` and `derived`, with what `actor_from` says.
+    mutating func sources(actor: String? = nil) -> ConfiguredSources {
         var sources = ConfiguredSources()
         sources.subject = sessionName(string("from"), "from")
-        sources.actor = sessionName(string("actor_from"), "actor_from")
+        sources.actor = sessionName(actor, "actor_from")
         sources.isOpen = word("derived", DerivedVisibility.self) == .open
-        if sources.isOpen, !has("from"), !has("actor_from") {
-            report("derived", "is never used: neither from nor actor_from names a session")
+        if sources.isOpen, !has("from"), actor == nil {
+            report("derived", "is never used: the session is made from no other")
         }
         return sources
     }

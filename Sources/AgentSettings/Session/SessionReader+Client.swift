@@ -10,7 +10,7 @@ extension SessionReader {
     mutating func client(_ kind: ServerKind) -> ConfiguredClient? {
         let id = clientID(kind)
         var client = ConfiguredClient(id: id ?? "")
-        client.secret = kind.isServer ? clientSecret() : .none
+        client.secret = kind.hasLogins ? clientSecret() : .none
         if kind.isStandard { readProof(into: &client) }
         return id == nil ? nil : client
     }

@@ -12,6 +12,7 @@ extension SessionReader {
         case .json: backEnd().map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
         case .command: table.commandSource().map { .command($0) }
+        case .awsRole: table.role().map { .awsRole($0) }
         }
     }
 

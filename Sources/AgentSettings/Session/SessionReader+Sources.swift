@@ -5,8 +5,9 @@ import TokenCore
 
 /// The keys of sessions whose tokens come from something else than a login.
 extension SessionReader {
-    /// What a session of flow `token_exchange` is made from; nothing with other flows.
+    /// What a session of kind `aws_role` or flow `token_exchange` is made from; nothing for all others.
     mutating func sources(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredSources {
+        if kind == .awsRole { return table.roleSources() }
         guard kind.isStandard else { return ConfiguredSources() }
         var reader = ExchangeReader(table, home: home)
         defer { table = reader.table }

@@ -28,7 +28,7 @@ struct SessionReader {
         let sources = sources(kind, flow)
         let trust = kind.isServer ? trust() : ServerTrust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
-        let hasLogins = kind.isServer && flow != .tokenExchange
+        let hasLogins = kind.hasLogins && flow != .tokenExchange
         let reauthentication = hasLogins ? reauthentication() : []
         var policy = policy(defaults, reauthentication, kind, flow)
         // What was made from another session ends with that.
@@ -66,7 +66,7 @@ struct SessionReader {
     private func report(_ server: ServerProfile.Kind?, _ session: ConfiguredSession, _ kind: ServerKind) {
         var problems = server?.problems ?? []
         // Without its server nothing is known of what else a session without logins needs.
-        if server != nil || kind.isServer {
+        if server != nil || kind.hasLogins {
             problems += session.profile { _ in SecretID(rawValue: 0) }.problemsBesideKind
         }
         for problem in problems { table.report(problem.key, problem.message) }
@@ -98,6 +98,10 @@ struct SessionReader {
         policy.warnBefore = table.duration("warn_before", in: range, "1s to 3650d")
         policy.tokensOutliveLogin = kind.isStandard || kind == .command
         policy.startsByItself = flow.needsNobody
+        if kind == .awsRole {
+            policy.minimumValidity = max(policy.minimumValidity, AWSRole.leastValidity)
+            policy.refreshBefore = max(policy.refreshBefore, AWSRole.refreshBefore)
+        }
         // "prompt" is what happens when nothing else is left.
         policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }
         return policy

@@ -63,12 +63,16 @@ extension ConfiguredSession {
     /// What the tokens of a session without a login are made of, and what they are for.
     private var origin: [String] {
         if case .command(let source) = server { return source.command }
+        if case .awsRole(let role) = server { return sources.words + [role.arn, role.sessionName] }
         guard sources != ConfiguredSources() else { return [] }
         return sources.words + [audience ?? ""] + resources + [""] + scopes
     }
 
     /// Whether nobody logs in to the session.
-    package var hasNoLogin: Bool { sources.exchange != nil || !server.identity.kind.isServer }
+    package var hasNoLogin: Bool { sources.exchange != nil || !server.identity.kind.hasLogins }
+
+    /// Whether it has the credentials of a role in place of a token.
+    var hasRoleCredentials: Bool { server.identity.kind == .awsRole }
 
     /// Error codes of a resource server that call for a refresh.
     package var refreshCodes: [String] {

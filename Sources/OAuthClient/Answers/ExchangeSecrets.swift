@@ -27,6 +27,7 @@ final class ExchangeSecrets: Sendable {
             "prompt",
             "login_hint", "acr_values", "max_age", "client_assertion_type", "ClientId", "AuthFlow",
             "ChallengeName", "USERNAME", "TIMESTAMP", "DEVICE_KEY", "ANSWER",
+            "Action", "Version", "RoleArn", "RoleSessionName", "DurationSeconds",
         ]
         private static let standardSecret: Set<ByteText> = [
             "access_token", "refresh_token", "id_token", "device_code", "AccessToken", "RefreshToken",

@@ -157,6 +157,7 @@ package final class AuthorizationServers: AuthorizationServing {
             case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
             case .command(let source): CommandServer(profile: profile, source: source, tools: tools)
+            case .awsRole(let role): AWSRoleServer(profile: profile, role: role, tools: tools)
             }
         return RedactingServer(
             server: server,

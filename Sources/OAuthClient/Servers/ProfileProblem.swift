@@ -27,6 +27,7 @@ extension ServerProfile.Kind {
         case .json(let backEnd): backEnd.problems
         case .cognito(let pool): pool.problems
         case .command: []
+        case .awsRole(let role): role.problems
         }
     }
 }
@@ -45,7 +46,7 @@ extension ServerProfile {
     }
 
     private var secretProblem: ProfileProblem? {
-        guard client.proof == .none, flow == .clientCredentials, kind.identity.kind.isServer else {
+        guard client.proof == .none, flow == .clientCredentials, kind.identity.kind.hasLogins else {
             return nil
         }
         return ProfileProblem(
@@ -72,6 +73,21 @@ extension ServerTrust {
             let message = "\"\(pin)\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256"
             return ProfileProblem("pins", message)
         }
+    }
+}
+
+extension AWSRole {
+    fileprivate var problems: [ProfileProblem] {
+        var problems: [ProfileProblem] = []
+        if !namesRole {
+            let message = "\"\(arn)\" is no role, such as \"arn:aws:iam::123456789012:role/NAME\""
+            problems.append(ProfileProblem("role_arn", message))
+        }
+        if !hasUsableSessionName {
+            let message = "must be 2 to 64 letters, digits or characters of _+=,.@-"
+            problems.append(ProfileProblem("role_session_name", message))
+        }
+        return problems
     }
 }
 

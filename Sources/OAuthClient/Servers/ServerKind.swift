@@ -9,6 +9,7 @@ package enum ServerKind: String, CaseIterable, Sendable {
     case json
     case cognito
     case command
+    case awsRole = "aws_role"
 
     /// Whether it speaks OAuth 2.0 as RFC 6749 has it.
     package var isStandard: Bool { self == .oidc || self == .oauth2 }
@@ -19,10 +20,13 @@ package enum ServerKind: String, CaseIterable, Sendable {
     /// Whether it is a server at all, with an address and a certificate.
     package var isServer: Bool { self != .command }
 
+    /// Whether people log in to it, by a client and with what belongs to that.
+    package var hasLogins: Bool { isServer && self != .awsRole }
+
     /// The ways to log in; none where the tokens come without a login.
     package var flows: [LoginFlow] {
         if isStandard { return LoginFlow.allCases }
-        return isServer ? [.password, .import] : []
+        return hasLogins ? [.password, .import] : []
     }
 
     /// The flow of a session that names none; without a login that is ``LoginFlow/clientCredentials``, which needs
@@ -50,6 +54,7 @@ extension ServerProfile.Kind {
         case .json(let backEnd): Identity(kind: .json, address: backEnd.refreshURL)
         case .cognito(let pool): Identity(kind: .cognito, address: pool.url, pool: pool.userPoolID)
         case .command(let source): Identity(kind: .command, address: source.command.first ?? "")
+        case .awsRole(let role): Identity(kind: .awsRole, address: role.endpoint)
         }
     }
 }

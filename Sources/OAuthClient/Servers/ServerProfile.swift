@@ -18,6 +18,8 @@ package struct ServerProfile: Equatable, Sendable {
         indirect case cognito(CognitoPool)
         /// A program that prints tokens.
         indirect case command(CommandSource)
+        /// A role of Amazon Web Services, given for the token of another session.
+        indirect case awsRole(AWSRole)
     }
 
     package var kind: Kind

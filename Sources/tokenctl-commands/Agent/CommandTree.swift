@@ -34,7 +34,7 @@ struct CommandTree: ParsableCommand {
                 subcommands: [
                     GitCredentialCommand.self, DockerCredentialCommand.self, KubeCredentialCommand.self,
                     TerraformCommand.self, GoogleCommand.self, GoAuthCommand.self, BazelCommand.self,
-                    KeyringCommand.self,
+                    KeyringCommand.self, AWSCommand.self,
                 ]
             ),
             CommandGroup(

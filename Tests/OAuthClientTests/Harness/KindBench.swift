@@ -33,6 +33,7 @@ struct KindBench {
         case .json(let backEnd): server = JSONServer(profile: profile, backEnd: backEnd, tools: tools)
         case .cognito(let pool): server = CognitoServer(profile: profile, pool: pool, tools: tools)
         case .command(let source): server = CommandServer(profile: profile, source: source, tools: tools)
+        case .awsRole(let role): server = AWSRoleServer(profile: profile, role: role, tools: tools)
         }
     }
 

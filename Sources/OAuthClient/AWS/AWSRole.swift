@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// A role of Amazon Web Services whose credentials take the place of a token.
+package struct AWSRole: Equatable, Sendable {
+    /// `arn:aws:iam::ACCOUNT:role/NAME`.
+    package var arn: String
+    /// The address of the Security Token Service.
+    package var endpoint: String
+    /// How long the credentials live, within ``durations``.
+    package var duration: Duration
+    /// Shown in the logs of the account.
+    package var sessionName: String
+
+    /// What the service allows, if the role does too.
+    package static let durations = Duration.seconds(900)...Duration.seconds(43_200)
+    /// The service's own default.
+    package static let usualDuration = Duration.seconds(3_600)
+    /// The life that credentials have left when they are handed out; the SDKs ask for others soon after.
+    package static let leastValidity = Duration.seconds(900)
+    /// From then on they are renewed without being asked for, so that nobody waits.
+    package static let refreshBefore = leastValidity + .seconds(300)
+
+    package init(arn: String, endpoint: String, duration: Duration, sessionName: String) {
+        self.arn = arn
+        self.endpoint = endpoint
+        self.duration = duration
+        self.sessionName = sessionName
+    }
+
+    /// The service in `region`; China has a domain of its own.
+    package static func endpoint(in region: String) -> String {
+        let domain = region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
+        return "https://sts.\(region).\(domain)/"
+    }
+
+    /// Whether the service takes it as `RoleSessionName`: 2 to 64 letters, digits or characters of `_+=,.@-`.
+    var hasUsableSessionName: Bool {
+        (2...64).contains(sessionName.utf8.count)
+            && sessionName.utf8.allSatisfy {
+                $0.isASCIILetter || $0.isASCIIDigit || "_+=,.@-".utf8.contains($0)
+            }
+    }
+
+    /// Whether ``arn`` names a role.
+    var namesRole: Bool {
+        let parts = arn.split(separator: ":", omittingEmptySubsequences: false)
+        return parts.count == 6 && parts[0] == "arn" && parts[2] == "iam" && parts[5].hasPrefix("role/")
+            && arn.utf8.allSatisfy(\.isVisibleASCII)
+    }
+}
