@@ -42,6 +42,24 @@ package enum SigningKey: Sendable {
         return "\(input).\(Base64.urlEncoded(try signature(of: Array(input.utf8))))"
     }
 
+    /// The private half as PEM, for a client that signs with it.
+    package var privateKeyPEM: String {
+        switch self {
+        case .es256(let key): key.pemRepresentation
+        case .rs256(let key): key.pemRepresentation
+        }
+    }
+
+    /// The claims of `token`, if this key has signed it.
+    package func claims(of token: String) -> JSONObject? {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let signature = Base64.urlDecoded(parts[2].utf8),
+            isSignature(signature, of: Array("\(parts[0]).\(parts[1])".utf8)),
+            let claims = Base64.urlDecoded(parts[1].utf8)
+        else { return nil }
+        return (try? JSONValue(parsing: claims))?.object
+    }
+
     /// The public half as a member of the key set (RFC 7517).
     package func webKey() throws -> JSONValue {
         let common: [(String, JSONValue)] = [
@@ -77,6 +95,22 @@ package enum SigningKey: Sendable {
                 ("n", .string(Base64.urlEncoded(numbers.modulus))),
                 ("e", .string(Base64.urlEncoded(numbers.publicExponent))),
             ]
+        }
+    }
+
+    private func isSignature(_ bytes: [UInt8], of input: [UInt8]) -> Bool {
+        switch self {
+        case .es256(let key):
+            guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: bytes) else {
+                return false
+            }
+            return key.publicKey.isValidSignature(signature, for: input)
+        case .rs256(let key):
+            return key.publicKey.isValidSignature(
+                _RSA.Signing.RSASignature(rawRepresentation: bytes),
+                for: SHA256.hash(data: input),
+                padding: .insecurePKCS1v1_5
+            )
         }
     }
 

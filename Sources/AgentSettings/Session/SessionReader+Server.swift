@@ -13,6 +13,7 @@ extension SessionReader {
         case .cognito: cognito().map { .cognito($0) }
         case .command: table.commandSource().map { .command($0) }
         case .awsRole: table.role().map { .awsRole($0) }
+        case .gitHubApp: table.gitHubApp(home: home).map { .gitHubApp($0) }
         }
     }
 

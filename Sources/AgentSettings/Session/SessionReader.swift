@@ -96,7 +96,7 @@ struct SessionReader {
         let range = Duration.seconds(1)...Duration.seconds(3650 * 86_400)
         policy.maximumSessionAge = table.duration("max_session_age", in: range, "1s to 3650d")
         policy.warnBefore = table.duration("warn_before", in: range, "1s to 3650d")
-        policy.tokensOutliveLogin = kind.isStandard || kind == .command
+        policy.tokensOutliveLogin = kind.isStandard || kind == .command || kind == .gitHubApp
         policy.startsByItself = flow.needsNobody
         if kind == .awsRole {
             policy.minimumValidity = max(policy.minimumValidity, AWSRole.leastValidity)

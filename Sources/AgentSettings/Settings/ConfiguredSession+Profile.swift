@@ -32,16 +32,13 @@ extension ConfiguredSession {
     package var files: [(key: String, path: String)] {
         let authority = trust.caFile.map { (key: "ca_file", path: $0) }
         let constants = server.constantFiles.map { (key: "\($0.key).file", path: $0.path) }
-        return [authority, sources.file].compactMap(\.self) + client.files + constants
+        return [authority, sources.file, server.appKeyFile].compactMap(\.self) + client.files + constants
     }
 
     /// Every program that it runs.
     package var commands: [[String]] {
-        let source: [[String]] = if case .command(let source) = server { [source.command] } else { [] }
-        return
-            (client.commands + server.constantCommands + source + sources.commands
-            + [reauthenticationCommand])
-            .filter { !$0.isEmpty }
+        let own = client.commands + server.constantCommands + server.sourceCommands
+        return (own + sources.commands + [reauthenticationCommand]).filter { !$0.isEmpty }
     }
 
     /// The issuer, the address or the pool, to show people where the session belongs.
@@ -63,6 +60,7 @@ extension ConfiguredSession {
     /// What the tokens of a session without a login are made of, and what they are for.
     private var origin: [String] {
         if case .command(let source) = server { return source.command }
+        if case .gitHubApp(let app) = server { return app.origin }
         if case .awsRole(let role) = server { return sources.words + [role.arn, role.sessionName] }
         guard sources != ConfiguredSources() else { return [] }
         return sources.words + [audience ?? ""] + resources + [""] + scopes
@@ -95,5 +93,20 @@ extension ConfiguredSession {
     /// Error codes of a resource server that end the session.
     package var logoutCodes: [String] {
         if case .json(let json) = server { json.rules.logoutCodes } else { [] }
+    }
+}
+
+extension ServerProfile.Kind {
+    /// The key of an app, where a file holds it.
+    fileprivate var appKeyFile: (key: String, path: String)? {
+        guard case .gitHubApp(let app) = self, case .file(let path) = app.key else { return nil }
+        return ("key_file", path)
+    }
+
+    /// The programs that print a token, or what one is made with.
+    fileprivate var sourceCommands: [[String]] {
+        if case .command(let source) = self { return [source.command] }
+        if case .gitHubApp(let app) = self, case .command(let command) = app.key { return [command] }
+        return appKeyFile.map { [RenewedFile.command(for: $0.path)] } ?? []
     }
 }

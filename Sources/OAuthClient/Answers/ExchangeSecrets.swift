@@ -37,6 +37,7 @@ final class ExchangeSecrets: Sendable {
 
         /// The names that `kind` uses.
         init(_ kind: ServerProfile.Kind) {
+            if case .gitHubApp = kind { secret.insert("token") }
             guard case .json(let backEnd) = kind else { return }
             let fields = backEnd.rules.fields
             let carried = backEnd.codeStep?.carriedMembers ?? []

@@ -121,14 +121,10 @@ struct ClientAssertions: Sendable {
         as identifier: String?
     ) async throws(RefreshFailure) -> String {
         let algorithm = try algorithm(of: key)
-        var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
-        if let identifier = identifier ?? key.identifier { header["kid"] = .string(identifier) }
-        let text = JWTParts.signedText(header, claims)
-        do {
-            return text + "."
-                + Base64.urlEncoded(try await algorithm.sign(Array(text.utf8), with: key.material))
+        do throws(SigningKey.Problem) {
+            return try await key.token(of: claims, with: algorithm, as: identifier)
         } catch {
-            throw RefreshFailure(kind: .misconfigured, message: "\(reader.origin): the key cannot sign")
+            throw error.failure(of: reader)
         }
     }
 

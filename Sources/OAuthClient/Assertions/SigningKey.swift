@@ -128,6 +128,29 @@ struct SigningKey: Sendable {
         }
         return chosen
     }
+
+    /// A signed token (RFC 7519).
+    ///
+    /// - Parameters:
+    ///   - claims: its body.
+    ///   - algorithm: one that ``algorithm(among:)`` has chosen.
+    ///   - name: `kid`; by default what a JWK says of itself.
+    /// - Returns: the token in the compact form.
+    /// - Throws: that the library cannot sign with the key.
+    func token(
+        of claims: JSONObject,
+        with algorithm: SignatureAlgorithm,
+        as name: String? = nil
+    ) async throws(Problem) -> String {
+        var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
+        if let identifier = name ?? identifier { header["kid"] = .string(identifier) }
+        let text = JWTParts.signedText(header, claims)
+        do {
+            return text + "." + Base64.urlEncoded(try await algorithm.sign(Array(text.utf8), with: material))
+        } catch {
+            throw .cannotSign
+        }
+    }
 }
 
 extension SigningKey {
@@ -168,6 +191,7 @@ extension SigningKey {
         /// `alg` of a JWK names something else.
         case otherUse(String)
         case notTaken([SignatureAlgorithm], listed: [ByteText])
+        case cannotSign
 
         /// Completes "client_key_file PATH: …".
         var message: String {
@@ -186,6 +210,7 @@ extension SigningKey {
             case .unusable(.edwards): "the Ed25519 key is damaged"
             case .otherUse(let name):
                 "the key is for \(ServerText.cleaned(name, limit: 60)), with which it cannot sign here"
+            case .cannotSign: "the key cannot sign"
             case .notTaken(let own, let listed):
                 "signs with \(own.map(\.rawValue).joined(separator: " or ")), which the server does not take"
                     + (listed.isEmpty ? "" : " (it takes \(Problem.shown(listed)))")
@@ -202,7 +227,7 @@ extension SigningKey {
                 "let \(command) print it, such as [\"openssl\", \"pkey\", \"-in\", \"FILE\", "
                     + "\"-passin\", \"file:PASSPHRASE-FILE\"]"
             case .unsupported, .unusable, .notTaken: "make an RSA, P-256 or Ed25519 key, as PEM or JWK"
-            case .noKey, .noBase64, .severalKeys, .otherUse: nil
+            case .noKey, .noBase64, .severalKeys, .otherUse, .cannotSign: nil
             }
         }
 

@@ -53,6 +53,17 @@ final class JSONRequestBody: Sendable {
             for byte in literal.utf8 { buffer.append(byte) }
         }
 
+        /// Adds an array of strings.
+        func add(_ name: String, list: [String]) {
+            begin(name)
+            buffer.append(UInt8(ascii: "["))
+            for (index, text) in list.enumerated() {
+                if index > 0 { buffer.append(UInt8(ascii: ",")) }
+                append(text.utf8)
+            }
+            buffer.append(UInt8(ascii: "]"))
+        }
+
         /// Adds a value that exists nowhere else in the clear.
         func add(_ name: String, secret value: UnsafeRawBufferPointer) {
             begin(name)

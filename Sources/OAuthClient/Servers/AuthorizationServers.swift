@@ -158,6 +158,7 @@ package final class AuthorizationServers: AuthorizationServing {
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
             case .command(let source): CommandServer(profile: profile, source: source, tools: tools)
             case .awsRole(let role): AWSRoleServer(profile: profile, role: role, tools: tools)
+            case .gitHubApp(let app): GitHubAppServer(profile: profile, app: app, tools: tools)
             }
         return RedactingServer(
             server: server,

@@ -28,6 +28,7 @@ extension ServerProfile.Kind {
         case .cognito(let pool): pool.problems
         case .command: []
         case .awsRole(let role): role.problems
+        case .gitHubApp(let app): app.problems
         }
     }
 }

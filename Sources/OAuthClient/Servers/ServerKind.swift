@@ -10,6 +10,7 @@ package enum ServerKind: String, CaseIterable, Sendable {
     case cognito
     case command
     case awsRole = "aws_role"
+    case gitHubApp = "github_app"
 
     /// Whether it speaks OAuth 2.0 as RFC 6749 has it.
     package var isStandard: Bool { self == .oidc || self == .oauth2 }
@@ -21,7 +22,7 @@ package enum ServerKind: String, CaseIterable, Sendable {
     package var isServer: Bool { self != .command }
 
     /// Whether people log in to it, by a client and with what belongs to that.
-    package var hasLogins: Bool { isServer && self != .awsRole }
+    package var hasLogins: Bool { isServer && self != .awsRole && self != .gitHubApp }
 
     /// The ways to log in; none where the tokens come without a login.
     package var flows: [LoginFlow] {
@@ -55,6 +56,7 @@ extension ServerProfile.Kind {
         case .cognito(let pool): Identity(kind: .cognito, address: pool.url, pool: pool.userPoolID)
         case .command(let source): Identity(kind: .command, address: source.command.first ?? "")
         case .awsRole(let role): Identity(kind: .awsRole, address: role.endpoint)
+        case .gitHubApp(let app): Identity(kind: .gitHubApp, address: app.apiURL)
         }
     }
 }

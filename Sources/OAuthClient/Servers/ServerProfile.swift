@@ -20,6 +20,8 @@ package struct ServerProfile: Equatable, Sendable {
         indirect case command(CommandSource)
         /// A role of Amazon Web Services, given for the token of another session.
         indirect case awsRole(AWSRole)
+        /// An installation of a GitHub App.
+        indirect case gitHubApp(GitHubApp)
     }
 
     package var kind: Kind

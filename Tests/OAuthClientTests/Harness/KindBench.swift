@@ -34,6 +34,7 @@ struct KindBench {
         case .cognito(let pool): server = CognitoServer(profile: profile, pool: pool, tools: tools)
         case .command(let source): server = CommandServer(profile: profile, source: source, tools: tools)
         case .awsRole(let role): server = AWSRoleServer(profile: profile, role: role, tools: tools)
+        case .gitHubApp(let app): server = GitHubAppServer(profile: profile, app: app, tools: tools)
         }
     }
 

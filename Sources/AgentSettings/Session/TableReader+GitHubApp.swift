@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Text
+
+/// Kind `github_app`.
+extension TableReader {
+    /// The app's installation; `nil` with the reasons in the problem list.
+    mutating func gitHubApp(home: String?) -> GitHubApp? {
+        let id = numberOrName("app_id", "the number or the client ID of the app")
+        let place = numberOrName("installation", "its number, or the account it is on")
+        let key = appKey(home: home)
+        let repositories = strings("repositories") ?? []
+        var permissions = table("permissions")
+        let levels = permissions?.texts() ?? [:]
+        let address = url("api_url")?.description ?? GitHubApp.usualAPI
+        guard let id, let place, let key else { return nil }
+        return GitHubApp(
+            appID: id,
+            key: key,
+            installation: Int64(place).map { .id($0) } ?? .account(place),
+            repositories: repositories,
+            permissions: levels,
+            apiURL: address.utf8.last == UInt8(ascii: "/") ? String(address.dropLast()) : address
+        )
+    }
+
+    private mutating func appKey(home: String?) -> SecretSource? {
+        let file = path("key_file", home: home)
+        let words = command("key_command")
+        guard has("key_file") != has("key_command") else {
+            report(
+                "key_file",
+                has("key_file")
+                    ? "only one of key_file, key_command may be given"
+                    : "is missing: the private key of the app, as GitHub made it"
+            )
+            return nil
+        }
+        return words.map { .command($0) } ?? file.map { .file($0) }
+    }
+
+    /// A number above 0, or a name, without which the table makes no sense.
+    private mutating func numberOrName(_ key: String, _ purpose: String) -> String? {
+        if !has(key) { report(key, "is missing: \(purpose)") }
+        guard case .integer? = value(key)?.content else { return string(key) }
+        return integer(key, in: 1...Int.max).map(String.init)
+    }
+}

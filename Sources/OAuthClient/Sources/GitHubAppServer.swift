@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Synchronization
+import Text
+import TokenCore
+
+/// Tokens of an installation of a GitHub App: kind `github_app`.
+///
+/// Source: GitHub, "Generating a JSON Web Token (JWT) for a GitHub App" and the REST API's "Create an installation
+/// access token for an app", "Get a user installation", "Revoke an installation access token".
+struct GitHubAppServer: AuthorizationServer {
+    let profile: ServerProfile
+    let app: GitHubApp
+    let tools: ServerTools
+
+    private let key: SecretReader
+    private let found = FoundInstallation()
+
+    /// The number of an installation that the configuration names by its account.
+    private final class FoundInstallation: Sendable {
+        private let number = Mutex<Int64?>(nil)
+
+        var known: Int64? { number.withLock { $0 } }
+
+        func note(_ found: Int64?) { number.withLock { $0 = found } }
+    }
+
+    init(profile: ServerProfile, app: GitHubApp, tools: ServerTools) {
+        self.profile = profile
+        self.app = app
+        self.tools = tools
+        key = SecretReader(
+            source: app.key,
+            named: "key",
+            sharedWith: .nobody,
+            memory: tools.memory,
+            commands: tools.commands
+        )
+    }
+
+    var heldSecrets: [SecretID] {
+        get async { await key.held.map { [$0] } ?? [] }
+    }
+
+    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        guard request.variant == .primary else {
+            let message = "repositories and permissions are those of the configuration"
+            return .failed(RefreshFailure(kind: .variantRefused, message: message))
+        }
+        do throws(RefreshFailure) {
+            return .granted(try await fetch())
+        } catch {
+            if error.kind == .misconfigured {
+                await key.forget()
+                found.note(nil)
+            }
+            return .failed(error)
+        }
+    }
+
+    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+        let message = "there is no login to a session of kind github_app"
+        return .failed(RefreshFailure(kind: .misconfigured, message: message))
+    }
+
+    func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
+        guard let token = tokens.accessToken else { return .nothing }
+        do throws(RefreshFailure) {
+            let bearer = try tools.memory.text(of: token)
+            let (reply, url) = try await send("/installation/token", as: bearer) { $0.isDeletion = true }
+            switch reply.status {
+            // 401: it has ended by itself.
+            case 204, 401: return .revoked
+            default: return .failed(failure(reply, from: url))
+            }
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    // MARK: A token
+
+    private func fetch() async throws(RefreshFailure) -> GrantedTokens {
+        let assertion = try await assertion()
+        let number = try await installation(assertion)
+        let body = try JSONRequestBody { members throws(RefreshFailure) in
+            if !app.repositories.isEmpty { members.add("repositories", list: app.repositories) }
+            guard !app.permissions.isEmpty else { return }
+            try members.add("permissions") { inner throws(RefreshFailure) in
+                for (name, level) in app.permissions.sorted(by: { $0.key < $1.key }) {
+                    inner.add(name, level)
+                }
+            }
+        }
+        let requestedAt = tools.timekeeper.now
+        let (reply, url) = try await send("/app/installations/\(number)/access_tokens", as: assertion) {
+            $0.json = body
+        }
+        guard reply.status == 201, let object = reply.jsonObject else { throw failure(reply, from: url) }
+        guard let token = object["token"]?.string, token.utf8.isVisibleWord,
+            let end = object["expires_at"]?.string.flatMap(ZonedTime.read)
+        else {
+            let message = "\(url.hostAndPort): the answer holds no token, or does not say when it ends"
+            throw RefreshFailure(kind: .misbehaved, message: message)
+        }
+        // Both times are the server's own, so a clock that is wrong here does no harm.
+        let life = end - (reply.serverTime ?? tools.timekeeper.wallTime)
+        var granted = GrantedTokens(
+            accessToken: try tools.memory.sealing(token, as: .accessToken),
+            lifetime: min(max(life, .zero), LifetimeMember.longest),
+            requestedAt: requestedAt,
+            serverClockAhead: reply.serverTime.map { $0 - tools.timekeeper.wallTime }
+        )
+        granted.fingerprint = tools.memory.fingerprint(of: granted.accessToken)
+        return granted
+    }
+
+    /// The token by which the app shows who it is: RS256, and at most ten minutes from issue to end.
+    private func assertion() async throws(RefreshFailure) -> String {
+        guard let secret = try await key.read() else {
+            throw RefreshFailure(kind: .misconfigured, message: "key_file is missing")
+        }
+        let now = tools.timekeeper.wallTime.secondsSince1970
+        // From a minute ago, as GitHub advises, for clocks that differ.
+        let claims: JSONObject = [
+            "iss": .string(app.appID), "iat": .integer(now - 60), "exp": .integer(now + 300),
+        ]
+        let text = try tools.memory.text(of: secret)
+        do throws(SigningKey.Problem) {
+            let key = try SigningKey(text)
+            return try await key.token(of: claims, with: try key.algorithm(among: ["RS256"]))
+        } catch {
+            throw error.failure(of: key)
+        }
+    }
+
+    /// The number of the installation, asked for once where the configuration names the account.
+    private func installation(_ assertion: String) async throws(RefreshFailure) -> Int64 {
+        let account: String
+        switch app.installation {
+        case .id(let number): return number
+        case .account(let name): account = PercentCoding.encoded(name)
+        }
+        if let known = found.known { return known }
+        var answer = try await send("/users/\(account)/installation", as: assertion)
+        // An organization of that name is not always found as a user.
+        if answer.reply.status == 404 {
+            answer = try await send("/orgs/\(account)/installation", as: assertion)
+        }
+        guard answer.reply.status == 200, let object = answer.reply.jsonObject else {
+            throw failure(answer.reply, from: answer.url)
+        }
+        guard let number = object["id"]?.integer, number > 0 else {
+            let message = "\(answer.url.hostAndPort): the answer holds no installation"
+            throw RefreshFailure(kind: .misbehaved, message: message)
+        }
+        found.note(number)
+        return number
+    }
+
+    // MARK: Exchange
+
+    private func send(
+        _ path: String,
+        as bearer: String,
+        _ change: (inout OutgoingRequest) -> Void = { _ in }
+    ) async throws(RefreshFailure) -> (reply: HTTPReply, url: EndpointURL) {
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(app.apiURL + path)
+        } catch {
+            let message = ServerText.cleaned("api_url \(error)")
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+        var request = OutgoingRequest(url: url, trust: profile.trust)
+        request.headers = [
+            ("accept", "application/vnd.github+json"), ("authorization", "Bearer " + bearer),
+            // Without a name of the program GitHub refuses every request.
+            ("user-agent", "tokenagent"), ("x-github-api-version", "2022-11-28"),
+        ]
+        change(&request)
+        return (try await tools.send(request), url)
+    }
+
+    /// What an answer without what was asked for means.
+    private func failure(_ reply: HTTPReply, from url: EndpointURL) -> RefreshFailure {
+        let said = reply.jsonObject?["message"]?.string.map {
+            " " + FailureClassification.quoted($0, at: reply.status)
+        }
+        let (kind, remedy): (FailureClass, String?) =
+            switch reply.status {
+            case 401: (.misconfigured, "check app_id and key_file, and the clock of this machine")
+            case 404: (.misconfigured, "check installation: the app has to be installed there")
+            case 422:
+                (.misconfigured, "check repositories and permissions: the installation has to have them")
+            case 200..<400: (.misbehaved, nil)
+            default: (.busy, nil)
+            }
+        return RefreshFailure(
+            kind: kind,
+            message: ServerText.cleaned("\(url.hostAndPort) answered \(reply.status)\(said ?? "")"),
+            retryAfter: pause(reply),
+            remedy: remedy
+        )
+    }
+
+    /// How long to wait, as the answer says it: GitHub's limits are kept by the hour.
+    private func pause(_ reply: HTTPReply) -> Duration? {
+        let now = tools.timekeeper.wallTime
+        if let text = reply.header("retry-after") { return RetryAfter.read(text, at: now) }
+        guard reply.header("x-ratelimit-remaining")?.bytewise == "0",
+            let reset = reply.header("x-ratelimit-reset").flatMap({ Int64($0) })
+        else { return nil }
+        let wait = WallTime(secondsSince1970: reset) - (reply.serverTime ?? now)
+        return min(max(wait, RetryAfter.shortest), RetryAfter.longest)
+    }
+}

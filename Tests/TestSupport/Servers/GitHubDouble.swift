@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import Glibc
+import Synchronization
+import Text
+
+/// What GitHub answers to an app, as its documents have it: a double, as no GitHub can be run here.
+///
+/// It checks the app's own tokens: signature, `iss`, and no more than ten minutes from now to `exp`. Its routes are
+/// added to a ``DemoIssuer``, which brings TLS, the request log and faults.
+package final class GitHubDouble: Sendable {
+    private struct State {
+        var isSuspended = false
+        var lifetime: Int64 = 3_600
+        var made = 0
+        var living: Set<String> = []
+    }
+
+    package static let appID = "12345"
+    package static let installation: Int64 = 42
+    /// The organization where the app is installed, and its repositories.
+    package static let account = "acme"
+    package static let repositories = ["web", "api"]
+    /// What the app was given there.
+    package static let permissions = ["contents": "write", "issues": "read"]
+
+    package let key: SigningKey
+    private let state = Mutex(State())
+
+    package init() throws {
+        key = try SigningKey(.rs256)
+    }
+
+    /// To be added to an issuer.
+    package var routes: [Route] {
+        [
+            Route("GET", "/orgs/\(GitHubDouble.account)/installation") { request in
+                self.asApp(request) { .json(["id": .integer(GitHubDouble.installation)]) }
+            },
+            Route("POST", "/app/installations/\(GitHubDouble.installation)/access_tokens") { request in
+                self.asApp(request) { self.makeToken(request.json ?? [:]) }
+            },
+            Route("GET", "/installation/repositories") { request in
+                self.isAlive(request.bearerToken ?? "")
+                    ? .json(["repositories": .strings(GitHubDouble.repositories)])
+                    : .refusal(401, "Bad credentials")
+            },
+            Route("DELETE", "/installation/token") { request in self.revoke(request.bearerToken ?? "") },
+        ]
+    }
+
+    /// Tokens made so far.
+    package var made: Int { state.withLock { $0.made } }
+
+    /// The owner of the account takes the installation away, or gives it back.
+    package var isSuspended: Bool {
+        get { state.withLock { $0.isSuspended } }
+        set { state.withLock { $0.isSuspended = newValue } }
+    }
+
+    /// How long tokens made from now on live.
+    package func setLifetime(_ seconds: Int64) {
+        state.withLock { $0.lifetime = seconds }
+    }
+
+    package func isAlive(_ token: String) -> Bool {
+        state.withLock { $0.living.contains(token) }
+    }
+
+    private func asApp(_ request: IssuerRequest, _ answer: () -> IssuerReply) -> IssuerReply {
+        guard request.header("user-agent") != nil else { return .refusal(403, "Request forbidden") }
+        guard let token = request.bearerToken, let claims = key.claims(of: token) else {
+            return .refusal(401, "A JSON web token could not be decoded")
+        }
+        let now = WallClock.seconds
+        guard claims["iss"]?.string == GitHubDouble.appID else {
+            return .refusal(401, "Integration not found")
+        }
+        guard let issuedAt = claims["iat"]?.integer, issuedAt <= now else {
+            return .refusal(401, "'Issued at' claim ('iat') must be in the past")
+        }
+        guard let end = claims["exp"]?.integer, end > now, end <= now + 600 else {
+            return .refusal(401, "'Expiration time' claim ('exp') is too far in the future")
+        }
+        return isSuspended ? .refusal(403, "This installation has been suspended") : answer()
+    }
+
+    private func makeToken(_ wanted: JSONObject) -> IssuerReply {
+        let names = (wanted["repositories"]?.array ?? []).compactMap(\.string)
+        guard names.allSatisfy(GitHubDouble.repositories.contains) else {
+            let message = "There is at least one repository that does not exist or is not accessible"
+            return .refusal(422, message)
+        }
+        let members = wanted["permissions"]?.object?.members ?? []
+        guard members.allSatisfy({ GitHubDouble.permissions[$0.name] != nil }) else {
+            return .refusal(422, "The permissions requested are not granted to this installation.")
+        }
+        return state.withLock { state in
+            state.made += 1
+            let token = RandomText.token("ghs_\(state.made)")
+            state.living.insert(token)
+            return .json(
+                [
+                    "token": .string(token),
+                    "expires_at": .string(GitHubDouble.zoned(WallClock.seconds + state.lifetime)),
+                    "repository_selection": names.isEmpty ? "all" : "selected",
+                ],
+                status: 201
+            )
+        }
+    }
+
+    private func revoke(_ token: String) -> IssuerReply {
+        state.withLock { $0.living.remove(token) } == nil
+            ? .refusal(401, "Bad credentials") : IssuerReply(status: 204)
+    }
+
+    /// `2026-11-14T22:13:20Z`.
+    private static func zoned(_ seconds: Int64) -> String {
+        var moment = time_t(seconds)
+        var parts = tm()
+        gmtime_r(&moment, &parts)
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))T"
+            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
+    }
+}
+
+extension IssuerReply {
+    /// GitHub's form of a refusal.
+    fileprivate static func refusal(_ status: Int, _ message: String) -> IssuerReply {
+        .json(["message": .string(message), "status": .string("\(status)")], status: status)
+    }
+}
