@@ -18,6 +18,11 @@ struct TokenctlRun {
         agent = try ScriptedAgent(responding: respond)
     }
 
+    /// An answer with the error `code`.
+    static func failure(_ code: String, _ status: Int) -> ScriptedAgent.Step {
+        .answer("{\"error\":{\"code\":\"\(code)\",\"message\":\"m\"}}", status: status)
+    }
+
     /// Runs it with exactly these variables beside the socket.
     func callAsFunction(
         _ arguments: String...,

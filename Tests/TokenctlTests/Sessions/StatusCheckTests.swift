@@ -81,10 +81,3 @@ struct StatusCheckTests {
         #expect(result.all == (3, "", ""))
     }
 }
-
-extension TokenctlRun {
-    /// An answer with the error `code`.
-    fileprivate static func failure(_ code: String, _ status: Int) -> ScriptedAgent.Step {
-        .answer("{\"error\":{\"code\":\"\(code)\",\"message\":\"m\"}}", status: status)
-    }
-}
