@@ -17,7 +17,7 @@ extension EndToEnd {
             more: String = ""
         ) async throws -> Scene {
             let scene = try await Scene(session: session)
-            try scene.add(derived("narrow", scene, from: "work", narrow) + more)
+            try scene.append(derived("narrow", scene, from: "work", narrow) + more)
             try await scene.agent.start()
             return scene
         }
@@ -109,7 +109,7 @@ extension EndToEnd {
             #expect(try await scene.accessTokenExpires())
             scene.issuer.settings.accessLifetime = .seconds(600)
             scene.issuer.queue(Disturbance(isHeld: true, grantType: "refresh_token"))
-            try scene.add(
+            try scene.append(
                 Self.derived("narrow", scene, from: "work") + Self.derived("third", scene, from: "narrow")
             )
             scene.issuer.forgetRequests()
@@ -200,7 +200,7 @@ extension EndToEnd {
         @Test func `who may not see the source sees nothing made from it, unless that is open`() async throws
         {
             let scene = try await Self.scene(session: #"allow = [{ exe = "/usr/bin/true" }]"#)
-            try scene.add(Self.derived("open", scene, from: "work", "derived = \"open\""))
+            try scene.append(Self.derived("open", scene, from: "work", "derived = \"open\""))
             #expect(try await scene.agent.tokenctl("reload").status == 0)
             #expect(try await scene.agent.tokenctl("get", "narrow").status == 7)
             #expect(try await scene.agent.tokenctl("get", "open").status == 4)
@@ -212,7 +212,7 @@ extension EndToEnd {
         @Test func `a session may be made from what a program prints`() async throws {
             let scene = try await Scene()
             let path = try scene.agent.home.write("#!/bin/sh\nexit 4\n", to: "tool", mode: 0o700)
-            try scene.add(
+            try scene.append(
                 """
                 [session.tool]
                 kind = "command"
@@ -238,7 +238,7 @@ extension EndToEnd {
 
 extension Scene {
     /// Adds tables to the end of the configuration.
-    fileprivate func add(_ tables: String) throws {
+    fileprivate func append(_ tables: String) throws {
         let configuration = try #require(File.text(agent.configurationPath))
         try agent.configure(configuration + tables)
     }
