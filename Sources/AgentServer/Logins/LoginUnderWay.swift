@@ -52,6 +52,8 @@ extension LoginStep {
                 $0.redirectURI = redirectURI
             }
             return .openURL(message)
+        case .serverFound(let server, let scopes):
+            return .notice(NoticeMessage { $0.message = Self.sentence(server, scopes) })
         case .userCode(let code, let verificationURI, let complete, let expiresIn):
             let message = UserCodeMessage {
                 $0.login = String(login.rawValue)
@@ -62,6 +64,16 @@ extension LoginStep {
             }
             return .userCode(message)
         }
+    }
+}
+
+extension LoginStep {
+    /// What a person should know before the login goes on.
+    fileprivate static func sentence(_ server: FoundServer, _ scopes: [String]) -> String {
+        let asked = scopes.isEmpty ? "no scopes" : "the scopes \(scopes.joined(separator: " "))"
+        return
+            "\(ServerText.cleaned(server.resource ?? "the configuration", limit: 300)) sends you to \(ServerText.cleaned(server.issuer, limit: 300)) "
+            + "and asks for \(ServerText.cleaned(asked, limit: 1_000))"
     }
 }
 

@@ -29,11 +29,14 @@ final class Logins {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, LoginMembers.self)
-        guard let settings = agent.sessions[name]?.settings else { throw .unknown(name) }
+        guard let kept = agent.sessions[name] else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
-        if let remedy = settings.loginSubstitute { throw .noLogin(to: name, settings, instead: remedy) }
+        if let remedy = kept.settings.loginSubstitute {
+            throw .noLogin(to: name, kept.settings, instead: remedy)
+        }
         let flow = try Self.flow(body.value(\.flow))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
+        login.present = kept.session.presentLogin
         login.username = try body.value(\.username)
         if let secret = try body.value(\.secret) {
             login.secret = try seal(secret, as: flow == .import ? .refreshToken : .password)

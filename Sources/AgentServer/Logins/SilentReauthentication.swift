@@ -11,6 +11,7 @@ struct SilentReauthentication {
 
     private let name: SessionName
     private let account: String?
+    private let present: PresentLogin?
     private let command: [String]
     private let ports: AgentPorts
 
@@ -18,6 +19,7 @@ struct SilentReauthentication {
     init(of kept: KeptSession, account: String?, ports: AgentPorts) {
         name = kept.session.name
         self.account = account
+        present = kept.session.presentLogin
         command = kept.settings.reauthCommand
         self.ports = ports
     }
@@ -44,7 +46,11 @@ struct SilentReauthentication {
     private func logIn(_ way: SilentLogin, in agent: isolated SessionAgent) async -> LoginOutcome {
         switch way {
         case .clientCredentials:
-            let request = LoginRequest(flow: .clientCredentials)
+            let request = LoginRequest(
+                flow: .clientCredentials,
+                isUnattended: true,
+                present: present
+            )
             return await ports.authorization.logIn(name, request, conversation: NobodyThere())
         case .command:
             do throws(RefreshFailure) {
@@ -68,7 +74,9 @@ struct SilentReauthentication {
             flow: .password,
             username: account,
             secret: secret,
-            isAssertion: isAssertion
+            isAssertion: isAssertion,
+            isUnattended: true,
+            present: present
         )
         return await ports.authorization.logIn(name, request, conversation: NobodyThere())
     }

@@ -20,8 +20,8 @@ extension SessionReader {
         return table.required("client_id", "the name of the client registered at the authorization server")
     }
 
-    /// Whether the client has something to prove itself by.
-    var provesClient: Bool { !written(ClientKeys.proofs).isEmpty }
+    /// The keys that are written of those by which a client proves itself.
+    var writtenProofs: [String] { written(ClientKeys.proofs) }
 
     private mutating func clientSecret() -> ConfiguredSecret {
         let literal = table.string("client_secret")

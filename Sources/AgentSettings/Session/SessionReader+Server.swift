@@ -7,7 +7,7 @@ import TokenCore
 extension SessionReader {
     mutating func server(_ kind: ServerKind) -> ServerProfile.Kind? {
         switch kind {
-        case .oidc: issuer().map { .oidc(issuer: $0) }
+        case .oidc: table.has("resource") ? resource() : issuer().map { .oidc(issuer: $0) }
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
         case .json: backEnd().map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
@@ -19,6 +19,24 @@ extension SessionReader {
 
     private mutating func issuer() -> String? {
         table.requiredURL("issuer", "the address of the authorization server")?.description
+    }
+
+    /// A protected resource, which names its issuer itself unless a secret of ours is at stake.
+    private mutating func resource() -> ServerProfile.Kind? {
+        let address = table.url("resource")
+        let issuer = table.url("issuer")
+        if table.has("resources") {
+            table.report("resources", "must not stand beside resource, which is asked for by itself")
+        }
+        if !table.has("issuer"), let proof = writtenProofs.first {
+            table.report(
+                "issuer",
+                "is missing: \(proof) is for one server, which a resource must not choose"
+            )
+        }
+        return address.map {
+            .resource(ProtectedResource(address: $0.description, issuer: issuer?.description))
+        }
     }
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {

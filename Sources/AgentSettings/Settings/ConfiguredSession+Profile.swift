@@ -41,6 +41,12 @@ extension ConfiguredSession {
         return (own + sources.commands + [reauthenticationCommand]).filter { !$0.isEmpty }
     }
 
+    /// The servers its tokens are for: those written, else its resource.
+    package var hostsServed: [String] {
+        guard hosts.isEmpty, case .resource(let resource) = server else { return hosts }
+        return [resource.host].compactMap(\.self)
+    }
+
     /// The issuer, the address or the pool, to show people where the session belongs.
     package var issuerShown: String {
         let identity = server.identity

@@ -78,6 +78,7 @@ extension ConfiguredSession {
     private func serverKeys(differingFrom old: ConfiguredSession) -> [String] {
         let differing: [(String, Bool)] = [
             ("kind", server.identity.kind != old.server.identity.kind), ("issuer", issuer != old.issuer),
+            ("resource", server.resourceAddress != old.server.resourceAddress),
             ("ca_file", trust.caFile != old.trust.caFile), ("pins", trust.pins != old.trust.pins),
             ("hosts", hosts != old.hosts), ("allow", rules != old.rules),
         ]
@@ -119,6 +120,12 @@ extension ConfiguredSession {
             ("reauth_command", reauthenticationCommand != old.reauthenticationCommand),
         ]
         return differing.filter(\.1).map(\.0)
+    }
+}
+
+extension ServerProfile.Kind {
+    fileprivate var resourceAddress: String? {
+        if case .resource(let resource) = self { resource.address } else { nil }
     }
 }
 

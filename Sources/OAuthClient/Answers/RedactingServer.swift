@@ -98,6 +98,8 @@ private struct DiscreetConversation: LoginConversing {
 
     func tell(_ step: LoginStep) async {
         switch step {
+        // Said by a resource before the server has been sent anything.
+        case .serverFound: await conversation.tell(step)
         case .openURL(let address, let redirectURI):
             await conversation.tell(.openURL(secrets.redacted(address), redirectURI: redirectURI))
         case .userCode(let code, let verificationURI, let complete, let expiresIn):

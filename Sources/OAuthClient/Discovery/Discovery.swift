@@ -37,7 +37,7 @@ actor Discovery {
         do throws(RefreshFailure) {
             return try await metadata()
         } catch {
-            guard error.kind == .misconfigured, case .published = issuer.metadata else { throw error }
+            guard error.kind == .misconfigured, issuer.isPublished else { throw error }
             throw RefreshFailure(kind: .busy, message: error.message, retryAfter: error.retryAfter)
         }
     }
@@ -63,6 +63,19 @@ actor Discovery {
         case .published(let name, let written):
             return await MetadataFetch(issuer: name, written: written, trust: issuer.trust, tools: tools)
                 .run()
+        case .named(let server, let written):
+            let fetch = MetadataFetch(
+                issuer: server.issuer,
+                written: written,
+                isPublic: server.isPublic,
+                trust: issuer.trust,
+                tools: tools
+            )
+            do throws(RefreshFailure) {
+                return .success(try await fetch.named())
+            } catch {
+                return .failure(error)
+            }
         case .written(let endpoints):
             return Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
                 .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
@@ -73,10 +86,22 @@ actor Discovery {
     }
 }
 
+extension Issuer.Description {
+    /// Whether a document says where its endpoints are.
+    fileprivate var isPublished: Bool {
+        switch metadata {
+        case .published, .named: true
+        case .written, .none: false
+        }
+    }
+}
+
 /// One look at both documents of an issuer.
 private struct MetadataFetch {
     var issuer: String
     var written: WrittenEndpoints
+    /// Nothing of it may lead into a private network.
+    var isPublic = false
     var trust: ServerTrust
     var tools: ServerTools
 
@@ -104,6 +129,33 @@ private struct MetadataFetch {
         return .success(metadata)
     }
 
+    /// The first document there is, of a server that a resource names; one that is wrong is the end.
+    func named() async throws(RefreshFailure) -> ServerMetadata {
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(issuer)
+        } catch {
+            let message = ServerText.cleaned("the resource names \(issuer), which \(error)", limit: 400)
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+        guard url.query == nil else {
+            throw RefreshFailure(kind: .misconfigured, message: "the resource names an issuer with a query")
+        }
+        var missing = RefreshFailure(kind: .misconfigured, message: "\(url.hostAndPort) publishes nothing")
+        for place in WellKnownURL.server(url) {
+            let found: (JSONObject, HTTPReply, EndpointURL)
+            do throws(RefreshFailure) {
+                found = try await get(place)
+            } catch {
+                guard error.kind == .misconfigured else { throw error }
+                missing = error
+                continue
+            }
+            return try metadata(found)
+        }
+        throw missing
+    }
+
     private func document(_ address: String) async -> Result<ServerMetadata, RefreshFailure> {
         do throws(RefreshFailure) {
             return .success(try await fetch(address))
@@ -113,14 +165,28 @@ private struct MetadataFetch {
     }
 
     private func fetch(_ address: String) async throws(RefreshFailure) -> ServerMetadata {
-        let (object, reply, url) = try await JSONFetch.get(address, trust: trust, tools: tools)
+        try metadata(try await get(address))
+    }
+
+    private func get(
+        _ address: String
+    ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
+        try await JSONFetch.get(address, trust: trust, publicAddressOnly: isPublic, tools: tools)
+    }
+
+    private func metadata(
+        _ found: (JSONObject, HTTPReply, EndpointURL)
+    ) throws(RefreshFailure) -> ServerMetadata {
+        let (object, reply, url) = found
         do throws(ServerMetadata.Problem) {
-            return try ServerMetadata(
+            var metadata = try ServerMetadata(
                 object,
                 issuer: issuer,
                 isInternal: reply.isInternal,
                 written: written
             )
+            metadata.isPublic = isPublic
+            return metadata
         } catch {
             let message = ServerText.cleaned("\(url.description): \(error.message)")
             throw RefreshFailure(kind: .misconfigured, message: message)
@@ -136,6 +202,7 @@ enum JSONFetch {
         _ address: String,
         trust: ServerTrust,
         publicAddressOnly: Bool = false,
+        limit: Duration? = nil,
         tools: ServerTools
     ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
         let url: EndpointURL
@@ -146,6 +213,7 @@ enum JSONFetch {
         }
         var request = OutgoingRequest(url: url, trust: trust, publicAddressOnly: publicAddressOnly)
         request.headers = [("accept", "application/json")]
+        request.limit = limit
         let reply: HTTPReply
         do throws(TransportFailure) {
             reply = try await tools.exchanged(request)

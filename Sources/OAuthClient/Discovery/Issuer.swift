@@ -12,6 +12,8 @@ struct Issuer: Sendable {
         enum Metadata: Hashable, Sendable {
             /// Published by this issuer; the endpoints written down replace those published.
             case published(issuer: String, written: WrittenEndpoints)
+            /// Published by a server that a protected resource names.
+            case named(FoundServer, written: WrittenEndpoints)
             /// Written down by hand.
             case written(FixedEndpoints)
             /// This kind of server has none.
@@ -37,6 +39,12 @@ struct Issuer: Sendable {
                 } else {
                     .none
                 }
+        }
+
+        /// The server of a session whose resource names it.
+        init(_ profile: ServerProfile, namedBy found: FoundServer) {
+            trust = profile.trust
+            metadata = .named(found, written: profile.endpoints)
         }
     }
 

@@ -12,6 +12,15 @@ struct ServerExamination {
     ///
     /// - Returns: what was seen, as a clause for a person, or why it failed.
     func run() async -> Result<String, RefreshFailure> {
+        if case .resource(let resource) = profile.kind {
+            let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)
+            do throws(RefreshFailure) {
+                let servers = try await discovery.run().metadata.servers
+                return .success("trusted; it names \(ServerText.cleaned(servers[0], limit: 200))")
+            } catch {
+                return .failure(error)
+            }
+        }
         guard case .oidc = profile.kind else { return await reach(profile.kind.identity.address) }
         let issuer = Issuer.Description(profile)
         return await Discovery.fetch(issuer, tools).map { _ in "trusted; its metadata names this issuer" }

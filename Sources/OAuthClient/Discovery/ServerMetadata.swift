@@ -38,6 +38,12 @@ struct ServerMetadata: Equatable, Sendable {
     private(set) var tokenWithoutCertificate: EndpointURL?
     /// The document came from an address inside a private network, so its endpoints may be there too.
     var isInternal = false
+    /// A resource on the public Internet named the server, so nothing of it may be in a private network.
+    var isPublic = false
+    /// The resources it gives tokens for (RFC 9728 §4); `nil`: not said.
+    var protectedResources: [ByteText]?
+    /// `nil`: not said.
+    var scopes: [ByteText]?
     /// There is no document: the configuration names all endpoints.
     var isFixed = false
     /// Endpoints that the configuration names beside the document.
@@ -108,6 +114,8 @@ struct ServerMetadata: Equatable, Sendable {
         challengeMethods = reader.strings("code_challenge_methods_supported")
         signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
         proofAlgorithms = reader.strings("dpop_signing_alg_values_supported")
+        protectedResources = reader.strings("protected_resources")
+        scopes = reader.strings("scopes_supported")
         namesIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
         wantsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
         written = endpoints.byName.values.compactMap { try? EndpointURL($0) }
@@ -159,7 +167,9 @@ struct ServerMetadata: Equatable, Sendable {
     ///
     /// The issuer's host, and any address that the configuration names, may be anywhere.
     func publicAddressOnly(_ url: EndpointURL) -> Bool {
-        guard !isFixed, !isInternal, !written.contains(url), let issuer else { return false }
+        guard !isFixed, !written.contains(url) else { return false }
+        if isPublic { return true }
+        guard !isInternal, let issuer else { return false }
         return (try? EndpointURL(issuer))?.host != url.host
     }
 }

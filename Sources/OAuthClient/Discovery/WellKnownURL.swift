@@ -12,6 +12,20 @@ enum WellKnownURL {
         issuer.origin + "/.well-known/oauth-authorization-server" + trimmed(issuer.path)
     }
 
+    /// The places of the metadata of a server that a resource names, in the order in which they are tried.
+    static func server(_ issuer: EndpointURL) -> [String] {
+        let path = trimmed(issuer.path)
+        let inserted = path.isEmpty ? [] : [issuer.origin + "/.well-known/openid-configuration" + path]
+        return [authorizationServer(issuer)] + inserted + [openID(issuer)]
+    }
+
+    /// The places of a resource's own metadata: for this path, and for the whole server (RFC 9728 §3.1).
+    static func protectedResource(_ resource: EndpointURL) -> [String] {
+        let root = resource.origin + "/.well-known/oauth-protected-resource"
+        let path = trimmed(resource.path)
+        return path.isEmpty ? [root] : [root + path, root]
+    }
+
     /// Both specifications drop a terminating slash first.
     private static func trimmed(_ path: String) -> String {
         path.hasSuffix("/") ? String(path.dropLast()) : path

@@ -154,6 +154,8 @@ package final class AuthorizationServers: AuthorizationServing {
         let server: any AuthorizationServer =
             switch profile.kind {
             case .oidc, .oauth2: StandardServer(profile: profile, issuer: issuer, tools: tools)
+            case .resource(let resource):
+                ResourceServer(profile: profile, resource: resource, tools: tools)
             case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
             case .command(let source): CommandServer(profile: profile, source: source, tools: tools)

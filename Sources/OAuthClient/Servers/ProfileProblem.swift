@@ -20,9 +20,10 @@ extension ServerProfile.Kind {
     package var problems: [ProfileProblem] {
         switch self {
         // An issuer identifier has no query (OIDC Discovery §3, RFC 8414 §2).
-        case .oidc(let issuer):
-            issuer.utf8.contains(UInt8(ascii: "?"))
-                ? [ProfileProblem("issuer", "must not contain a query (?)")] : []
+        case .oidc(let issuer): Self.problems("issuer", of: issuer)
+        case .resource(let resource):
+            Self.problems("resource", of: resource.address)
+                + (resource.issuer.map { Self.problems("issuer", of: $0) } ?? [])
         case .oauth2: []
         case .json(let backEnd): backEnd.problems
         case .cognito(let pool): pool.problems
@@ -30,6 +31,11 @@ extension ServerProfile.Kind {
         case .awsRole(let role): role.problems
         case .gitHubApp(let app): app.problems
         }
+    }
+
+    private static func problems(_ key: String, of address: String) -> [ProfileProblem] {
+        guard address.utf8.contains(UInt8(ascii: "?")) else { return [] }
+        return [ProfileProblem(key, "must not contain a query (?)")]
     }
 }
 

@@ -50,6 +50,13 @@ extension ServerProfile.Kind {
     package var identity: Identity {
         switch self {
         case .oidc(let issuer): Identity(kind: .oidc, address: issuer, issuer: issuer)
+        case .resource(let resource):
+            Identity(
+                kind: .oidc,
+                address: resource.address,
+                pool: resource.issuer,
+                issuer: resource.issuer
+            )
         case .oauth2(let endpoints):
             Identity(kind: .oauth2, address: endpoints.token, issuer: endpoints.issuer)
         case .json(let backEnd): Identity(kind: .json, address: backEnd.refreshURL)

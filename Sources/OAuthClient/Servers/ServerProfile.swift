@@ -10,6 +10,8 @@ package struct ServerProfile: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
         /// OpenID Connect, or OAuth 2.0 with published metadata: everything follows from the issuer.
         case oidc(issuer: String)
+        /// The same, with the issuer that a protected resource names at each login.
+        indirect case resource(ProtectedResource)
         /// OAuth 2.0 with the endpoints written down by hand.
         indirect case oauth2(FixedEndpoints)
         /// JSON endpoints as mobile back ends have them.

@@ -6,7 +6,8 @@ import TokenCore
 
 /// OAuth 2.0 and OpenID Connect by the book: kinds `oidc` and `oauth2`.
 struct StandardServer: AuthorizationServer {
-    let profile: ServerProfile
+    /// A login may ask for more than the configuration says.
+    var profile: ServerProfile
     let tools: ServerTools
     let discovery: Discovery
     let keys: KeySetCache

@@ -19,6 +19,9 @@ enum RecordField: UInt8 {
     case refused = 5
     /// ``TokenCoexistence``.
     case coexistence = 6
+    /// ``FoundServer``: 1 if it is public, else 0; issuer, resource and client, each after its 4-byte length, which is
+    /// the highest one for a text that is not there.
+    case server = 7
 }
 
 /// What else there is to say about an access token.
@@ -74,6 +77,15 @@ struct RecordTailWriter {
                 for fingerprint in snapshot.refused.fingerprints { bytes += fingerprint.bytes }
             }
         }
+        if let server = snapshot.server {
+            add(.server) { bytes in
+                bytes.append(server.isPublic ? 1 : 0)
+                for text in [server.issuer, server.resource, server.client] {
+                    bytes.append(integer: text.map { UInt32(clamping: $0.utf8.count) } ?? .max)
+                    bytes += (text ?? "").utf8
+                }
+            }
+        }
         if snapshot.coexistence != .unknown { add(.coexistence) { $0.append(snapshot.coexistence.rawValue) } }
     }
 
@@ -94,6 +106,7 @@ struct RecordTail {
     var tokenMarks: [TokenMark] = []
     var refused = RefusedTokens()
     var coexistence = TokenCoexistence.unknown
+    var server: FoundServer?
 
     init() {}
 
@@ -145,7 +158,20 @@ struct RecordTail {
                 throw .invalid("it says something unknown about its tokens")
             }
             coexistence = known
+        case .server: server = try RecordTail.server(&reader)
         }
+    }
+
+    private static func server(_ reader: inout ByteReader) throws(FormatFault) -> FoundServer {
+        let isPublic = try reader.integer(UInt8.self) != 0
+        let texts = [try text(&reader), try text(&reader), try text(&reader)]
+        guard let issuer = texts[0] else { throw .invalid("it names no server") }
+        return FoundServer(issuer: issuer, resource: texts[1], isPublic: isPublic, client: texts[2])
+    }
+
+    private static func text(_ reader: inout ByteReader) throws(FormatFault) -> String? {
+        let count = try reader.integer(UInt32.self)
+        return count == .max ? nil : try reader.text(Int(count))
     }
 
     private static func end(

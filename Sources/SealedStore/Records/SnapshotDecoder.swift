@@ -126,6 +126,7 @@ extension SnapshotDecoder {
             account: account,
             keptMembers: kept,
             proofKey: proofKey,
+            server: tail.server,
             interruptions: max(0, uses - 1)
         )
     }

@@ -44,6 +44,8 @@ package struct RefreshRequest: Equatable, Sendable {
     package var grantedScope: [String]
     /// The tokens of other sessions that the new token is made of; filled in before the request is sent.
     package var sources = SourceTokens()
+    /// What the login found out about its server (``LoginGrant/server``).
+    package var server: FoundServer?
 
     package init(
         attempt: AttemptNumber,
@@ -53,7 +55,8 @@ package struct RefreshRequest: Equatable, Sendable {
         accessToken: SecretID? = nil,
         tokenEndpoint: String? = nil,
         proofKey: SecretID? = nil,
-        grantedScope: [String] = []
+        grantedScope: [String] = [],
+        server: FoundServer? = nil
     ) {
         self.attempt = attempt
         self.renewal = renewal
@@ -63,6 +66,7 @@ package struct RefreshRequest: Equatable, Sendable {
         self.tokenEndpoint = tokenEndpoint
         self.proofKey = proofKey
         self.grantedScope = grantedScope
+        self.server = server
     }
 }
 
@@ -108,19 +112,27 @@ package struct LoginRequest: Equatable, Sendable {
     package var secret: SecretID?
     /// ``secret`` is a signed token in place of a password (RFC 7523); it needs no user name.
     package var isAssertion: Bool
+    /// Nobody is there who could judge where the login leads.
+    package var isUnattended: Bool
+    /// The login that stands, or stood last.
+    package var present: PresentLogin?
 
     package init(
         flow: LoginFlow? = nil,
         pastesRedirect: Bool = false,
         username: String? = nil,
         secret: SecretID? = nil,
-        isAssertion: Bool = false
+        isAssertion: Bool = false,
+        isUnattended: Bool = false,
+        present: PresentLogin? = nil
     ) {
         self.flow = flow
         self.pastesRedirect = pastesRedirect
         self.username = username
         self.secret = secret
         self.isAssertion = isAssertion
+        self.isUnattended = isUnattended
+        self.present = present
     }
 }
 
@@ -154,6 +166,8 @@ package protocol LoginConversing: Sendable {
 package enum LoginStep: Equatable, Sendable {
     /// Open this address in a browser; it ends at `redirectURI`, which has to be registered for the client.
     case openURL(String, redirectURI: String? = nil)
+    /// The session's resource leads to this server, and these scopes are asked for.
+    case serverFound(FoundServer, scopes: [String])
     /// Enter `code` at `verificationURI` (RFC 8628 §3.3); `complete` carries the code already.
     case userCode(code: String, verificationURI: String, complete: String?, expiresIn: Duration)
 }
@@ -201,6 +215,8 @@ package struct LoginGrant: Equatable, Sendable {
     package var account: String?
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
+    /// What the login found out about its server; refreshes and the logout need the same.
+    package var server: FoundServer?
 
     package init(
         tokens: GrantedTokens,
@@ -208,7 +224,8 @@ package struct LoginGrant: Equatable, Sendable {
         tokenEndpoint: String,
         subject: String? = nil,
         account: String? = nil,
-        proofKey: SecretID? = nil
+        proofKey: SecretID? = nil,
+        server: FoundServer? = nil
     ) {
         self.tokens = tokens
         self.renewal = renewal
@@ -216,6 +233,7 @@ package struct LoginGrant: Equatable, Sendable {
         self.subject = subject
         self.account = account
         self.proofKey = proofKey
+        self.server = server
     }
 }
 
@@ -227,17 +245,21 @@ package struct RevocationRequest: Equatable, Sendable {
     package var idToken: SecretID?
     /// The endpoint of the login, as in ``RefreshRequest/tokenEndpoint``.
     package var tokenEndpoint: String?
+    /// As in ``RefreshRequest/server``.
+    package var server: FoundServer?
 
     package init(
         refreshToken: SecretID?,
         accessToken: SecretID?,
         idToken: SecretID? = nil,
-        tokenEndpoint: String? = nil
+        tokenEndpoint: String? = nil,
+        server: FoundServer? = nil
     ) {
         self.refreshToken = refreshToken
         self.accessToken = accessToken
         self.idToken = idToken
         self.tokenEndpoint = tokenEndpoint
+        self.server = server
     }
 }
 

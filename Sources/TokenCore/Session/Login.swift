@@ -39,6 +39,8 @@ struct Login: Equatable, Sendable {
     var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449); made for this login and gone with it.
     var proofKey: SecretID?
+    /// What the login found out about its server.
+    var server: FoundServer?
     /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
     var interruptions = 0
     /// What a person should know about the latest answer for each of its tokens; no entry where there is nothing.
@@ -95,6 +97,7 @@ struct Login: Equatable, Sendable {
         account = grant.account
         keptMembers = tokens.keptMembers
         proofKey = grant.proofKey
+        server = grant.server
         if !tokens.remarks.isEmpty { remarks = [.primary: tokens.remarks] }
     }
 
@@ -133,6 +136,7 @@ struct Login: Equatable, Sendable {
         account = snapshot.account
         keptMembers = snapshot.keptMembers
         proofKey = snapshot.proofKey
+        server = snapshot.server
         interruptions = snapshot.interruptions
     }
 
@@ -183,6 +187,11 @@ struct Login: Equatable, Sendable {
         return (next, secrets.subtracting(next.secrets))
     }
 
+    /// What a new login may want to know of this one.
+    var present: PresentLogin {
+        PresentLogin(scope: primary?.scope ?? [], subject: subject, server: server)
+    }
+
     var hasRefreshToken: Bool {
         if case .refreshToken = renewal { true } else { false }
     }
@@ -219,6 +228,7 @@ struct Login: Equatable, Sendable {
             account: account,
             keptMembers: keptMembers,
             proofKey: proofKey,
+            server: server,
             interruptions: interruptions
         )
     }

@@ -76,6 +76,16 @@ extension Session {
         }
     }
 
+    /// What a new login may want to know of the one that stands, or stood last.
+    package var presentLogin: PresentLogin? {
+        if let login { return login.present }
+        switch state {
+        case .loggedOut(let ended), .reauthenticating(let ended, _), .probing(let ended, _, _):
+            return ended.afterlife.present
+        case .ready, .retrying, .suspended, .refreshing: return nil
+        }
+    }
+
     func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }
         // Revoking needs no proof (RFC 9449 §5), so the key can go at once.
@@ -84,7 +94,8 @@ extension Session {
                 RevocationRequest(
                     refreshToken: grant.tokens.refreshToken,
                     accessToken: grant.tokens.accessToken,
-                    tokenEndpoint: grant.tokenEndpoint
+                    tokenEndpoint: grant.tokenEndpoint,
+                    server: grant.server
                 )
             )
         ]
@@ -114,6 +125,13 @@ extension Attempt {
 }
 
 extension Ended.Afterlife {
+    fileprivate var present: PresentLogin? {
+        switch self {
+        case .none: nil
+        case .quarantined(let login, _, _), .revoking(let login, _, _, _, _): login.present
+        }
+    }
+
     fileprivate var secrets: Set<SecretID> {
         switch self {
         case .none: []

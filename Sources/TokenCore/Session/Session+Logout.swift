@@ -97,7 +97,8 @@ extension Session {
             accessToken: login.primary?.secret,
             // Without a login of a person there is none to end.
             idToken: login.renewal == .anew ? nil : login.primary?.idToken,
-            tokenEndpoint: login.tokenEndpoint.isEmpty ? nil : login.tokenEndpoint
+            tokenEndpoint: login.tokenEndpoint.isEmpty ? nil : login.tokenEndpoint,
+            server: login.server
         )
     }
 

@@ -255,7 +255,8 @@ extension Session {
                     // The configuration says where to ask anew; only what a login brought goes back to its endpoint.
                     tokenEndpoint: login.renewal == .anew ? nil : login.tokenEndpoint,
                     proofKey: login.proofKey,
-                    grantedScope: login.primary?.scope ?? []
+                    grantedScope: login.primary?.scope ?? [],
+                    server: login.server
                 )
             )
         ]
@@ -272,7 +273,8 @@ extension Session {
         var late = RevocationRequest(
             refreshToken: nil,
             accessToken: nil,
-            tokenEndpoint: login?.tokenEndpoint
+            tokenEndpoint: login?.tokenEndpoint,
+            server: login?.server
         )
         var effects: [Effect] = []
         switch outcome {

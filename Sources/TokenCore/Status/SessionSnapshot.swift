@@ -34,6 +34,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
+    /// What the login found out about its server.
+    package var server: FoundServer?
     /// How many starts of the agent in a row found this record in the middle of a refresh.
     package var interruptions: Int
 
@@ -55,6 +57,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         account: String? = nil,
         keptMembers: [String: String] = [:],
         proofKey: SecretID? = nil,
+        server: FoundServer? = nil,
         interruptions: Int = 0
     ) {
         self.standing = standing
@@ -74,6 +77,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.account = account
         self.keptMembers = keptMembers
         self.proofKey = proofKey
+        self.server = server
         self.interruptions = interruptions
     }
 

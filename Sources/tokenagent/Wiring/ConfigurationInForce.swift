@@ -294,7 +294,7 @@ extension SessionSettings {
             kind: session.server.identity.kind.rawValue,
             issuer: session.issuerShown,
             fingerprint: session.fingerprint,
-            hosts: session.hosts,
+            hosts: session.hostsServed,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
             answerPlaces: session.answerPlaces,

@@ -30,6 +30,8 @@ struct KindBench {
         case .oidc, .oauth2:
             let issuer = Issuer(Issuer.Description(profile), tools: tools)
             server = StandardServer(profile: profile, issuer: issuer, tools: tools)
+        case .resource(let resource):
+            server = ResourceServer(profile: profile, resource: resource, tools: tools)
         case .json(let backEnd): server = JSONServer(profile: profile, backEnd: backEnd, tools: tools)
         case .cognito(let pool): server = CognitoServer(profile: profile, pool: pool, tools: tools)
         case .command(let source): server = CommandServer(profile: profile, source: source, tools: tools)

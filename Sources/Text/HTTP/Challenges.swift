@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import Text
-
 /// What a server asks for when it refuses a request: the fields `WWW-Authenticate` (RFC 9110 §11.6.1).
-struct Challenges {
+package struct Challenges {
     private struct Parameter {
         var scheme: ByteText
         var name: ByteText
@@ -13,7 +11,7 @@ struct Challenges {
     private var parameters: [Parameter] = []
 
     /// Reads the fields, joined by commas.
-    init(_ text: String) {
+    package init(_ text: String) {
         var scheme: ByteText = ""
         for element in Challenges.elements(of: text) {
             // A scheme stands before its first parameter; the name of a parameter before an equals sign.
@@ -37,7 +35,7 @@ struct Challenges {
     }
 
     /// The value of a parameter, without quotes, in a challenge of the scheme; both names in any case.
-    func value(of name: String, scheme: String) -> String? {
+    package func value(of name: String, scheme: String) -> String? {
         let found = parameters.first {
             $0.scheme == scheme.bytewise.lowercased && $0.name == name.bytewise.lowercased
         }

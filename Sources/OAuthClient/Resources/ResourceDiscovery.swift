@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// One look at what a protected resource says about its authorization servers (RFC 9728 §3, §5).
+///
+/// No secret is sent, and no redirect is followed: an answer that is one is no answer.
+struct ResourceDiscovery: Sendable {
+    var address: String
+    var trust: ServerTrust
+    var tools: ServerTools
+    /// Longest wait for each answer, where that is to be shorter than usual.
+    var limit: Duration?
+
+    struct Found: Equatable, Sendable {
+        var metadata: ResourceMetadata
+        /// What the refusal asks for, which counts more than what the metadata lists (RFC 6750 §3).
+        var challengedScope: String?
+        /// The resource is on the public Internet: nothing that it names may be anywhere else.
+        var isPublic: Bool
+    }
+
+    /// Asks the resource, then the place that its refusal names, else the two well-known ones.
+    ///
+    /// - Returns: what the first of them says that has something.
+    /// - Throws: `misconfigured` if none has, or if what it says is not about this resource.
+    func run() async throws(RefreshFailure) -> Found {
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(address)
+        } catch {
+            throw RefreshFailure(kind: .misconfigured, message: "resource \(error)")
+        }
+        var request = OutgoingRequest(url: url, trust: trust)
+        request.limit = limit
+        let reply = try await tools.send(request)
+        let challenges = reply.status == 401 ? reply.challenges : nil
+        let named =
+            challenges?.value(of: "resource_metadata", scheme: "bearer")
+            ?? challenges?.value(of: "resource_metadata", scheme: "dpop")
+        let places = named.map { [$0] } ?? WellKnownURL.protectedResource(url)
+        return Found(
+            metadata: try await metadata(of: url, at: places, isPublic: !reply.isInternal),
+            challengedScope: challenges?.value(of: "scope", scheme: "bearer"),
+            isPublic: !reply.isInternal
+        )
+    }
+
+    /// The document at the first of `places` that has one.
+    private func metadata(
+        of url: EndpointURL,
+        at places: [String],
+        isPublic: Bool
+    ) async throws(RefreshFailure) -> ResourceMetadata {
+        var missing = RefreshFailure(kind: .misconfigured, message: "\(url.hostAndPort) publishes nothing")
+        for place in places {
+            let found: (object: JSONObject, reply: HTTPReply, url: EndpointURL)
+            do throws(RefreshFailure) {
+                found = try await JSONFetch.get(
+                    place,
+                    trust: trust,
+                    publicAddressOnly: isPublic,
+                    limit: limit,
+                    tools: tools
+                )
+            } catch {
+                guard error.kind == .misconfigured else { throw error }
+                missing = error
+                continue
+            }
+            do throws(ResourceMetadata.Problem) {
+                return try ResourceMetadata(found.object, of: url)
+            } catch {
+                let message = ServerText.cleaned("\(found.url.description): \(error.message)")
+                throw RefreshFailure(kind: .misconfigured, message: message)
+            }
+        }
+        missing.message = ServerText.cleaned(
+            "the resource does not say whose tokens it takes: \(missing.message)"
+        )
+        missing.remedy = "name its issuer, and write resources in place of resource"
+        throw missing
+    }
+}
+
+extension HTTPReply {
+    /// What the fields `WWW-Authenticate` ask for.
+    var challenges: Challenges {
+        let fields = headers.filter { $0.name == "www-authenticate" }.map(\.value)
+        return Challenges(fields.joined(separator: ", "))
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Synchronization
+import Text
+import TokenCore
+
+/// The authorization server of a protected resource, which the resource itself names at each login (RFC 9728).
+///
+/// What it names is kept with the login: refreshes and the logout go there, wherever the resource points later.
+final class ResourceServer: AuthorizationServer {
+    let profile: ServerProfile
+    private let resource: ProtectedResource
+    private let tools: ServerTools
+    private let watch: ResourceWatch
+    private let servers = Mutex<[FoundServer: StandardServer]>([:])
+
+    init(profile: ServerProfile, resource: ProtectedResource, tools: ServerTools) {
+        self.profile = profile
+        self.resource = resource
+        self.tools = tools
+        let discovery = ResourceDiscovery(
+            address: resource.address,
+            trust: profile.trust,
+            tools: tools,
+            limit: .seconds(5)
+        )
+        watch = ResourceWatch(timekeeper: tools.timekeeper) { () async throws(RefreshFailure) in
+            try await discovery.run().metadata
+        }
+    }
+
+    var heldSecrets: [SecretID] {
+        get async {
+            var held: [SecretID] = []
+            for server in servers.withLock({ Array($0.values) }) { held += await server.heldSecrets }
+            return held
+        }
+    }
+
+    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        guard let found = request.server else { return .failed(.serverUnknown) }
+        if let objection = await watch.objection(to: found) { return .failed(objection) }
+        return await server(found).refresh(request)
+    }
+
+    func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
+        guard let found = tokens.server else { return .refused(.serverUnknown) }
+        return await server(found).revoke(tokens)
+    }
+
+    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+        do throws(RefreshFailure) {
+            let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)
+            let found = try await discovery.run()
+            let place = FoundServer(
+                issuer: try issuer(of: found.metadata),
+                resource: found.metadata.resource,
+                isPublic: found.isPublic && resource.issuer == nil
+            )
+            let present = request.present?.server
+            if request.isUnattended, let present, present.issuer.bytewise != place.issuer.bytewise {
+                throw .issuerChanged(from: present.issuer, to: place.issuer)
+            }
+            var server = server(place)
+            let metadata = try await server.discovery.metadata()
+            try check(metadata, names: found.metadata.resource)
+            server.profile.scopes = try scopes(found, metadata)
+            if present?.withoutClient != place {
+                await conversation.tell(.serverFound(place, scopes: server.profile.scopes))
+            }
+            return await server.logIn(request, conversation: conversation).at(place)
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    /// The configured issuer, else the first one named.
+    private func issuer(of metadata: ResourceMetadata) throws(RefreshFailure) -> String {
+        guard let configured = resource.issuer else { return metadata.servers[0] }
+        guard metadata.names(configured) else {
+            let named = ServerText.cleaned(metadata.servers.joined(separator: ", "), limit: 300)
+            let message = "the resource takes no tokens of \(configured); it names \(named)"
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
+        return configured
+    }
+
+    /// A server that says for which resources it gives tokens has to know this one (RFC 9728 §4).
+    private func check(_ metadata: ServerMetadata, names resource: String) throws(RefreshFailure) {
+        guard let known = metadata.protectedResources, !known.contains(resource.bytewise) else { return }
+        let message = "\(metadata.token.hostAndPort) does not give tokens for \(resource)"
+        throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
+    }
+
+    /// What the configuration says, else the refusal, else the metadata; with `offline_access` where that is known.
+    private func scopes(
+        _ found: ResourceDiscovery.Found,
+        _ metadata: ServerMetadata
+    ) throws(RefreshFailure) -> [String] {
+        guard profile.scopes.isEmpty else { return profile.scopes }
+        let named =
+            found.challengedScope.map { NamedScopes.checked($0) }
+            ?? NamedScopes.checked(found.metadata.scopes ?? [])
+        guard var scopes = named else {
+            let message = "the resource asks for scopes that make no sense, or for too many"
+            throw RefreshFailure(kind: .misbehaved, message: message, remedy: "write scopes into the session")
+        }
+        let offline = "offline_access"
+        if metadata.scopes?.contains(offline.bytewise) == true, !scopes.contains(offline) {
+            scopes.append(offline)
+        }
+        return scopes
+    }
+
+    private func server(_ found: FoundServer) -> StandardServer {
+        let found = found.withoutClient
+        return servers.withLock { servers in
+            if let known = servers[found] { return known }
+            var profile = profile
+            profile.kind = .oidc(issuer: found.issuer)
+            profile.resources = [found.resource].compactMap(\.self)
+            let description = Issuer.Description(profile, namedBy: found)
+            let server = StandardServer(
+                profile: profile,
+                issuer: Issuer(description, tools: tools),
+                tools: tools
+            )
+            servers[found] = server
+            return server
+        }
+    }
+}
+
+extension LoginOutcome {
+    /// The outcome of a login at `server`.
+    fileprivate func at(_ server: FoundServer) -> LoginOutcome {
+        guard case .granted(var grant) = self else { return self }
+        var server = server
+        server.client = grant.server?.client
+        grant.server = server
+        return .granted(grant)
+    }
+}
+
+extension RefreshFailure {
+    /// A login that was made before the session had a resource.
+    fileprivate static let serverUnknown = RefreshFailure(
+        kind: .misconfigured,
+        message: "it is not known which server the resource named: log in again"
+    )
+}

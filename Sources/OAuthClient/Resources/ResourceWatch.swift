@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Notices that a resource has begun to name another authorization server than the one of the login.
+actor ResourceWatch {
+    /// Between two looks that found nothing wrong.
+    private static let pause: Duration = .seconds(60)
+    /// After a look that failed: a resource that is away must not hold up its refreshes.
+    private static let longPause: Duration = .seconds(600)
+
+    private let look: @Sendable () async throws(RefreshFailure) -> ResourceMetadata
+    private let timekeeper: any Timekeeper
+    private var quietUntil: Instant?
+
+    init(
+        timekeeper: any Timekeeper,
+        _ look: @escaping @Sendable () async throws(RefreshFailure) -> ResourceMetadata
+    ) {
+        self.timekeeper = timekeeper
+        self.look = look
+    }
+
+    /// Why the login at `server` is not to be renewed now; `nil`: the resource still names it, or says nothing.
+    func objection(to server: FoundServer) async -> RefreshFailure? {
+        if let quietUntil, timekeeper.now < quietUntil { return nil }
+        do throws(RefreshFailure) {
+            let metadata = try await look()
+            guard metadata.names(server.issuer) else {
+                quietUntil = nil
+                return .issuerChanged(from: server.issuer, to: metadata.servers[0])
+            }
+            quietUntil = timekeeper.now + ResourceWatch.pause
+        } catch {
+            quietUntil = timekeeper.now + ResourceWatch.longPause
+        }
+        return nil
+    }
+}
+
+extension RefreshFailure {
+    /// A resource names another authorization server than before: only a person may follow it there.
+    static func issuerChanged(from old: String, to new: String) -> RefreshFailure {
+        let names =
+            "\(ServerText.cleaned(new, limit: 150)), not \(ServerText.cleaned(old, limit: 150)) as at the login"
+        return RefreshFailure(
+            kind: .misconfigured,
+            code: "issuer_changed",
+            message: "the resource now names the issuer \(names)",
+            remedy: "if that is right, log in again"
+        )
+    }
+}

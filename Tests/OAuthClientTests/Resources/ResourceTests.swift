@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import Text
+import TokenCore
+
+@testable import OAuthClient
+
+/// Sessions at a protected resource (RFC 9728, RFC 8707).
+struct ResourceTests {
+    private static let found = FoundServer(
+        issuer: ResourceBench.issuer,
+        resource: ResourceBench.resource,
+        isPublic: true
+    )
+
+    @Test func `a login goes where the resource leads, and names the resource each time`() async throws {
+        let bench = try ResourceBench()
+        let (outcome, asked, steps) = await bench.logIn()
+        let grant = try #require(outcome.granted, "\(outcome)")
+        #expect(grant.server == Self.found)
+        #expect(steps.first == .serverFound(Self.found, scopes: ["api:read"]))
+        #expect(asked?.endpoint == "https://as.example/authorize")
+        #expect(asked?.parameters["resource"] == ResourceBench.resource)
+        #expect(asked?.parameters["scope"] == "api:read")
+        #expect(bench.posts.map(\.form["resource"]) == [ResourceBench.resource])
+        let refreshed = try await bench.refresh(of: grant.server)
+        #expect(refreshed.granted != nil, "\(refreshed)")
+        #expect(bench.posts.map(\.form["resource"]) == [ResourceBench.resource, ResourceBench.resource])
+        let later = bench.exchange.sent.filter { $0.url != ResourceBench.resource }
+        #expect(later.allSatisfy { $0.publicAddressOnly })
+    }
+
+    @Test func `a server that is known already is not announced again`() async throws {
+        let bench = try ResourceBench()
+        let present = PresentLogin(scope: [], server: Self.found)
+        #expect(await bench.logIn(present: present).steps.count == 1)
+    }
+
+    /// Places of the metadata, and which of them answer.
+    @Test func `without a hint the two well-known places are tried`() async throws {
+        let places = [
+            "https://api.example/.well-known/oauth-protected-resource/v1/mcp",
+            "https://api.example/.well-known/oauth-protected-resource",
+        ]
+        for number in places.indices {
+            let bench = try ResourceBench()
+            bench.challenge(number == 0 ? "Bearer" : nil)
+            for place in places { bench.exchange.always(place, .json("{}", status: 404)) }
+            bench.exchange.always(places[number], .json(ResourceBench.document()))
+            #expect(await bench.logIn().outcome.granted != nil)
+            #expect(bench.exchange.sent.map(\.url).filter(places.contains) == Array(places[...number]))
+        }
+    }
+
+    @Test func `the server's metadata is looked for where its specifications put it, in their order`()
+        async throws
+    {
+        let places = [
+            ResourceBench.issuerURL, "https://as.example/.well-known/openid-configuration/tenant",
+            "https://as.example/tenant/.well-known/openid-configuration",
+        ]
+        for number in places.indices {
+            let bench = try ResourceBench()
+            for place in places { bench.exchange.always(place, .json("{}", status: 404)) }
+            bench.exchange.always(places[number], .json(ResourceBench.metadata()))
+            #expect(await bench.logIn().outcome.granted != nil)
+            #expect(bench.exchange.sent.map(\.url).filter(places.contains) == Array(places[...number]))
+        }
+    }
+
+    /// Scopes of the session, the challenge, the metadata, and of the server; and what is asked for.
+    @Test(
+        arguments: [
+            (["x"], "a b", ["c"], nil, ["x"]), ([], "a b a", ["c"], nil, ["a", "b"]),
+            ([], nil, ["c", "d"], nil, ["c", "d"]),
+            ([], nil, [], nil, []), ([], "a", [], ["a", "offline_access"], ["a", "offline_access"]),
+            (["x"], "a", [], ["offline_access"], ["x"]),
+            ([], "offline_access", [], ["offline_access"], ["offline_access"]),
+        ] as [([String], String?, [String], [String]?, [String])]
+    )
+    func `scopes are the session's, else the challenge's, else the resource's`(
+        own: [String],
+        challenged: String?,
+        listed: [String],
+        offered: [String]?,
+        asked: [String]
+    ) async throws {
+        let bench = try ResourceBench { $0.scopes = own }
+        let scope = challenged.map { ", scope=\"\($0)\"" } ?? ""
+        bench.challenge("Bearer resource_metadata=\"\(ResourceBench.metadataURL)\"\(scope)")
+        let scopes = JSONValue.array(listed.map { .string($0) })
+        bench.exchange.always(
+            ResourceBench.metadataURL,
+            .json(ResourceBench.document(["scopes_supported": scopes]))
+        )
+        let offer = offered.map { JSONValue.array($0.map { .string($0) }) } ?? .null
+        bench.exchange.always(
+            ResourceBench.issuerURL,
+            .json(ResourceBench.metadata(["scopes_supported": offer]))
+        )
+        let login = await bench.logIn()
+        #expect(login.outcome.granted != nil, "\(login.outcome)")
+        #expect((login.asked?.parameters["scope"] ?? "") == asked.joined(separator: " "))
+    }
+
+    @Test(arguments: [true, false])
+    func `of several servers it is the configured one, else the first`(isConfigured: Bool) async throws {
+        let other = "https://other.example"
+        let bench = try ResourceBench(issuer: isConfigured ? ResourceBench.issuer : nil)
+        let servers: JSONValue = [.string(other), .string(ResourceBench.issuer)]
+        bench.exchange.always(
+            ResourceBench.metadataURL,
+            .json(ResourceBench.document(["authorization_servers": servers]))
+        )
+        bench.exchange.always("\(other)/.well-known/oauth-authorization-server", .json("{}", status: 404))
+        bench.exchange.always("\(other)/.well-known/openid-configuration", .json("{}", status: 404))
+        let login = await bench.logIn()
+        #expect((login.outcome.granted?.server?.issuer == ResourceBench.issuer) == isConfigured)
+        #expect(bench.asked.contains("other.example") != isConfigured)
+    }
+
+    @Test func `an issuer that changed is followed only by a person`() async throws {
+        let bench = try ResourceBench()
+        let present = PresentLogin(
+            scope: [],
+            server: FoundServer(
+                issuer: "https://old.example",
+                resource: ResourceBench.resource,
+                isPublic: true
+            )
+        )
+        let silent = await bench.logIn(present: present, isUnattended: true).outcome
+        #expect(silent.failure?.code == "issuer_changed" && silent.failure?.kind == .misconfigured)
+        let refreshed = try await bench.refresh(of: present.server)
+        #expect(refreshed.failure?.kind == .misconfigured && refreshed.failure?.code == "issuer_changed")
+        #expect(bench.posts.isEmpty)
+        let attended = await bench.logIn(present: present)
+        #expect(attended.outcome.granted?.server == Self.found)
+        #expect(attended.steps.first == .serverFound(Self.found, scopes: ["api:read"]))
+    }
+
+    @Test func `a resource that is away or says nonsense holds up no refresh`() async throws {
+        for answer in [ScriptedExchange.Answer.failure(.unreachable("away")), .json("{}", status: 500)] {
+            let bench = try ResourceBench()
+            bench.exchange.always(ResourceBench.resource, answer)
+            bench.exchange.always("https://api.example/.well-known/oauth-protected-resource/v1/mcp", answer)
+            for _ in 0..<3 { #expect(try await bench.refresh(of: Self.found).granted != nil) }
+            #expect(bench.exchange.sent.count { $0.url == ResourceBench.resource } == 1)
+        }
+    }
+
+    @Test func `a logout goes to the server of the login`() async throws {
+        let bench = try ResourceBench()
+        bench.exchange.always("https://as.example/revoke", .json("{}"))
+        let tokens = RevocationRequest(
+            refreshToken: try bench.memory.sealing("rt", as: .refreshToken),
+            accessToken: nil,
+            tokenEndpoint: ResourceBench.tokenURL,
+            server: Self.found
+        )
+        #expect(await bench.server.revoke(tokens) == .revoked)
+        #expect(bench.asked == ["as.example"])
+    }
+}
