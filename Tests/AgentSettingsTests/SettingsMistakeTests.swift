@@ -173,7 +173,6 @@ struct SettingsMistakeTests {
             """
         #expect(
             complaints(text) == [
-                "config.toml:1: session.b.client_id: is missing: the name of the client registered at the authorization server",
                 "config.toml:1: session.b.issuer: is missing: the address of the authorization server",
                 "config.toml:3: session.b.scopes: must be an array of strings, not an integer",
                 "config.toml:5: agent.get_timeout: \"soon\" is not a duration; write a number and a unit (s, m, h, d), such as \"90s\"",

@@ -8,6 +8,8 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class Logouts {
     private var connections: [SessionName: [Connection]] = [:]
+    /// Sessions that leave for good, whose registered client nobody else uses.
+    private var leaving: [SessionName: FoundServer] = [:]
 
     /// Serves `POST …/logout`: the login is gone here at once; the answer waits until the server has been
     /// told or cannot be.
@@ -17,15 +19,42 @@ final class Logouts {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let local = try RequestBody(request.body, LogoutMembers.self).value(\.local) ?? false
-        guard agent.sessions[name] != nil else { throw .unknown(name) }
+        let body = try RequestBody(request.body, LogoutMembers.self)
+        let local = try body.value(\.local) ?? false
+        guard let kept = agent.sessions[name] else { throw .unknown(name) }
+        if try body.value(\.unregister) ?? false, !local, let server = kept.session.presentLogin?.server {
+            leaving[name] = isShared(server, by: name, in: agent) ? nil : server
+        }
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
         agent.audit.add(.logout, .done, name, by: .peer(of: connection))
         agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 
+    /// Whether another session is logged in as the same client.
+    private func isShared(
+        _ server: FoundServer,
+        by name: SessionName,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        agent.sessions.contains { other, kept in
+            guard other != name, let found = kept.session.presentLogin?.server else { return false }
+            return found.client == server.client && found.issuer == server.issuer
+        }
+    }
+
     func finish(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
+        guard let server = leaving.removeValue(forKey: name) else {
+            return answer(result, for: name, in: agent)
+        }
+        // Its tokens are revoked: now the client may go too.
+        Task {
+            await agent.ports.authorization.unregister(name, server)
+            answer(result, for: name, in: agent)
+        }
+    }
+
+    private func answer(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
         agent.journal.logoutEnded(result, of: name)
         guard let waiting = connections.removeValue(forKey: name) else { return }
         let answer = LogoutMessage {

@@ -8,8 +8,10 @@ import TokenCore
 extension SessionReader {
     /// The client; `nil` where one is missing.
     mutating func client(_ kind: ServerKind) -> ConfiguredClient? {
-        let id = clientID(kind)
-        var client = ConfiguredClient(id: id ?? "")
+        let isUnregistered = kind == .oidc && !table.has("client_id")
+        let id = isUnregistered ? unregistered() : clientID(kind)
+        var client = ConfiguredClient(id: id ?? "", isUnregistered: isUnregistered)
+        client.metadataURL = kind == .oidc ? metadataURL() : nil
         client.secret = kind.hasLogins ? clientSecret() : .none
         if kind.isStandard { readProof(into: &client) }
         return id == nil ? nil : client
@@ -18,6 +20,29 @@ extension SessionReader {
     private mutating func clientID(_ kind: ServerKind) -> String? {
         guard kind.hasClients else { return "" }
         return table.required("client_id", "the name of the client registered at the authorization server")
+    }
+
+    /// A server that publishes its metadata may register clients; there is nothing then that could prove to be ours.
+    private mutating func unregistered() -> String? {
+        _ = table.string("client_id")
+        if let proof = writtenProofs.first {
+            table.report("client_id", "is missing: \(proof) is of a registered client")
+            return nil
+        }
+        if table.string("flow") == LoginFlow.import.rawValue {
+            table.report("client_id", "is missing: a refresh token is of the client it was given to")
+            return nil
+        }
+        return ""
+    }
+
+    /// `client_metadata_url`, for a session whose server is to know the client by it.
+    private mutating func metadataURL() -> String? {
+        let address = table.url("client_metadata_url")
+        if address != nil, table.has("client_id") {
+            table.report("client_metadata_url", "must not stand beside client_id, which always wins")
+        }
+        return address?.description
     }
 
     /// The keys that are written of those by which a client proves itself.

@@ -5,8 +5,12 @@ import TokenCore
 
 /// Who the client of a session is, and how it proves that, as the configuration says it.
 package struct ConfiguredClient: Equatable, Sendable {
-    /// `client_id`; empty for kinds without clients.
+    /// `client_id`; empty for kinds without clients, and where there is none.
     package var id: String
+    /// The server is asked for a client at the login.
+    package var isUnregistered = false
+    /// `client_metadata_url`.
+    package var metadataURL: String?
     package var secret = ConfiguredSecret.none
     /// `client_authentication`, after ``ClientAuthenticationMethod/automatic`` has been decided where it can be.
     package var authentication = ClientAuthenticationMethod.automatic
@@ -29,7 +33,22 @@ package struct ConfiguredClient: Equatable, Sendable {
     func identity<Failure: Error>(
         sealing seal: (String) throws(Failure) -> SecretID
     ) throws(Failure) -> ClientIdentity {
-        ClientIdentity(id, proof: proof(try sealedSecret(seal)))
+        ClientIdentity(
+            id,
+            proof: proof(try sealedSecret(seal)),
+            introduction: isUnregistered
+                ? ClientIntroduction(document: metadataURL, method: secretMethod) : nil
+        )
+    }
+
+    /// How a client that the server registers is to show its secret.
+    private var secretMethod: ClientSecretMethod {
+        switch authentication {
+        case .basic: .basic
+        case .post: .post
+        // What a key of ours would prove has been objected to.
+        case .automatic, .privateKeyJWT, .clientSecretJWT, .tls: .automatic
+        }
     }
 
     private func sealedSecret<Failure: Error>(
@@ -95,7 +114,8 @@ package struct ConfiguredClient: Equatable, Sendable {
     /// The keys that differ from `old`.
     func keys(differingFrom old: ConfiguredClient) -> [String] {
         let differing: [(String, Bool)] = [
-            ("client_id", id != old.id), ("client_secret", secret != old.secret),
+            ("client_id", id != old.id), ("client_metadata_url", metadataURL != old.metadataURL),
+            ("client_secret", secret != old.secret),
             ("client_authentication", authentication != old.authentication),
             ("client_key", key != old.key), ("client_key_id", keyID != old.keyID),
             ("client_certificate_file", certificateFile != old.certificateFile),

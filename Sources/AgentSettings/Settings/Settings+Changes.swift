@@ -144,7 +144,7 @@ extension AuthorizationRequest {
 extension AuthorizationRequest.Redirect {
     fileprivate var key: String {
         switch self {
-        case .port: "redirect_port"
+        case .port, .oneOf: "redirect_port"
         case .registered: "redirect_uri"
         }
     }

@@ -32,7 +32,7 @@ final class ExchangeSecrets: Sendable {
         private static let standardSecret: Set<ByteText> = [
             "access_token", "refresh_token", "id_token", "device_code", "AccessToken", "RefreshToken",
             "IdToken",
-            "Session", "SECRET_BLOCK",
+            "Session", "SECRET_BLOCK", "client_secret", "registration_access_token",
         ]
 
         /// The names that `kind` uses.

@@ -69,6 +69,11 @@ struct RedactingServer: AuthorizationServer {
         }
     }
 
+    func unregister(_ found: FoundServer?) async {
+        let secrets = await secrets()
+        await ExchangeSecrets.$current.withValue(secrets) { await server.unregister(found) }
+    }
+
     private func secrets() async -> ExchangeSecrets {
         let secrets = ExchangeSecrets(names)
         for secret in await server.heldSecrets { secrets.remember(secret, in: memory) }

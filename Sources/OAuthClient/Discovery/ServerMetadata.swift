@@ -42,8 +42,8 @@ struct ServerMetadata: Equatable, Sendable {
     var isPublic = false
     /// The resources it gives tokens for (RFC 9728 §4); `nil`: not said.
     var protectedResources: [ByteText]?
-    /// `nil`: not said.
-    var scopes: [ByteText]?
+    /// A client may be named by the address of a document about it (client id metadata documents).
+    var readsClientDocuments = false
     /// There is no document: the configuration names all endpoints.
     var isFixed = false
     /// Endpoints that the configuration names beside the document.
@@ -106,6 +106,7 @@ struct ServerMetadata: Equatable, Sendable {
         endSession = try reader.endpoint("end_session_endpoint")
         keySet = try reader.endpoint("jwks_uri")
         registration = try reader.endpoint("registration_endpoint")
+        readsClientDocuments = document["client_id_metadata_document_supported"]?.bool ?? false
         authenticationMethods = reader.strings("token_endpoint_auth_methods_supported")
         assertionAlgorithms = reader.strings("token_endpoint_auth_signing_alg_values_supported")
         responseTypes = reader.strings("response_types_supported")
@@ -115,7 +116,6 @@ struct ServerMetadata: Equatable, Sendable {
         signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
         proofAlgorithms = reader.strings("dpop_signing_alg_values_supported")
         protectedResources = reader.strings("protected_resources")
-        scopes = reader.strings("scopes_supported")
         namesIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
         wantsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
         written = endpoints.byName.values.compactMap { try? EndpointURL($0) }
@@ -150,6 +150,7 @@ struct ServerMetadata: Equatable, Sendable {
         endSession = endSession ?? other.endSession
         keySet = keySet ?? other.keySet
         registration = registration ?? other.registration
+        readsClientDocuments = readsClientDocuments || other.readsClientDocuments
         authenticationMethods = authenticationMethods ?? other.authenticationMethods
         assertionAlgorithms = assertionAlgorithms ?? other.assertionAlgorithms
         responseTypes = responseTypes ?? other.responseTypes

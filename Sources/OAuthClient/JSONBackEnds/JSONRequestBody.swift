@@ -53,14 +53,14 @@ final class JSONRequestBody: Sendable {
             for byte in literal.utf8 { buffer.append(byte) }
         }
 
-        /// Adds an array of strings.
-        func add(_ name: String, list: [String]) {
+        /// Adds an array.
+        func add(_ name: String, _ values: [String]) {
             begin(name)
-            buffer.append(UInt8(ascii: "["))
-            for (index, text) in list.enumerated() {
-                if index > 0 { buffer.append(UInt8(ascii: ",")) }
-                append(text.utf8)
+            for (number, value) in values.enumerated() {
+                buffer.append(UInt8(ascii: number == 0 ? "[" : ","))
+                append(value.utf8)
             }
+            if values.isEmpty { buffer.append(UInt8(ascii: "[")) }
             buffer.append(UInt8(ascii: "]"))
         }
 

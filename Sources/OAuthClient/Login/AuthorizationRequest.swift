@@ -9,6 +9,8 @@ package struct AuthorizationRequest: Equatable, Sendable {
     package enum Redirect: Equatable, Sendable {
         /// `http://127.0.0.1:PORT/callback`; port 0: any free one (RFC 8252 §7.3).
         case port(Int)
+        /// The same with one of these ports, as the server has registered them for us.
+        case oneOf([Int])
         /// This very address, which is registered at the server.
         case registered(String)
     }
@@ -62,21 +64,28 @@ package struct AuthorizationRequest: Equatable, Sendable {
         return prompt.isEmpty ? nil : prompt
     }
 
-    /// Where we can listen for the answer; `nil`: nowhere, so a person brings it.
-    var place: LoopbackPlace? {
-        var place: LoopbackPlace? =
+    /// Where we can listen for the answer, the first that is free; none: a person brings it.
+    var places: [LoopbackPlace] {
+        let places: [LoopbackPlace] =
             switch redirect {
-            case .port(let port): .standard(port: port)
-            case .registered(let uri): LoopbackPlace(uri)
+            case .port(let port): [.standard(port: port)]
+            case .oneOf(let ports): ports.map { .standard(port: $0) }
+            case .registered(let uri): [LoopbackPlace(uri)].compactMap(\.self)
             }
-        place?.takesForms = parameters[AuthorizationRequest.responseMode] == AuthorizationRequest.formPost
-        return place
+        let takesForms = parameters[AuthorizationRequest.responseMode] == AuthorizationRequest.formPost
+        return places.map { place in
+            var place = place
+            place.takesForms = takesForms
+            return place
+        }
     }
+
+    var place: LoopbackPlace? { places.first }
 
     /// The redirect URI, where `port` is the one that is listened on.
     func redirectURI(port: Int) -> String {
         switch redirect {
-        case .port: "http://127.0.0.1:\(port)\(LoopbackPlace.standardPath)"
+        case .port, .oneOf: "http://127.0.0.1:\(port)\(LoopbackPlace.standardPath)"
         case .registered(let uri): uri
         }
     }

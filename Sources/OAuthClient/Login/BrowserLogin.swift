@@ -12,13 +12,10 @@ extension StandardLogin {
 
     func logInByBrowser() async throws(LoginStop) -> LoginGrant {
         let url = try authorizationEndpoint()
-        let place = request.pastesRedirect ? nil : profile.authorization.place
+        let places = request.pastesRedirect ? [] : profile.authorization.places
         let (transaction, response) =
-            if let place {
-                try await listenedResponse(from: url, at: place)
-            } else {
-                try await pastedResponse(from: url)
-            }
+            places.isEmpty
+            ? try await pastedResponse(from: url) : try await listenedResponse(from: url, at: places)
         switch response {
         case .refused(let failure): throw .failed(failure)
         case .code(let code): return try await redeem(code, transaction)
@@ -72,19 +69,27 @@ extension StandardLogin {
 
     private func listenedResponse(
         from url: EndpointURL,
-        at place: LoopbackPlace
+        at places: [LoopbackPlace]
     ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let thumbprint = try keyThumbprint()
-        let listener: LoopbackListener
-        do throws(RefreshFailure) {
-            listener = try await LoopbackListener.open(place, on: tools.eventLoop)
-        } catch {
-            throw .failed(error)
-        }
+        let listener = try await listener(at: places)
         let transaction = transaction(port: listener.port, keyThumbprint: thumbprint)
         let response = await response(to: transaction, from: url, on: listener)
         await listener.close()
         return (transaction, try response.get())
+    }
+
+    /// A listener at the first place that is free.
+    private func listener(at places: [LoopbackPlace]) async throws(LoginStop) -> LoopbackListener {
+        var failure = RefreshFailure(kind: .misconfigured, message: "there is nowhere to listen")
+        for place in places {
+            do throws(RefreshFailure) {
+                return try await LoopbackListener.open(place, on: tools.eventLoop)
+            } catch {
+                failure = error
+            }
+        }
+        throw .failed(failure)
     }
 
     private func response(

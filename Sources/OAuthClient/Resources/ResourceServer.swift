@@ -49,6 +49,11 @@ final class ResourceServer: AuthorizationServer {
         return await server(found).revoke(tokens)
     }
 
+    func unregister(_ found: FoundServer?) async {
+        guard let found else { return }
+        await server(found).unregister(found)
+    }
+
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
         do throws(RefreshFailure) {
             let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)

@@ -32,6 +32,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - memory: where tokens are sealed and secrets opened.
     ///   - timekeeper: the clocks.
     ///   - commands: runs `client_secret_command`.
+    ///   - registrations: where registered clients are kept.
     ///   - eventLoopGroup: one of its loops carries all connections; never shut down from here.
     ///   - workflow: the job of GitHub Actions that started the agent, if one did.
     ///   - sleep: waits between device polls; boot-time clock by default.
@@ -40,6 +41,7 @@ package final class AuthorizationServers: AuthorizationServing {
         memory: SealedMemory,
         timekeeper: any Timekeeper,
         commands: any CommandRunning,
+        registrations: any RegistrationStoring = TransientRegistrations(),
         eventLoopGroup: any EventLoopGroup,
         workflow: WorkflowIdentity? = nil,
         sleep: @escaping Sleeping = { try await Task.sleep(for: $0, clock: .continuous) }
@@ -53,7 +55,8 @@ package final class AuthorizationServers: AuthorizationServing {
             exchange: transport,
             eventLoop: eventLoop,
             sleep: sleep,
-            workflow: workflow
+            workflow: workflow,
+            registrar: Registrar(registrations)
         )
         self.init(profiles: profiles, tools: tools, transport: transport)
     }
@@ -122,6 +125,10 @@ package final class AuthorizationServers: AuthorizationServing {
 
     /// Longest a logout waits for the server, whatever is asked of it: discovery, renewal, revocation.
     private static let revocationLimit: Duration = .seconds(10)
+
+    package func unregister(_ session: SessionName, _ found: FoundServer?) async {
+        await server(for: session)?.unregister(found)
+    }
 
     package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
         let maker = ProofMaker(key: key, memory: tools.memory)

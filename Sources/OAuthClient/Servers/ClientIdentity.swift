@@ -4,13 +4,30 @@ import TokenCore
 
 /// Who the client is at its authorization server, and how it proves that.
 package struct ClientIdentity: Equatable, Sendable {
-    /// As registered; empty where a server knows no clients.
+    /// As registered; empty where a server knows no clients, or none of ours before a login.
     package var id: String
     package var proof: ClientProof
+    /// How a server gets to know us that knows no client of ours; `nil`: it needs none, or knows ``id``.
+    package var introduction: ClientIntroduction?
 
-    package init(_ id: String, proof: ClientProof = .none) {
+    package init(_ id: String, proof: ClientProof = .none, introduction: ClientIntroduction? = nil) {
         self.id = id
         self.proof = proof
+        self.introduction = introduction
+    }
+}
+
+/// How a server gets to know a client that nobody has registered there.
+package struct ClientIntroduction: Equatable, Sendable {
+    /// The address of a document about us, which is our name where servers read such documents
+    /// (draft-ietf-oauth-client-id-metadata-document).
+    package var document: String?
+    /// How a registered client is to show its secret (RFC 7591 §2).
+    package var method: ClientSecretMethod
+
+    package init(document: String? = nil, method: ClientSecretMethod = .automatic) {
+        self.document = document
+        self.method = method
     }
 }
 

@@ -19,6 +19,8 @@ struct ServerTools: Sendable {
     var workflow: WorkflowIdentity?
     /// Shared by all servers made with these tools.
     var proofNonces = ProofNonces()
+    /// Shared as well: servers of one issuer have the same clients.
+    var registrar = Registrar()
 }
 
 extension ServerTools {

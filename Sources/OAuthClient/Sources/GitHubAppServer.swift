@@ -68,7 +68,7 @@ struct GitHubAppServer: AuthorizationServer {
         guard let token = tokens.accessToken else { return .nothing }
         do throws(RefreshFailure) {
             let bearer = try tools.memory.text(of: token)
-            let (reply, url) = try await send("/installation/token", as: bearer) { $0.isDeletion = true }
+            let (reply, url) = try await send("/installation/token", as: bearer) { $0.deletes = true }
             switch reply.status {
             // 401: it has ended by itself.
             case 204, 401: return .revoked
@@ -85,7 +85,7 @@ struct GitHubAppServer: AuthorizationServer {
         let assertion = try await assertion()
         let number = try await installation(assertion)
         let body = try JSONRequestBody { members throws(RefreshFailure) in
-            if !app.repositories.isEmpty { members.add("repositories", list: app.repositories) }
+            if !app.repositories.isEmpty { members.add("repositories", app.repositories) }
             guard !app.permissions.isEmpty else { return }
             try members.add("permissions") { inner throws(RefreshFailure) in
                 for (name, level) in app.permissions.sorted(by: { $0.key < $1.key }) {

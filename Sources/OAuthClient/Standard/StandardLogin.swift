@@ -14,6 +14,9 @@ struct StandardLogin {
     /// The key that the tokens are to be bound to.
     var proofKey: SecretID?
 
+    /// Who we are at the server, where that was found out for this login.
+    var registeredClient: FoundServer?
+
     var profile: ServerProfile { server.profile }
     var tools: ServerTools { server.tools }
     var dialogue: LoginDialogue {

@@ -12,7 +12,7 @@ struct StandardServer: AuthorizationServer {
     let discovery: Discovery
     let keys: KeySetCache
     /// Of the secret, or of the key, by which the client proves who it is.
-    let secrets: SecretReader
+    var secrets: SecretReader
 
     /// `issuer`: the one that `profile` describes.
     init(profile: ServerProfile, issuer: Issuer, tools: ServerTools) {
@@ -24,7 +24,11 @@ struct StandardServer: AuthorizationServer {
     }
 
     var heldSecrets: [SecretID] {
-        get async { await secrets.held.map { [$0] } ?? [] }
+        get async {
+            let registered: [SecretID] =
+                if lacksClient, let issuer { await tools.registrar.secrets(at: issuer) } else { [] }
+            return registered + [await secrets.held].compactMap(\.self)
+        }
     }
 
     /// The issuer of its ID tokens; `nil`: the configuration names none, so they may name any.
@@ -38,8 +42,14 @@ struct StandardServer: AuthorizationServer {
     }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        let server: StandardServer
+        do throws(RefreshFailure) {
+            server = try await knownClient(request.server)
+        } catch {
+            return .failed(error)
+        }
         do throws(TokenEndpoint.Refusal) {
-            return .granted(try await StandardRefresh(server: self, request: request).run())
+            return .granted(try await StandardRefresh(server: server, request: request).run())
         } catch {
             if error.failure.code == "invalid_client" { await secrets.forget() }
             let failed = FailedRenewal(failure: error.failure, leftover: error.leftover)
@@ -51,8 +61,11 @@ struct StandardServer: AuthorizationServer {
         do throws(LoginStop) {
             let login = try await login(request, conversation)
             do throws(LoginStop) {
-                return .granted(try await login.run(request.flow ?? profile.flow))
+                return .granted(try await login.run(request.flow ?? profile.flow).as(login.registeredClient))
             } catch {
+                if case .failed(let failure) = error, failure.code == "invalid_client", lacksClient {
+                    await login.server.forgetClient()
+                }
                 if let key = login.proofKey { tools.memory.erase(key) }
                 throw error
             }
@@ -67,7 +80,12 @@ struct StandardServer: AuthorizationServer {
     }
 
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
-        await StandardRevocation(server: self, tokens: tokens).run()
+        do throws(RefreshFailure) {
+            return await StandardRevocation(server: try await knownClient(tokens.server), tokens: tokens)
+                .run()
+        } catch {
+            return RevocationOutcome(error)
+        }
     }
 
     /// The client's proof for requests to the endpoints of `metadata`; `nil`: of a server that is not looked at.
@@ -142,17 +160,30 @@ struct StandardServer: AuthorizationServer {
     ) async throws(LoginStop) -> StandardLogin {
         do throws(RefreshFailure) {
             let metadata = endpoints(of: try await discovery.metadata())
+            let server = try await clientForLogin(metadata, request)
             return StandardLogin(
-                server: self,
+                server: server,
                 metadata: metadata,
-                authentication: try await authentication(metadata),
+                authentication: try await server.authentication(metadata),
                 request: request,
                 conversation: conversation,
-                proofKey: try proofKey(metadata)
+                proofKey: try proofKey(metadata),
+                registeredClient: lacksClient
+                    ? FoundServer(issuer: issuer ?? "", client: server.profile.client.id) : nil
             )
         } catch {
             throw .failed(error)
         }
+    }
+}
+
+extension LoginGrant {
+    /// The grant of a login for which the client was found out.
+    fileprivate func `as`(_ found: FoundServer?) -> LoginGrant {
+        guard let found else { return self }
+        var grant = self
+        grant.server = found
+        return grant
     }
 }
 

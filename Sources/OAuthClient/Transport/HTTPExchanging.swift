@@ -11,15 +11,15 @@ protocol HTTPExchanging: Sendable {
 
 /// One request to an authorization server.
 struct OutgoingRequest: Sendable {
-    /// GET without a body, POST with one, unless ``isDeletion``.
+    /// GET without a body, POST with one, unless ``deletes``.
     var url: EndpointURL
+    /// DELETE, without a body.
+    var deletes = false
     /// Names in lower case.
     var headers: [(name: String, value: String)] = []
     var form: FormBody?
     /// In place of ``form``.
     var json: JSONRequestBody?
-    /// DELETE in place of GET.
-    var isDeletion = false
     var trust: ServerTrust
     /// Shown to the server in the handshake.
     var identity: HandshakeIdentity?

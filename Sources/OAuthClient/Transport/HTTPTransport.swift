@@ -133,7 +133,7 @@ final class HTTPTransport: HTTPExchanging {
         outgoing.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
         outgoing.headers.add(name: "accept-encoding", value: "identity")
         outgoing.headers.add(name: "connection", value: "close")
-        if request.isDeletion { outgoing.method = .DELETE }
+        if request.deletes { outgoing.method = .DELETE }
         if let body {
             outgoing.method = .POST
             outgoing.headers.add(name: "content-type", value: body.contentType)

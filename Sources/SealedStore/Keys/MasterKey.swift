@@ -19,6 +19,8 @@ final class MasterKey: Sendable {
         case manifest
         /// Earlier master keys.
         case previousKey
+        /// The clients that servers have registered for us.
+        case registrations
 
         fileprivate var context: String {
             switch self {
@@ -27,6 +29,7 @@ final class MasterKey: Sendable {
             case .refreshTokens: "ta1ref.."
             case .manifest: "ta1man.."
             case .previousKey: "ta1old.."
+            case .registrations: "ta1reg.."
             }
         }
     }

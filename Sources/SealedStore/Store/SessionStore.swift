@@ -12,6 +12,8 @@ package final class SessionStore: SessionStoring {
     struct Work {
         var keeper: VaultKeeper?
         var ledger: RecordLedger?
+        /// The registered clients; `nil`: not read since the store was unlocked.
+        var registrations: [ClientRegistration]?
         /// Commits the disk refused before the store was locked, still sealed.
         var parked: [RandomID: RecordEntry.PendingCommit] = [:]
         /// Rounds of ``SessionStore/maintain()`` that left something unwritten.

@@ -39,7 +39,9 @@ extension SessionStore {
     }
 
     private func retireOlderKeys(_ work: inout Work) {
-        guard let ledger = work.ledger, !ledger.ring.older.isEmpty, var keeper = work.keeper else { return }
+        guard let ledger = work.ledger, !ledger.ring.older.isEmpty, var keeper = work.keeper,
+            resealRegistrations(&work)
+        else { return }
         do throws(StoreError) {
             let ring = try keeper.dropOlderKeys(keeping: ledger.epochs, ring: ledger.ring)
             work.keeper = keeper

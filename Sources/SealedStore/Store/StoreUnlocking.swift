@@ -17,6 +17,7 @@ extension SessionStore {
             var keeper = fresh
             try keeper.apply(change)
             work.keeper = keeper
+            work.registrations = nil
             try openVault()
             work.ledger = RecordLedger(
                 files: files,
@@ -136,6 +137,7 @@ extension SessionStore {
             noteLastGenerations(&work)
             work.parked = ledger.pendingCommits
             work.ledger = nil
+            work.registrations = nil
             memory.lock()
             publish(work)
         }

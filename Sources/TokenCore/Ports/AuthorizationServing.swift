@@ -17,6 +17,11 @@ package protocol AuthorizationServing: Sendable {
     /// Tells the server to forget the tokens, refresh token first (RFC 7009).
     func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome
 
+    /// Has the client deleted that the server registered for this session, and forgets it (RFC 7592 §2.3).
+    ///
+    /// `found`: what the session's last login found out, if that is known.
+    func unregister(_ session: SessionName, _ found: FoundServer?) async
+
     /// A proof that the sender of `token` holds `key`, which the token is bound to (RFC 9449 §4.2); `nil`
     /// while the vault is locked.
     func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String?
@@ -25,6 +30,10 @@ package protocol AuthorizationServing: Sendable {
     ///
     /// Requests that may have been sent are left alone.
     func networkReturned()
+}
+
+extension AuthorizationServing {
+    package func unregister(_ session: SessionName, _ found: FoundServer?) async {}
 }
 
 /// One renewal to send.

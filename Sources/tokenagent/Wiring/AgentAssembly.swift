@@ -48,6 +48,11 @@ struct AgentAssembly {
             memory: opened.memory,
             timekeeper: opened.timekeeper,
             commands: threads.commands,
+            registrations: RegistrationControl(
+                store: opened.store,
+                pool: threads.pool,
+                eventLoop: threads.network
+            ),
             eventLoopGroup: threads.network,
             workflow: workflow?.identity(in: opened.memory)
         )

@@ -88,7 +88,7 @@ final class ScriptedExchange: HTTPExchanging {
         let pairs = body.flatMap { FormEncoding.decoded($0) } ?? []
         let sent = Sent(
             url: request.url.description,
-            method: request.isDeletion ? "DELETE" : OutgoingBody(of: request) == nil ? "GET" : "POST",
+            method: request.deletes ? "DELETE" : OutgoingBody(of: request) == nil ? "GET" : "POST",
             headers: Dictionary(request.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 }),
             form: Dictionary(pairs.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + " " + $1 }),
             formNames: pairs.map(\.name),

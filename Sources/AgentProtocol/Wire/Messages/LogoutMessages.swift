@@ -3,6 +3,7 @@
 /// The body of `POST …/logout`.
 package struct LogoutMembers: WireMembers {
     package let local = WireMember<Bool>("local", isOptional: true)
+    package let unregister = WireMember<Bool>("unregister", isOptional: true)
 
     package static let table = Self()
 }

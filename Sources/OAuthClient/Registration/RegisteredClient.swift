@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// A session without `client_id`: who we are at its server is found out at each login, and kept with it.
+extension StandardServer {
+    /// Whether the server has to say who we are.
+    var lacksClient: Bool { profile.client.introduction != nil }
+
+    /// This server, with the client that a login at it was made with.
+    ///
+    /// - Throws: `misconfigured` if that client is gone.
+    func knownClient(_ found: FoundServer?) async throws(RefreshFailure) -> StandardServer {
+        guard let introduction = profile.client.introduction else { return self }
+        guard let client = found?.client, let issuer else { throw .clientUnknown }
+        if let document = introduction.document, client.bytewise == document.bytewise {
+            return with(publicClient: client)
+        }
+        guard let registration = await tools.registrar.registration(of: client, at: issuer) else {
+            throw .clientUnknown
+        }
+        return with(registration)
+    }
+
+    /// This server, with the client for a new login.
+    func clientForLogin(
+        _ metadata: ServerMetadata,
+        _ request: LoginRequest
+    ) async throws(RefreshFailure) -> StandardServer {
+        guard let introduction = profile.client.introduction, let issuer else { return self }
+        guard request.flow ?? profile.flow != .import else { throw .clientOfImportUnknown }
+        if let document = introduction.document, metadata.readsClientDocuments {
+            return with(publicClient: document)
+        }
+        let purpose = ClientRegistration.Purpose(
+            issuer: issuer,
+            redirectURI: profile.authorization.registeredURI,
+            authentication: introduction.method.rawValue
+        )
+        let register = RegistrationRequest(
+            purpose: purpose,
+            introduction: introduction,
+            metadata: metadata,
+            profile: profile,
+            tools: tools
+        )
+        let registration = try await tools.registrar.registration(for: purpose) {
+            registration throws(RefreshFailure) in
+            try await isGood(registration, metadata)
+        } register: { () throws(RefreshFailure) in
+            try await register.send()
+        }
+        return with(registration)
+    }
+
+    func unregister(_ found: FoundServer?) async {
+        guard lacksClient, let issuer, let client = found?.client,
+            let registration = await tools.registrar.registration(of: client, at: issuer)
+        else { return }
+        if let address = registration.managementURI, let url = try? EndpointURL(address),
+            let token = registration.managementToken, let bearer = try? tools.memory.text(of: token)
+        {
+            var request = OutgoingRequest(url: url, deletes: true, trust: profile.trust)
+            request.headers = [("authorization", "Bearer \(bearer)")]
+            request.limit = .seconds(5)
+            // A server that is away keeps a client that nobody uses any more.
+            _ = try? await tools.exchanged(request)
+        }
+        await tools.registrar.drop(registration)
+    }
+
+    /// Drops a client that the server has turned out not to know, so that the next login gets another.
+    func forgetClient() async {
+        guard let issuer,
+            let registration = await tools.registrar.registration(of: profile.client.id, at: issuer)
+        else { return }
+        await tools.registrar.drop(registration)
+    }
+
+    /// Whether a registration can be used for a login.
+    ///
+    /// A browser that is sent to a server which has forgotten the client shows an error and never comes back, so the
+    /// token endpoint is asked first, with a code that nobody has.
+    private func isGood(
+        _ registration: ClientRegistration,
+        _ metadata: ServerMetadata
+    ) async throws(RefreshFailure) -> Bool {
+        let soon = tools.timekeeper.wallTime + .seconds(600)
+        if let end = registration.secretExpiresAt, end < soon { return false }
+        let server = with(registration)
+        let form = FormBody([
+            ("grant_type", "authorization_code"), ("code", RandomText.make()),
+            ("redirect_uri", registration.redirectURIs.first ?? ""), ("code_verifier", RandomText.make()),
+        ])
+        for resource in profile.resources { form.add("resource", resource) }
+        let endpoint = TokenEndpoint(
+            url: metadata.token,
+            authentication: try await server.authentication(metadata),
+            trust: profile.trust,
+            publicAddressOnly: metadata.publicAddressOnly(metadata.token),
+            tools: tools
+        )
+        do throws(RefreshFailure) {
+            _ = try await endpoint.send(form)
+            return true
+        } catch {
+            return error.code != "invalid_client"
+        }
+    }
+
+    private func with(publicClient client: String) -> StandardServer {
+        var server = self
+        server.profile.client.id = client
+        return server
+    }
+
+    private func with(_ registration: ClientRegistration) -> StandardServer {
+        var server = self
+        server.profile.client.id = registration.clientID
+        server.profile.client.proof = ClientProof(
+            secret: registration.secret.map { .sealed($0) },
+            registration.method == "client_secret_post" ? .post : .basic
+        )
+        if case .port(0) = profile.authorization.redirect {
+            server.profile.authorization.redirect = .oneOf(
+                registration.redirectURIs.compactMap { LoopbackPlace($0)?.port }
+            )
+        }
+        server.secrets = SecretReader(
+            proof: server.profile.client.proof,
+            memory: tools.memory,
+            commands: tools.commands
+        )
+        return server
+    }
+}
+
+extension AuthorizationRequest {
+    /// The redirect address that a registration is for; without a port where any will do.
+    fileprivate var registeredURI: String {
+        guard case .port(0) = redirect else { return redirectURI(port: place?.port ?? 0) }
+        return "http://127.0.0.1\(LoopbackPlace.standardPath)"
+    }
+}
+
+extension RefreshFailure {
+    fileprivate static let clientUnknown = RefreshFailure(
+        kind: .misconfigured,
+        message: "the client that the server registered is not known any more: log in again"
+    )
+
+    /// A refresh token works for the client alone that it was given to.
+    fileprivate static let clientOfImportUnknown = RefreshFailure(
+        kind: .misconfigured,
+        message: "a refresh token is of one client, and the session has none",
+        remedy: "write the client_id that the refresh token was given to into the session"
+    )
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// The clients that servers have registered for us, and the registrations under way.
+actor Registrar {
+    /// Registrations kept of one purpose: sessions may still be logged in as older clients.
+    private static let mostOfOnePurpose = 8
+
+    private let store: any RegistrationStoring
+    private var underWay:
+        [ClientRegistration.Purpose: Task<Result<ClientRegistration, RefreshFailure>, Never>] = [:]
+
+    /// Keeps the registrations in `store`.
+    init(_ store: any RegistrationStoring = TransientRegistrations()) {
+        self.store = store
+    }
+
+    /// The client named `client` at `issuer`.
+    func registration(of client: String, at issuer: String) async -> ClientRegistration? {
+        await store.registrations().last { $0.isClient(client, at: issuer) }
+    }
+
+    /// The client to log in with: one that is there, else a new one, which all who want it wait for.
+    ///
+    /// - Parameters:
+    ///   - purpose: what it is for.
+    ///   - isGood: whether the server still knows a client that is there; one that it does not is dropped.
+    ///   - register: registers a new one.
+    func registration(
+        for purpose: ClientRegistration.Purpose,
+        if isGood: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> Bool,
+        register: @escaping @Sendable () async throws(RefreshFailure) -> ClientRegistration
+    ) async throws(RefreshFailure) -> ClientRegistration {
+        if let task = underWay[purpose] { return try await task.value.get() }
+        let task = Task { await find(purpose, isGood, register) }
+        underWay[purpose] = task
+        let result = await task.value
+        underWay[purpose] = nil
+        return try result.get()
+    }
+
+    private func find(
+        _ purpose: ClientRegistration.Purpose,
+        _ isGood: @Sendable (ClientRegistration) async throws(RefreshFailure) -> Bool,
+        _ register: @Sendable () async throws(RefreshFailure) -> ClientRegistration
+    ) async -> Result<ClientRegistration, RefreshFailure> {
+        do throws(RefreshFailure) {
+            let known = await store.registrations().filter { $0.purpose == purpose }
+            if let latest = known.last {
+                if try await isGood(latest) { return .success(latest) }
+                await drop(latest)
+            }
+            for old in known.dropLast().dropLast(Registrar.mostOfOnePurpose - 2) { await drop(old) }
+            let registered = try await register()
+            do throws(StorageFailure) {
+                try await store.keep(registered)
+            } catch {
+                throw RefreshFailure(
+                    kind: .storage,
+                    message: "the registered client cannot be kept: \(error.message)"
+                )
+            }
+            return .success(registered)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Forgets a client, here alone.
+    func drop(_ registration: ClientRegistration) async {
+        // What cannot be removed now is dropped by the next login that finds it useless.
+        try? await store.drop(registration)
+    }
+
+    /// What `issuer` has given the clients that it registered to prove themselves by.
+    func secrets(at issuer: String) async -> [SecretID] {
+        await store.registrations().filter { $0.purpose.issuer.bytewise == issuer.bytewise }.flatMap(\.secrets)
+    }
+}
+
+/// Registrations that live as long as the process.
+package actor TransientRegistrations: RegistrationStoring {
+    private var kept: [ClientRegistration] = []
+
+    package init() {}
+
+    package func registrations() -> [ClientRegistration] { kept }
+
+    package func keep(_ registration: ClientRegistration) { kept.append(registration) }
+
+    package func drop(_ registration: ClientRegistration) { kept.removeAll { $0 == registration } }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// Registers this agent as a client of one server (RFC 7591 §3).
+struct RegistrationRequest: Sendable {
+    var purpose: ClientRegistration.Purpose
+    var introduction: ClientIntroduction
+    var metadata: ServerMetadata
+    var profile: ServerProfile
+    var tools: ServerTools
+
+    /// Sends it.
+    ///
+    /// - Returns: the client, whose secrets are sealed and belong to the caller.
+    /// - Throws: why there is none.
+    func send() async throws(RefreshFailure) -> ClientRegistration {
+        guard let url = metadata.registration else {
+            throw RefreshFailure(
+                kind: .misconfigured,
+                message: "client_id is missing, and \(metadata.token.hostAndPort) registers no clients",
+                remedy: "register a client there and write its client_id into the session"
+            )
+        }
+        var request = OutgoingRequest(url: url, trust: profile.trust)
+        request.publicAddressOnly = metadata.publicAddressOnly(url)
+        request.headers = [("accept", "application/json")]
+        let redirectURIs = redirectURIs
+        request.json = try JSONRequestBody { body throws(RefreshFailure) in describe(body, redirectURIs) }
+        let reply = try await tools.send(request)
+        let object = reply.jsonObject
+        guard [200, 201].contains(reply.status), let object, OAuthError(object) == nil else {
+            throw refusal(reply, url)
+        }
+        return try RegistrationAnswer(asked: purpose, redirectURIs, method, from: url).read(
+            object,
+            tools.memory
+        )
+    }
+
+    /// How the client is to prove itself: not at all if the server takes that, as nobody can keep a secret on a machine
+    /// of its user (RFC 8252 §8.5).
+    private var method: String {
+        let listed = metadata.authenticationMethods ?? []
+        switch introduction.method {
+        case .basic: return "client_secret_basic"
+        case .post: return "client_secret_post"
+        case .automatic:
+            let wanted: [ByteText] = ["none", "client_secret_post", "client_secret_basic"]
+            // A server that lists nothing takes Basic (RFC 8414 §2).
+            return (wanted.first(where: listed.contains) ?? "client_secret_basic").text
+        }
+    }
+
+    /// The address of the configuration; where any port will do there are several, so that logins at once and ports
+    /// that somebody else has need no other client.
+    private var redirectURIs: [String] {
+        guard case .port(0) = profile.authorization.redirect else {
+            return [profile.authorization.redirectURI(port: profile.authorization.place?.port ?? 0)]
+        }
+        var ports: Set<Int> = []
+        while ports.count < 8 { ports.insert(.random(in: RegistrationRequest.ports)) }
+        return ports.sorted().map { AuthorizationRequest(redirect: .port($0)).redirectURI(port: $0) }
+    }
+
+    /// Below those that Linux takes for outgoing connections (ip_local_port_range).
+    private static let ports = 20_000...32_767
+
+    private var scope: String {
+        let offered = metadata.scopes?.map(\.text) ?? []
+        // A client registered for fewer could not ask for more later.
+        let all = NamedScopes.checked(offered + profile.scopes) ?? profile.scopes
+        return all.joined(separator: " ")
+    }
+
+    private func describe(_ body: JSONRequestBody.Members, _ redirectURIs: [String]) {
+        var grants = ["authorization_code", "refresh_token"]
+        if metadata.deviceAuthorization != nil {
+            grants.append("urn:ietf:params:oauth:grant-type:device_code")
+        }
+        body.add("client_name", "tokenagent")
+        body.add("application_type", "native")
+        body.add("redirect_uris", redirectURIs)
+        body.add("grant_types", grants)
+        body.add("response_types", ["code"])
+        body.add("token_endpoint_auth_method", method)
+        if !scope.isEmpty { body.add("scope", scope) }
+    }
+
+    private func refusal(_ reply: HTTPReply, _ url: EndpointURL) -> RefreshFailure {
+        let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
+        var failure = FailureClassification.classify(answer, from: url.hostAndPort)
+        guard (400..<500).contains(reply.status), reply.status != 429 else { return failure }
+        failure.kind = .misconfigured
+        failure.message = ServerText.cleaned("no client could be registered: \(failure.message)")
+        failure.remedy = "register one at the server and write its client_id into the session"
+        return failure
+    }
+}
+
+/// The answer to a registration, judged by what was asked (RFC 7591 §3.2.1, RFC 7592 §3).
+struct RegistrationAnswer {
+    var asked: ClientRegistration.Purpose
+    var redirectURIs: [String]
+    var method: String
+    var url: EndpointURL
+
+    /// Bytes of the longest client id, secret or address that is kept.
+    private static let longest = 4 << 10
+
+    init(asked: ClientRegistration.Purpose, _ redirectURIs: [String], _ method: String, from url: EndpointURL)
+    {
+        self.asked = asked
+        self.redirectURIs = redirectURIs
+        self.method = method
+        self.url = url
+    }
+
+    func read(_ object: JSONObject, _ memory: SealedMemory) throws(RefreshFailure) -> ClientRegistration {
+        guard let clientID = object["client_id"]?.string, isKept(clientID) else {
+            throw broken("no client_id")
+        }
+        if let given = object["redirect_uris"]?.array {
+            let texts = Set(given.compactMap { $0.string?.bytewise })
+            guard redirectURIs.allSatisfy({ texts.contains($0.bytewise) }) else {
+                throw broken("another redirect address")
+            }
+        }
+        let method = object["token_endpoint_auth_method"]?.string ?? method
+        guard ["none", "client_secret_basic", "client_secret_post"].contains(method) else {
+            throw broken("a way to prove itself that was not asked for")
+        }
+        var registration = ClientRegistration(
+            purpose: asked,
+            clientID: clientID,
+            redirectURIs: redirectURIs,
+            method: method
+        )
+        if method != "none" {
+            guard let secret = object["client_secret"]?.string, isKept(secret) else {
+                throw broken("no client_secret")
+            }
+            registration.secret = try memory.sealing(secret, as: .clientSecret)
+            let end =
+                object["client_secret_expires_at"].flatMap { $0.double }.map {
+                    Int64(clamping: Int($0.rounded(.down)))
+                } ?? 0
+            if end > 0 { registration.secretExpiresAt = WallTime(secondsSince1970: end) }
+        }
+        if let address = object["registration_client_uri"]?.string, isManagement(address),
+            let token = object["registration_access_token"]?.string, isKept(token)
+        {
+            registration.managementURI = address
+            registration.managementToken = try memory.sealing(token, as: .clientSecret)
+        }
+        return registration
+    }
+
+    private func isKept(_ text: String) -> Bool {
+        (1...RegistrationAnswer.longest).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+
+    /// The management token goes nowhere but to the server that gave it.
+    private func isManagement(_ address: String) -> Bool {
+        guard address.utf8.count <= RegistrationAnswer.longest, let management = try? EndpointURL(address)
+        else {
+            return false
+        }
+        return management.origin == url.origin
+    }
+
+    private func broken(_ what: String) -> RefreshFailure {
+        RefreshFailure(kind: .misbehaved, message: "\(url.hostAndPort): the registered client has \(what)")
+    }
+}

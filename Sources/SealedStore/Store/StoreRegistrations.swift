@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The clients that servers have registered for us.
+extension SessionStore {
+    /// All that are kept, the oldest first; none while the store is locked.
+    package func registrations() -> [ClientRegistration] {
+        work.withLock { work in
+            loadRegistrations(&work)
+            return work.registrations ?? []
+        }
+    }
+
+    /// Makes one more durable.
+    package func keep(_ registration: ClientRegistration) throws(StorageFailure) {
+        try change { $0 + [registration] }
+    }
+
+    /// Removes one, and erases its secrets.
+    package func drop(_ registration: ClientRegistration) throws(StorageFailure) {
+        try change { $0.filter { $0 != registration } }
+        for secret in registration.secrets { memory.erase(secret) }
+    }
+
+    private func change(
+        _ next: ([ClientRegistration]) -> [ClientRegistration]
+    ) throws(StorageFailure) {
+        try work.withLock { work throws(StorageFailure) in
+            loadRegistrations(&work)
+            guard let present = work.registrations, let ring = work.ledger?.ring else {
+                throw StorageFailure(message: "the store is locked")
+            }
+            let changed = next(present)
+            try write(changed, under: ring)
+            work.registrations = changed
+        }
+    }
+
+    /// Reads the file, once after each unlocking; one that cannot be used is kept aside, as records are.
+    private func loadRegistrations(_ work: inout Work) {
+        guard work.registrations == nil, let ring = work.ledger?.ring else { return }
+        do throws(FileFault) {
+            let bytes = try directory.root.contents(of: RegistrationFile.name, limit: RegistrationFile.limit)
+            do throws(RecordFault) {
+                work.registrations =
+                    try RegistrationFile.open(bytes, secrets: memory, under: ring).registrations
+            } catch {
+                try RecordFiles.moveAside(RegistrationFile.name, in: directory.root)
+                work.registrations = []
+            }
+        } catch {
+            // A disk that does not read today may do so tomorrow: nothing is written over what is there.
+            if error == .missing { work.registrations = [] }
+        }
+    }
+
+    private func write(
+        _ registrations: [ClientRegistration],
+        under ring: KeyRing
+    ) throws(StorageFailure) {
+        let bytes = try RegistrationFile.sealed(registrations, secrets: memory, under: ring)
+        do throws(FileFault) {
+            try directory.root.replace(RegistrationFile.name, with: bytes)
+        } catch {
+            throw StorageFailure(
+                message: "cannot write \(directory.root.path(of: RegistrationFile.name)): \(error)"
+            )
+        }
+    }
+
+    /// Moves the file to the current key; false if it still needs an older one.
+    func resealRegistrations(_ work: inout Work) -> Bool {
+        guard directory.root.contains(RegistrationFile.name) else { return true }
+        loadRegistrations(&work)
+        guard let registrations = work.registrations, let ring = work.ledger?.ring else { return false }
+        do throws(StorageFailure) {
+            try write(registrations, under: ring)
+            return true
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import Testing
+import Text
+import TokenCore
+
+@testable import OAuthClient
+
+/// Clients that servers register for us (RFC 7591, RFC 7592).
+struct RegistrationTests {
+    private static let place = "https://id.example/tenant/register"
+    private static let good = #"{"client_id":"c-1","token_endpoint_auth_method":"none"}"#
+
+    private static func profile(_ change: (inout ServerProfile) -> Void = { _ in }) -> ServerProfile {
+        var profile = TestIssuer.profile()
+        profile.clientID = ""
+        profile.scopes = ["api"]
+        change(&profile)
+        return profile
+    }
+
+    /// A server that registers clients; its token endpoint knows them.
+    private func bench(
+        _ answer: String = good,
+        metadata: [String: JSONValue] = [:],
+        _ change: (inout ServerProfile) -> Void = { _ in }
+    ) throws -> Bench {
+        let bench = try Bench(Self.profile(change), sleep: BrowserLoginTests.forEver)
+        var members: [String: JSONValue] = [
+            "registration_endpoint": .string(Self.place), "scopes_supported": ["api", "admin"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+        ]
+        members.merge(metadata) { $1 }
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata(members)))
+        bench.exchange.always(Self.place, .json(answer, status: 201))
+        knows(true, bench)
+        return bench
+    }
+
+    private func knows(_ isKnown: Bool, _ bench: Bench) {
+        bench.exchange.always(
+            TestIssuer.tokenEndpoint,
+            isKnown
+                ? .json(#"{"access_token":"at","refresh_token":"rt","expires_in":60}"#)
+                : .json(#"{"error":"invalid_client"}"#, status: 401)
+        )
+    }
+
+    private func logIn(_ bench: Bench) async -> (LoginOutcome, OpenedAddress?) {
+        let opened = Mutex<OpenedAddress?>(nil)
+        let person = ScriptedPerson(
+            memory: bench.memory,
+            whenTold: { step in
+                guard let address = OpenedAddress(step) else { return }
+                opened.withLock { $0 = address }
+                Task { try await address.redirect("code=c0de&state=\(address.state)") }
+            }
+        )
+        let outcome = await bench.server.logIn(LoginRequest(), conversation: person)
+        return (outcome, opened.withLock { $0 })
+    }
+
+    @Test func `a login without a client registers one, for every scope, and keeps it`() async throws {
+        let bench = try bench()
+        let (outcome, asked) = await logIn(bench)
+        let grant = try #require(outcome.granted, "\(outcome)")
+        #expect(grant.server == FoundServer(issuer: TestIssuer.url, client: "c-1"))
+        let sent = try #require(bench.exchange.posts(to: Self.place).first?.json)
+        #expect(sent["token_endpoint_auth_method"] == "none" && sent["scope"] == "api admin")
+        let addresses = sent["redirect_uris"]?.array?.compactMap(\.string) ?? []
+        #expect(addresses.count == 8 && Set(addresses).count == 8)
+        #expect(addresses.contains(asked?.parameters["redirect_uri"] ?? ""))
+        #expect(asked?.parameters["client_id"] == "c-1")
+        let (_, again) = await logIn(bench)
+        #expect(again?.parameters["client_id"] == "c-1")
+        #expect(bench.exchange.posts(to: Self.place).count == 1)
+    }
+
+    @Test func `a client that the server has forgotten is registered anew before the browser opens`()
+        async throws
+    {
+        let bench = try bench()
+        _ = await logIn(bench)
+        knows(false, bench)
+        bench.exchange.always(Self.place, .json(#"{"client_id":"c-2"}"#, status: 200))
+        let (outcome, asked) = await logIn(bench)
+        #expect(asked?.parameters["client_id"] == "c-2")
+        #expect(bench.exchange.posts(to: Self.place).count == 2)
+        // The server does not know the new one either: that is all for this login.
+        #expect(outcome.failure?.code == "invalid_client")
+    }
+
+    @Test func `a secret that ends soon is replaced`() async throws {
+        let end = TestIssuer.now + 500
+        let answer = #"{"client_id":"c-1","client_secret":"s","client_secret_expires_at":\#(end)}"#
+        let bench = try bench(
+            answer,
+            metadata: ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        )
+        _ = await logIn(bench)
+        _ = await logIn(bench)
+        #expect(bench.exchange.posts(to: Self.place).count == 2)
+        #expect(
+            bench.exchange.posts(to: TestIssuer.tokenEndpoint).allSatisfy { $0.form["client_secret"] == "s" }
+        )
+    }
+
+    @Test func `many who log in at once have one client`() async throws {
+        let registrar = Registrar()
+        let purpose = ClientRegistration.Purpose(issuer: "i", redirectURI: "r", authentication: "automatic")
+        let count = Counter()
+        let clients = await withTaskGroup(of: String?.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    let found = try? await registrar.registration(for: purpose) {
+                        _ throws(RefreshFailure) in
+                        true
+                    } register: { () throws(RefreshFailure) in
+                        let number = count.next()
+                        try? await Task.sleep(for: .milliseconds(20))
+                        return ClientRegistration(
+                            purpose: purpose,
+                            clientID: "c\(number)",
+                            redirectURIs: [],
+                            method: "none"
+                        )
+                    }
+                    return found?.clientID
+                }
+            }
+            return await group.reduce(into: Set<String?>()) { $0.insert($1) }
+        }
+        #expect(clients == ["c1"] && count.next() == 2)
+    }
+
+    @Test func `a refresh is the client's that logged in, and nobody's else`() async throws {
+        let bench = try bench()
+        let grant = try #require(await logIn(bench).0.granted)
+        var request = grant.refreshRequest()
+        request.server = grant.server
+        #expect(await bench.server.refresh(request).granted != nil)
+        #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).last?.form["client_id"] == "c-1")
+        let before = bench.exchange.sent.count
+        for server in [nil, FoundServer(issuer: TestIssuer.url, client: "other")] {
+            request.server = server
+            #expect(await bench.server.refresh(request).failure?.kind == .misconfigured)
+        }
+        #expect(bench.exchange.sent.count == before)
+    }
+
+    @Test func `a server that reads documents is given the address of ours`() async throws {
+        let document = "https://app.example/client.json"
+        for isRead in [true, false] {
+            let bench = try bench(metadata: ["client_id_metadata_document_supported": .bool(isRead)]) {
+                $0.clientMetadataURL = document
+            }
+            let (outcome, asked) = await logIn(bench)
+            let client = isRead ? document : "c-1"
+            #expect(asked?.parameters["client_id"] == client)
+            var request = try #require(outcome.granted).refreshRequest()
+            request.server = outcome.granted?.server
+            #expect(await bench.server.refresh(request).granted != nil)
+            #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).last?.form["client_id"] == client)
+        }
+    }
+
+    /// Answers that make no client.
+    @Test(arguments: [
+        "{}", #"{"client_id":""}"#, #"{"client_id":7}"#, #"{"client_id":"a\u0000b"}"#,
+        #"{"client_id":"c","token_endpoint_auth_method":"client_secret_post"}"#,
+        #"{"client_id":"c","token_endpoint_auth_method":"private_key_jwt"}"#,
+        #"{"client_id":"c","redirect_uris":["https://evil.example/"]}"#,
+        #"{"error":"invalid_client_metadata"}"#,
+    ])
+    func `an answer that makes no client ends the login`(answer: String) async throws {
+        let bench = try bench(answer)
+        let (outcome, asked) = await logIn(bench)
+        #expect(outcome.failure != nil && asked == nil)
+        #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).isEmpty)
+    }
+
+    @Test func `a server that registers nobody is told with the remedy`() async throws {
+        let bench = try bench(metadata: ["registration_endpoint": .null])
+        let failure = try #require(await logIn(bench).0.failure)
+        #expect(failure.kind == .misconfigured && failure.message.contains("client_id is missing"))
+        #expect(failure.remedy?.contains("client_id") == true)
+    }
+
+    @Test(arguments: ["https://id.example/tenant/clients/c-1", "https://evil.example/clients/c-1"])
+    func `a client is deleted with its own token, where that came from`(address: String) async throws {
+        let answer =
+            #"{"client_id":"c-1","registration_client_uri":"\#(address)","registration_access_token":"m4nage"}"#
+        let bench = try bench(answer)
+        bench.exchange.always(address, .json("", status: 204))
+        let grant = try #require(await logIn(bench).0.granted)
+        await bench.server.unregister(grant.server)
+        let asked = bench.exchange.sent.filter { $0.url == address }
+        #expect(
+            asked.map { $0.headers["authorization"] } == (address.contains("evil") ? [] : ["Bearer m4nage"])
+        )
+        _ = await logIn(bench)
+        #expect(bench.exchange.posts(to: Self.place).count == 2)
+    }
+}
+
+/// Counts what happens in many tasks.
+private final class Counter: Sendable {
+    private let value = Mutex(0)
+
+    func next() -> Int {
+        value.withLock { value in
+            value += 1
+            return value
+        }
+    }
+}
