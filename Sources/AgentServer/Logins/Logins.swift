@@ -37,6 +37,7 @@ final class Logins {
         let flow = try Self.flow(body.value(\.flow))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
         login.present = kept.session.presentLogin
+        login.stepUp = try Self.stepUp(body)
         login.username = try body.value(\.username)
         if let secret = try body.value(\.secret) {
             login.secret = try seal(secret, as: flow == .import ? .refreshToken : .password)
@@ -203,6 +204,21 @@ final class Logins {
         }
         guard let sealed else { throw RequestFailure.lockedAgent }
         return sealed
+    }
+
+    /// What the login asks for beside the configuration; `nil`: nothing.
+    private static func stepUp(_ body: RequestBody<LoginMembers>) throws(RequestFailure) -> StepUp? {
+        let scopes = try body.value(\.scope)?.bytewise.split(on: " ").map(String.init) ?? []
+        let classes = try body.value(\.contextClasses)?.bytewise.split(on: " ").map(String.init) ?? []
+        let age = try body.value(\.maximumAge)
+        guard scopes.allSatisfy({ $0.utf8.allSatisfy(\.isNQChar) }),
+            classes.allSatisfy({ $0.utf8.allSatisfy(\.isVisibleASCII) }),
+            age.map({ (0...StepUpWish.longestAge).contains($0) }) ?? true
+        else {
+            throw RequestFailure(code: .badRequest, message: "That is no scope, acr or maximum age.")
+        }
+        let stepUp = StepUp(scopes: scopes, contextClasses: classes, maximumAge: age.map { .seconds($0) })
+        return stepUp.isEmpty ? nil : stepUp
     }
 
     private static func flow(_ text: String?) throws(RequestFailure) -> LoginFlow? {

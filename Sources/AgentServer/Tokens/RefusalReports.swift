@@ -65,6 +65,11 @@ final class RefusalReports {
         }
         let verdict = refusal.verdict(for: kept.settings)
         guard verdict != .unrelated else { return tokens.answerNone(to: call) }
+        if case .stepUp(let wish) = verdict,
+            RejectedToken(token, variant, of: kept.session, in: memory).isHeld
+        {
+            return tokens.answerStepUp(wish, to: call)
+        }
         // No person is bothered with a refusal that means nothing here.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
             try agent.requests.reports.follow(refusal, verdict, of: token, variant, call, in: agent)

@@ -12,12 +12,15 @@ struct ResourceRefusal: Equatable {
         case tokenRefused(isStated: Bool)
         /// Only a new login helps.
         case sessionOver
+        /// A login that asks for more would help.
+        case stepUp(StepUpWish)
     }
 
     /// Errors of a challenge that are not about the token's age: RFC 6750 §3.1, and RFC 9449 §7.1 and §9, where
     /// another proof helps.
     private static let otherReasons: [ByteText] = [
-        "insufficient_scope", "invalid_request", "invalid_dpop_proof", "use_dpop_nonce",
+        "insufficient_scope", "insufficient_user_authentication", "invalid_request", "invalid_dpop_proof",
+        "use_dpop_nonce",
     ]
 
     var status: Int64
@@ -37,6 +40,7 @@ struct ResourceRefusal: Equatable {
         if let known = said.first(where: { ends.contains($0) || refreshes.contains($0) }) {
             return ends.contains(known) ? .sessionOver : .tokenRefused(isStated: true)
         }
+        if let wish = StepUpWish(status: status, challenge) { return .stepUp(wish) }
         guard status == 401 else { return .unrelated }
         let reason = challengeError?.bytewise
         guard !ResourceRefusal.otherReasons.contains(where: { $0 == reason }) else { return .unrelated }

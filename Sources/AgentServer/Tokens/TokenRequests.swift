@@ -238,6 +238,18 @@ extension TokenRequests {
         call.connection.answer(.message(answer))
     }
 
+    /// Answers a reported refusal with what a login would have to ask for; the token stays as it is.
+    func answerStepUp(_ wish: StepUpWish, to call: TokenCall) {
+        let answer = ReportMessage {
+            $0.action = .stepUp
+            $0.scope = wish.scope
+            $0.contextClasses = wish.contextClasses
+            $0.maximumAge = wish.maximumAge
+        }
+        call.connection.awaited = nil
+        call.connection.answer(.message(answer))
+    }
+
     private func answer(
         _ token: AccessToken,
         to call: TokenCall,

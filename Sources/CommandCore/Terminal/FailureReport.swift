@@ -5,6 +5,9 @@ import Text
 
 /// Says on standard error, in one line, what failed and what to do about it.
 package enum FailureReport {
+    /// Most characters of a remedy: a command is none any more if it is cut, and it may name a thousand bytes of scopes.
+    private static let longestRemedy = 4_500
+
     /// Prints `tokenctl: MESSAGE; REMEDY` and answers the exit status.
     ///
     /// With `asJSON` the failure goes to standard output as well, as the agent would write it.
@@ -32,7 +35,7 @@ package enum FailureReport {
     /// The line without the program's name.
     package static func line(for error: AgentError) -> String {
         let message = sentence(for: error)
-        guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0) }),
+        guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0, longest: longestRemedy) }),
             !message.bytewise.contains(remedy.bytewise)
         else { return message }
         let isCommand = remedy.hasPrefix("tokenctl ") || remedy == "tokenagent"

@@ -106,6 +106,7 @@ package final class AuthorizationServers: AuthorizationServing {
         conversation: any LoginConversing
     ) async -> LoginOutcome {
         guard let server = server(for: session) else { return .failed(.unknown(session)) }
+        if request.stepUp != nil, !server.profile.kind.identity.kind.isStandard { return .failed(.noStepUp) }
         return await server.logIn(request, conversation: conversation)
     }
 
@@ -181,6 +182,11 @@ extension RefreshFailure {
     fileprivate static let revocationUnanswered = RefreshFailure(
         kind: .ambiguous,
         message: "the server did not answer within 10 s"
+    )
+
+    fileprivate static let noStepUp = RefreshFailure(
+        kind: .misconfigured,
+        message: "only logins of kind oidc and oauth2 can ask for scopes, acr and a maximum age"
     )
 
     fileprivate static func unknown(_ session: SessionName) -> RefreshFailure {

@@ -61,7 +61,8 @@ struct StandardServer: AuthorizationServer {
         do throws(LoginStop) {
             let login = try await login(request, conversation)
             do throws(LoginStop) {
-                return .granted(try await login.run(request.flow ?? profile.flow).as(login.registeredClient))
+                let grant = try await login.run(request.flow ?? profile.flow).as(login.registeredClient)
+                return .granted(try await ofSameAccount(grant, as: request))
             } catch {
                 if case .failed(let failure) = error, failure.code == "invalid_client", lacksClient {
                     await login.server.forgetClient()
@@ -161,6 +162,7 @@ struct StandardServer: AuthorizationServer {
         do throws(RefreshFailure) {
             let metadata = endpoints(of: try await discovery.metadata())
             let server = try await clientForLogin(metadata, request)
+                .asking(for: request, by: request.flow ?? profile.flow)
             return StandardLogin(
                 server: server,
                 metadata: metadata,

@@ -125,6 +125,8 @@ package struct LoginRequest: Equatable, Sendable {
     package var isUnattended: Bool
     /// The login that stands, or stood last.
     package var present: PresentLogin?
+    /// More than the configuration asks for; only the account of ``present`` will do then.
+    package var stepUp: StepUp?
 
     package init(
         flow: LoginFlow? = nil,
@@ -133,7 +135,8 @@ package struct LoginRequest: Equatable, Sendable {
         secret: SecretID? = nil,
         isAssertion: Bool = false,
         isUnattended: Bool = false,
-        present: PresentLogin? = nil
+        present: PresentLogin? = nil,
+        stepUp: StepUp? = nil
     ) {
         self.flow = flow
         self.pastesRedirect = pastesRedirect
@@ -142,6 +145,7 @@ package struct LoginRequest: Equatable, Sendable {
         self.isAssertion = isAssertion
         self.isUnattended = isUnattended
         self.present = present
+        self.stepUp = stepUp
     }
 }
 

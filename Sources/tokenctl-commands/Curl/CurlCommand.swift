@@ -16,7 +16,8 @@ struct CurlCommand: ParsableCommand {
             the URL must be whole, and if the session has hosts they must name the server. curl reads no \
             file with options, and an option that could lead the token elsewhere is refused. Output and exit \
             status are curl's. If that server answers 401 or 403, the agent decides: with a fresh token the \
-            request is sent once more, and if the session is over the status is 4.
+            request is sent once more, and if the session is over, or the server wants more of the login, the \
+            status is 4.
             """
     )
 

@@ -16,7 +16,8 @@ struct RefusalReport {
 
     /// The token to try instead of `token`, or nil if another one would not help.
     ///
-    /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over, or if the server wants more of
+    ///   the login.
     func send(
         _ token: TokenAnswer,
         to endpoint: AgentEndpoint,
@@ -24,6 +25,7 @@ struct RefusalReport {
     ) throws(AgentError) -> TokenAnswer? {
         let refused = try Secret(Array(token.value.utf8), of: "token")
         let answer = try answer(to: refused, from: endpoint, about: demand)
+        if answer.action == .stepUp { throw .stepUp(answer, of: demand.session) }
         guard let fresh = answer.accessToken else { return nil }
         var next = token
         next.value = fresh

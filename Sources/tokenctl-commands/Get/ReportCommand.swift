@@ -13,7 +13,7 @@ struct ReportCommand: ParsableCommand {
         abstract: "Report that a server refused a token.",
         discussion: """
             The token is read from standard input. If another one may help, it is printed; nothing is printed if \
-            nothing helps now.
+            nothing helps now. If the server wants more of the login, the status is 4.
             """
     )
 
@@ -73,8 +73,15 @@ struct ReportCommand: ParsableCommand {
         } catch {
             throw error.about(session.name)
         }
-        if agent.wantsJSON { return try StandardOutput.json(answer.json) }
-        if let fresh = answer.accessToken { try StandardOutput.line(fresh) }
+        if agent.wantsJSON {
+            try StandardOutput.json(answer.json)
+        } else if let fresh = answer.accessToken {
+            try StandardOutput.line(fresh)
+        }
+        if answer.action == .stepUp {
+            // With --json the answer has been printed already.
+            throw ExitCode(FailureReport.tell(.stepUp(answer, of: session.name)))
+        }
     }
 
     /// The beginning of the file at `path`.

@@ -40,6 +40,30 @@ struct LoginCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The user, for the flow password.", valueName: "user"))
     var username: String?
 
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp(
+            "A scope to ask for beside those that were granted; repeatable.",
+            valueName: "scope"
+        )
+    )
+    var scopes: [String] = []
+
+    @Option(
+        name: .customLong("acr"),
+        help: ArgumentHelp(
+            "How strongly the server should check who you are; repeatable.",
+            valueName: "class"
+        )
+    )
+    var contextClasses: [String] = []
+
+    @Option(
+        name: .customLong("max-age"),
+        help: ArgumentHelp("Have the server ask you again if that was longer ago.", valueName: "duration")
+    )
+    var maximumAge: DurationArgument?
+
     @Flag(name: .customLong("password-stdin"), help: "Read the password from standard input.")
     var readsPassword = false
 
@@ -80,6 +104,9 @@ struct LoginCommand: ParsableCommand {
         if let flow = flow ?? impliedFlow { body.add(\.flow, flow.rawValue) }
         if pastesRedirect { body.add(\.paste, true) }
         if let username { body.add(\.username, username) }
+        if !scopes.isEmpty { body.add(\.scope, scopes.joined(separator: " ")) }
+        if !contextClasses.isEmpty { body.add(\.contextClasses, contextClasses.joined(separator: " ")) }
+        if let age = maximumAge { body.add(\.maximumAge, age.duration.components.seconds) }
         if readsPassword { body.add(\.secret, secret: try StandardInput.secret("password")) }
         if readsRefreshToken { body.add(\.secret, secret: try StandardInput.refreshToken()) }
         return AgentRequest(.post, "sessions", session.name, "login", body: body.finished())

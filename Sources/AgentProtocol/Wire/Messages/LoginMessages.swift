@@ -8,6 +8,9 @@ package struct LoginMembers: WireMembers {
     package let paste = WireMember<Bool>("paste", isOptional: true)
     package let username = WireMember<String>("username", isOptional: true)
     package let secret = WireMember<String>("secret", isOptional: true)
+    package let scope = WireMember<String>("scope", isOptional: true)
+    package let contextClasses = WireMember<String>("acr_values", isOptional: true)
+    package let maximumAge = WireMember<Int64>("max_age", isOptional: true)
 
     package static let table = Self()
 }

@@ -56,6 +56,8 @@ package enum ReportAction: String, CaseIterable, WireValue {
     case retry
     /// Nothing helps now.
     case none
+    /// A login that asks for more would help.
+    case stepUp = "step_up"
 }
 
 /// The answer of `POST …/report`; with `retry` it has the members of a token too.
@@ -64,6 +66,10 @@ package typealias ReportMessage = WireMessage<ReportAnswerMembers>
 package struct ReportAnswerMembers: WireMembers {
     package let action = WireMember<ReportAction>("action")
     package let accessToken = WireMember<String>("access_token", isOptional: true)
+    /// With `step_up`: what the login has to ask for.
+    package let scope = WireMember<String>("scope", isOptional: true)
+    package let contextClasses = WireMember<String>("acr_values", isOptional: true)
+    package let maximumAge = WireMember<Int64>("max_age", .seconds, isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
     package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+extension AgentError {
+    /// What to do where a server wants more of the login than the session has.
+    ///
+    /// The words are a server's, and people paste commands: they stand in single quotes, and there are few of them.
+    static func stepUp(_ wish: ReportMessage, of session: String) -> AgentError {
+        var command = ["tokenctl login \(session)"]
+        if let scope = wish.scope { command.append("--scope \(quoted(scope))") }
+        if let classes = wish.contextClasses { command.append("--acr \(quoted(classes))") }
+        if let age = wish.maximumAge { command.append("--max-age \(age)s") }
+        return AgentError(
+            .loginRequired,
+            wish.scope == nil
+                ? "the server wants the person to log in again"
+                : "the server wants more scopes than the token has",
+            session: session,
+            remedy: command.joined(separator: " ")
+        )
+    }
+
+    /// `text` as one word of a shell, whatever it contains.
+    private static func quoted(_ text: String) -> String {
+        let inner = text.utf8.flatMap { byte in
+            byte == UInt8(ascii: "'") ? Array("'\\''".utf8) : [byte]
+        }
+        return "'" + String(decoding: inner, as: UTF8.self) + "'"
+    }
+}
