@@ -128,7 +128,7 @@ struct StandardRefresh {
                 url: url,
                 authentication: try await server.authentication(metadata),
                 trust: server.profile.trust,
-                publicAddressOnly: metadata?.publicAddressOnly(url) ?? false,
+                publicAddressOnly: metadata?.publicAddressOnly(url) ?? request.server?.isPublic ?? false,
                 tools: server.tools,
                 prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) },
                 isExchange: isExchange
