@@ -15,7 +15,7 @@ extension SessionReader {
         if let place = steps.firstIndex(of: .prompt), place < steps.count - 1 {
             table.report("reauth", "\"prompt\" must be the last step: nothing is tried after a person")
         }
-        if steps.contains(.clientCredentials), writtenProofs.isEmpty {
+        if steps.contains(.clientCredentials), ClientReader.writtenProofs(in: table).isEmpty {
             table.report(
                 "reauth",
                 "client_credentials needs a client secret, key or assertion, such as client_secret_command"

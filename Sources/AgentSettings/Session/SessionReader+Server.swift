@@ -28,10 +28,11 @@ extension SessionReader {
         if table.has("resources") {
             table.report("resources", "must not stand beside resource, which is asked for by itself")
         }
-        if !table.has("issuer"), let proof = writtenProofs.first {
+        let secrets = ClientReader.writtenProofs(in: table) + ["reauth_command"].filter { table.has($0) }
+        if !table.has("issuer"), let secret = secrets.first {
             table.report(
                 "issuer",
-                "is missing: \(proof) is for one server, which a resource must not choose"
+                "is missing: \(secret) is for one server, which a resource must not choose"
             )
         }
         return address.map {
@@ -91,6 +92,12 @@ extension SessionReader {
             rotates: rotates,
             refreshTokenValidity: validity ?? day * 30
         )
+    }
+
+    mutating func client(_ kind: ServerKind) -> ConfiguredClient? {
+        var reader = ClientReader(table, home: home)
+        defer { table = reader.table }
+        return reader.read(kind)
     }
 
     private mutating func backEnd() -> JSONBackEnd? {

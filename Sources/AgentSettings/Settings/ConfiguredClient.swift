@@ -41,14 +41,9 @@ package struct ConfiguredClient: Equatable, Sendable {
         )
     }
 
-    /// How a client that the server registers is to show its secret.
+    /// How a client that the server registers is to show its secret; ways without one have been objected to.
     private var secretMethod: ClientSecretMethod {
-        switch authentication {
-        case .basic: .basic
-        case .post: .post
-        // What a key of ours would prove has been objected to.
-        case .automatic, .privateKeyJWT, .clientSecretJWT, .tls: .automatic
-        }
+        ClientSecretMethod(rawValue: authentication.rawValue) ?? .automatic
     }
 
     private func sealedSecret<Failure: Error>(

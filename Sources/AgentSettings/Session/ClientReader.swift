@@ -4,10 +4,23 @@ import OAuthClient
 import Text
 import TokenCore
 
-/// The keys that say who the client is and how it proves that.
-extension SessionReader {
+/// Reads the keys that say who the client is and how it proves that.
+struct ClientReader {
+    private(set) var table: TableReader
+    private let home: String?
+
+    init(_ table: TableReader, home: String?) {
+        self.table = table
+        self.home = home
+    }
+
+    /// The keys that are written in `table` of those by which a client proves itself.
+    static func writtenProofs(in table: TableReader) -> [String] {
+        ClientKeys.proofs.filter { table.has($0) }
+    }
+
     /// The client; `nil` where one is missing.
-    mutating func client(_ kind: ServerKind) -> ConfiguredClient? {
+    mutating func read(_ kind: ServerKind) -> ConfiguredClient? {
         let isUnregistered = kind == .oidc && !table.has("client_id")
         let id = isUnregistered ? unregistered() : clientID(kind)
         var client = ConfiguredClient(id: id ?? "", isUnregistered: isUnregistered)
@@ -25,7 +38,7 @@ extension SessionReader {
     /// A server that publishes its metadata may register clients; there is nothing then that could prove to be ours.
     private mutating func unregistered() -> String? {
         _ = table.string("client_id")
-        if let proof = writtenProofs.first {
+        if let proof = Self.writtenProofs(in: table).first {
             table.report("client_id", "is missing: \(proof) is of a registered client")
             return nil
         }
@@ -44,9 +57,6 @@ extension SessionReader {
         }
         return address?.description
     }
-
-    /// The keys that are written of those by which a client proves itself.
-    var writtenProofs: [String] { written(ClientKeys.proofs) }
 
     private mutating func clientSecret() -> ConfiguredSecret {
         let literal = table.string("client_secret")

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Testing
+import TokenCore
+
+@testable import AgentSettings
+
+/// Sessions without `client_id`, whose server says who they are.
+struct UnregisteredClientTests {
+    private func text(_ keys: String) -> String {
+        "[session.work]\nkind = \"oidc\"\nissuer = \"https://id.example\"\n\(keys)\n"
+    }
+
+    @Test(
+        arguments: [
+            ("", ClientIntroduction()),
+            (
+                #"client_metadata_url = "https://me.example/client.json""#,
+                ClientIntroduction(document: "https://me.example/client.json")
+            ),
+            (#"client_authentication = "post""#, ClientIntroduction(method: .post)),
+            (#"client_authentication = "basic""#, ClientIntroduction(method: .basic)),
+            (#"flow = "device""#, ClientIntroduction()),
+        ]
+    )
+    func `without client_id the server is asked`(keys: String, introduction: ClientIntroduction) throws {
+        let session = try #require(try read(text(keys)).sessions.first)
+        let client = session.profile { _ in SecretID(rawValue: 0) }.client
+        #expect(client == ClientIdentity("", introduction: introduction))
+    }
+
+    @Test func `a configured client_id always wins`() throws {
+        let session = try #require(try read(text("client_id = \"cli\"")).sessions.first)
+        #expect(session.profile { _ in SecretID(rawValue: 0) }.client == ClientIdentity("cli"))
+    }
+
+    @Test(arguments: [
+        ("client_secret = \"s\"", "client_id: is missing: client_secret is of a registered client"),
+        ("client_key_file = \"/k\"", "client_id: is missing: client_key_file is of a registered client"),
+        ("client_assertion_file = \"/a\"", "client_id: is missing: client_assertion_file is of"),
+        ("flow = \"import\"", "client_id: is missing: a refresh token is of the client"),
+        ("flow = \"client_credentials\"", "flow: client_credentials needs a client secret"),
+        (
+            "client_id = \"cli\"\nclient_metadata_url = \"https://me.example/c\"",
+            "client_metadata_url: must not stand beside client_id"
+        ),
+        ("client_metadata_url = \"http://me.example/c\"", "client_metadata_url: must begin with https://"),
+    ])
+    func `a mistake is one line with its remedy`(keys: String, part: String) {
+        let lines = complaints(text(keys))
+        #expect(lines.count == 1 && lines.first?.contains(part) == true, "\(lines)")
+    }
+
+    @Test func `a reload names what has changed`() throws {
+        let old = try #require(try read(text("")).sessions.first)
+        let keys = "client_metadata_url = \"https://me.example/c\"\nclient_authentication = \"post\""
+        let new = try #require(try read(text(keys)).sessions.first)
+        #expect(
+            new.client.keys(differingFrom: old.client) == ["client_metadata_url", "client_authentication"]
+        )
+    }
+}
