@@ -33,7 +33,7 @@ extension RequestFailure {
                 code: .misconfigured,
                 message: Self.sentence(message),
                 session: session,
-                remedy: "\(remedy ?? "fix the configuration"), then tokenctl refresh \(session)"
+                remedy: remedy
             )
         case .validityUnattainable(let lifetime):
             self.init(

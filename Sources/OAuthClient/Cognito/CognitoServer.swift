@@ -160,9 +160,8 @@ struct CognitoServer: AuthorizationServer {
     /// The tokens of one pool are not shown to another that has taken its place in the configuration.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != pool.url else { return }
-        let message =
-            "the tokens are of \(tokenEndpoint), which the configuration no longer names: log in again"
-        throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
+        let message = "the tokens are of \(tokenEndpoint), which the configuration no longer names"
+        throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
     }
 
     func endpoint() throws(RefreshFailure) -> CognitoEndpoint {

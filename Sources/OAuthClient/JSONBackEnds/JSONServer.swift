@@ -82,8 +82,8 @@ struct JSONServer: AuthorizationServer {
     /// - Throws: `misconfigured` if the configuration now names another address.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != backEnd.refreshURL else { return }
-        let message = "refresh_url is not the one this session logged in at (\(tokenEndpoint)): log in again"
-        throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
+        let message = "refresh_url is not the one this session logged in at (\(tokenEndpoint))"
+        throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
     }
 
     func tokens(refreshing token: SecretID) async throws(FailedRenewal) -> GrantedTokens {

@@ -47,7 +47,8 @@ extension RefreshFailure {
             kind: .misconfigured,
             code: "issuer_changed",
             message: "the resource now names the issuer \(names)",
-            remedy: "if that is right, log in again"
+            remedy: "if that is right",
+            needsLogin: true
         )
     }
 }

@@ -85,7 +85,8 @@ struct StandardRefresh {
         guard url != metadata.token, url == metadata.tokenWithoutCertificate else { return }
         throw RefreshFailure(
             kind: .misconfigured,
-            message: "this session logged in without a certificate: log in again"
+            message: "this session logged in without a certificate",
+            needsLogin: true
         )
     }
 
@@ -102,8 +103,8 @@ struct StandardRefresh {
     private func pinnedURL() throws(RefreshFailure) -> EndpointURL? {
         guard let pinned = request.tokenEndpoint, let url = try? EndpointURL(pinned) else { return nil }
         if let written = server.profile.writtenTokenEndpoint, written != pinned {
-            let message = "token_endpoint is not the one this session logged in at (\(pinned)): log in again"
-            throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
+            let message = "token_endpoint is not the one this session logged in at (\(pinned))"
+            throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
         }
         return url
     }

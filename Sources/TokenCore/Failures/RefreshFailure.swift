@@ -14,6 +14,8 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     package var leastPause: Duration?
     /// What to change or do, where that is known: completes "to do: …".
     package var remedy: String?
+    /// The login does not fit its server any more: only another one helps.
+    package var needsLogin: Bool
 
     package init(
         kind: FailureClass,
@@ -21,7 +23,8 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         message: String,
         retryAfter: Duration? = nil,
         leastPause: Duration? = nil,
-        remedy: String? = nil
+        remedy: String? = nil,
+        needsLogin: Bool = false
     ) {
         self.kind = kind
         self.code = code
@@ -29,5 +32,14 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         self.retryAfter = retryAfter
         self.leastPause = leastPause
         self.remedy = remedy
+        self.needsLogin = needsLogin
+    }
+
+    /// What a person does about `session`, which it has suspended.
+    func correction(of session: SessionName) -> String {
+        guard needsLogin else {
+            return "\(remedy ?? "fix the configuration"), then tokenctl refresh \(session)"
+        }
+        return (remedy.map { "\($0), " } ?? "") + "tokenctl login \(session)"
     }
 }

@@ -45,8 +45,8 @@ package enum ServingFailure: Error, Equatable, Sendable {
     case temporarilyUnavailable(message: String, retryAfter: Duration?)
     /// The present token was refused, and another one cannot be had before `retryAfter`.
     case tokenRefused(message: String, retryAfter: Duration)
-    /// Something has to be fixed by hand; the login is kept.
-    case misconfigured(message: String, remedy: String? = nil)
+    /// Something has to be fixed by hand, by `remedy`; the login is kept.
+    case misconfigured(message: String, remedy: String)
     /// The issuer's tokens live `lifetime` in all, less than asked for.
     case validityUnattainable(lifetime: Duration)
     /// The server gave no ID token with this session's access token.

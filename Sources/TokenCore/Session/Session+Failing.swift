@@ -164,7 +164,7 @@ extension Session {
         state = .suspended(login, suspension)
         return release(attempt, login, after: failure.kind, at: moment)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
-            + settleAll(.misconfigured(message: failure.message, remedy: failure.remedy), at: moment.now)
+            + settleAll(misconfigured(by: failure), at: moment.now)
     }
 
     /// Only this variant cannot be had; the login itself is fine.
@@ -180,7 +180,7 @@ extension Session {
         login.refuse(Login.Refusal(message: failure.message, until: until), of: variant, at: moment.now)
         state = .ready(login)
         return release(attempt, login, after: failure.kind, at: moment)
-            + settleAll(.misconfigured(message: failure.message), variant: variant, at: moment.now)
+            + settleAll(misconfigured(failure.message), variant: variant, at: moment.now)
             + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 

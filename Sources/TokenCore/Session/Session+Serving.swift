@@ -111,7 +111,7 @@ extension Session {
             return [.reply(waiter, .failure(failure))]
         }
         if let refusal = login.refusals[variant], refusal.until > moment.now {
-            return [.reply(waiter, .failure(.misconfigured(message: refusal.message)))]
+            return [.reply(waiter, .failure(misconfigured(refusal.message)))]
         }
         let need = TokenNeed(variant: variant, deadline: deadline)
         let newerThan = currentAttempt?.startedAt ?? moment.now
@@ -130,15 +130,23 @@ extension Session {
         }
     }
 
+    /// What callers are told of a mistake that only a person can correct.
+    func misconfigured(by failure: RefreshFailure) -> ServingFailure {
+        .misconfigured(message: failure.message, remedy: failure.correction(of: name))
+    }
+
+    func misconfigured(_ message: String) -> ServingFailure {
+        misconfigured(by: RefreshFailure(kind: .misconfigured, message: message))
+    }
+
     /// Why `need` cannot be met now or by waiting; `nil`: it waits.
     private func immediateFailure(for need: TokenNeed, at now: Instant) -> ServingFailure? {
         guard let login else { return isReauthenticating || mayStart(at: now) ? nil : loginRequired }
         if let refusal = login.refusals[need.variant], refusal.until > now {
-            return .misconfigured(message: refusal.message)
+            return misconfigured(refusal.message)
         }
         if case .suspended(_, let suspension) = state {
-            let failure = suspension.failure
-            return .misconfigured(message: failure.message, remedy: failure.remedy)
+            return misconfigured(by: suspension.failure)
         }
         if login.renewal == .impossible { return lacking(need, login) }
         if let failure = heldBack(need.variant, at: now),

@@ -116,8 +116,7 @@ extension Session {
         switch state {
         case .loggedOut where policy.startsByItself: ended?.remedy
         case .loggedOut, .probing: "tokenctl login \(name)"
-        case .suspended(_, let suspension):
-            "\(suspension.failure.remedy ?? "fix the configuration"), then tokenctl refresh \(name)"
+        case .suspended(_, let suspension): suspension.failure.correction(of: name)
         case .retrying(_, let setback): setback.latest.remedy
         case .ready, .refreshing, .reauthenticating: nil
         }

@@ -8,6 +8,7 @@ import Testing
     private static let temporary: [FailureClass] = [
         .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage,
     ]
+    private static let correction = "fix the configuration, then tokenctl refresh work"
 
     @Test(arguments: temporary)
     func `no temporary failure ends a session, however often it comes`(kind: FailureClass) {
@@ -143,10 +144,29 @@ import Testing
         #expect(script.session.status.state == .suspended)
         script.advance(by: .seconds(700))
         let (waiter, effects) = script.get()
-        #expect(effects.reply(to: waiter) == .failure(.misconfigured(message: "no luck")))
+        #expect(
+            effects.reply(to: waiter) == .failure(.misconfigured(message: "no luck", remedy: Self.correction))
+        )
         #expect(!effects.sendsRequest)
         let retry = script.session.retryAllowed(at: script.moment)
         #expect(script.answer(retry, script.granted()).notified == [.refreshed])
+    }
+
+    @Test func `a login that does not fit its server is suspended until the next one, which is named`() {
+        for (remedy, told) in [(nil, "tokenctl login work"), ("if so", "if so, tokenctl login work")] {
+            var script = SessionScript.ready()
+            let failure = RefreshFailure(
+                kind: .misconfigured,
+                message: "no",
+                remedy: remedy,
+                needsLogin: true
+            )
+            _ = script.answer(script.sleepUntilWake(), .failed(failure))
+            #expect(script.session.status.remedy == told)
+            script.advance(by: .seconds(700))
+            let (waiter, effects) = script.get()
+            #expect(effects.reply(to: waiter) == .failure(.misconfigured(message: "no", remedy: told)))
+        }
     }
 
     @Test func `a refused scope stops that scope only`() {
@@ -155,10 +175,12 @@ import Testing
         let (first, begin) = script.get(admin)
         #expect(
             script.fail(begin, .variantRefused).reply(to: first)
-                == .failure(.misconfigured(message: "no luck"))
+                == .failure(.misconfigured(message: "no luck", remedy: Self.correction))
         )
         let (second, again) = script.get(admin)
-        #expect(again.reply(to: second) == .failure(.misconfigured(message: "no luck")))
+        #expect(
+            again.reply(to: second) == .failure(.misconfigured(message: "no luck", remedy: Self.correction))
+        )
         #expect(!again.sendsRequest)
         #expect(script.session.status.state == .ready)
     }
