@@ -15,6 +15,9 @@ final class ResourceServer: AuthorizationServer {
     private let watch: ResourceWatch
     private let servers = Mutex<[FoundServer: StandardServer]>([:])
 
+    /// Servers that are remembered with what they published: the present one, and one more or two after changes.
+    private static let mostServers = 4
+
     init(profile: ServerProfile, resource: ProtectedResource, tools: ServerTools) {
         self.profile = profile
         self.resource = resource
@@ -39,6 +42,7 @@ final class ResourceServer: AuthorizationServer {
     }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
+        if request.renewal == .anew { return await renewAnew(request) }
         guard let found = request.server else { return .failed(.serverUnknown) }
         if let objection = await watch.objection(to: found) { return .failed(objection) }
         return await server(found).refresh(request)
@@ -56,21 +60,8 @@ final class ResourceServer: AuthorizationServer {
 
     func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
         do throws(RefreshFailure) {
-            let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)
-            let found = try await discovery.run()
-            let place = FoundServer(
-                issuer: try issuer(of: found.metadata),
-                resource: found.metadata.resource,
-                isPublic: found.isPublic && resource.issuer == nil
-            )
             let present = request.present?.server
-            if request.isUnattended, let present, present.issuer.bytewise != place.issuer.bytewise {
-                throw .issuerChanged(from: present.issuer, to: place.issuer)
-            }
-            var server = server(place)
-            let metadata = try await server.discovery.metadata()
-            try check(metadata, names: found.metadata.resource)
-            server.profile.scopes = try scopes(found, metadata)
+            let (place, server) = try await named(after: request.isUnattended ? present : nil)
             if present?.withoutClient != place {
                 await conversation.tell(.serverFound(place, scopes: server.profile.scopes))
             }
@@ -78,6 +69,44 @@ final class ResourceServer: AuthorizationServer {
         } catch {
             return .failed(error)
         }
+    }
+
+    /// Asks for tokens without a login, at the configured issuer, which such a session has to name.
+    private func renewAnew(_ request: RefreshRequest) async -> RefreshOutcome {
+        do throws(RefreshFailure) {
+            let (place, server) = try await named(after: request.server)
+            let outcome = await server.refresh(request)
+            guard case .granted(var granted) = outcome else { return outcome }
+            granted.origin?.server = place
+            return .granted(granted)
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    /// The server that the resource names now, with the scopes to ask it for.
+    ///
+    /// - Parameter former: the server that nobody may leave without a person; `nil`: there is a person, or none yet.
+    /// - Returns: the server, and what is to be kept of it with the login.
+    /// - Throws: why there is none, or that it is not `former`.
+    private func named(
+        after former: FoundServer?
+    ) async throws(RefreshFailure) -> (FoundServer, StandardServer) {
+        let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)
+        let found = try await discovery.run()
+        let place = FoundServer(
+            issuer: try issuer(of: found.metadata),
+            resource: found.metadata.resource,
+            isPublic: found.isPublic && resource.issuer == nil
+        )
+        if let former, former.issuer.bytewise != place.issuer.bytewise {
+            throw .issuerChanged(from: former.issuer, to: place.issuer)
+        }
+        var server = server(place)
+        let metadata = try await server.discovery.metadata()
+        try check(metadata, names: found.metadata.resource)
+        server.profile.scopes = try scopes(found, metadata)
+        return (place, server)
     }
 
     /// The configured issuer, else the first one named.
@@ -122,6 +151,8 @@ final class ResourceServer: AuthorizationServer {
         let found = found.withoutClient
         return servers.withLock { servers in
             if let known = servers[found] { return known }
+            // A resource that names another server at each login must not fill the memory.
+            if servers.count >= ResourceServer.mostServers { servers.removeAll() }
             var profile = profile
             profile.kind = .oidc(issuer: found.issuer)
             profile.resources = [found.resource].compactMap(\.self)
@@ -152,6 +183,7 @@ extension RefreshFailure {
     /// A login that was made before the session had a resource.
     fileprivate static let serverUnknown = RefreshFailure(
         kind: .misconfigured,
-        message: "it is not known which server the resource named: log in again"
+        message: "it is not known which server the resource named",
+        needsLogin: true
     )
 }

@@ -163,6 +163,7 @@ struct Login: Equatable, Sendable {
         if let origin = granted.origin {
             next.tokenEndpoint = origin.tokenEndpoint
             next.proofKey = origin.proofKey
+            next.server = origin.server
         }
         next.keptMembers.merge(granted.keptMembers) { _, new in new }
         next.remarks = remarks.filter { next.tokens[$0.key] != nil }

@@ -144,7 +144,13 @@ extension Session {
         let endpoint = given.tokenEndpoint.isEmpty ? nil : given.tokenEndpoint
         return [.forget] + erase(heldSecrets.subtracting(tokens))
             + tokens.map { token in
-                .discard(RevocationRequest(refreshToken: nil, accessToken: token, tokenEndpoint: endpoint))
+                let request = RevocationRequest(
+                    refreshToken: nil,
+                    accessToken: token,
+                    tokenEndpoint: endpoint,
+                    server: given.server
+                )
+                return .discard(request)
             }
     }
 }

@@ -77,14 +77,7 @@ extension Session {
     }
 
     /// What a new login may want to know of the one that stands, or stood last.
-    package var presentLogin: PresentLogin? {
-        if let login { return login.present }
-        switch state {
-        case .loggedOut(let ended), .reauthenticating(let ended, _), .probing(let ended, _, _):
-            return ended.afterlife.present
-        case .ready, .retrying, .suspended, .refreshing: return nil
-        }
-    }
+    package var presentLogin: PresentLogin? { revocable?.present }
 
     func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }
@@ -125,13 +118,6 @@ extension Attempt {
 }
 
 extension Ended.Afterlife {
-    fileprivate var present: PresentLogin? {
-        switch self {
-        case .none: nil
-        case .quarantined(let login, _, _), .revoking(let login, _, _, _, _): login.present
-        }
-    }
-
     fileprivate var secrets: Set<SecretID> {
         switch self {
         case .none: []

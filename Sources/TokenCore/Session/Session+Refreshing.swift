@@ -283,6 +283,7 @@ extension Session {
             late.accessToken = granted.accessToken
             if let origin = granted.origin {
                 late.tokenEndpoint = origin.tokenEndpoint
+                late.server = origin.server
                 if let key = origin.proofKey, key != login?.proofKey { effects.append(.erase(key)) }
             }
         case .unusable(_, let saved): late.refreshToken = saved.refreshToken

@@ -68,10 +68,13 @@ package struct TokenOrigin: Equatable, Sendable {
     package var tokenEndpoint: String
     /// The key that they are bound to (RFC 9449).
     package var proofKey: SecretID?
+    /// What was found out about their server (``LoginGrant/server``).
+    package var server: FoundServer?
 
-    package init(tokenEndpoint: String, proofKey: SecretID? = nil) {
+    package init(tokenEndpoint: String, proofKey: SecretID? = nil, server: FoundServer? = nil) {
         self.tokenEndpoint = tokenEndpoint
         self.proofKey = proofKey
+        self.server = server
     }
 }
 

@@ -24,7 +24,7 @@ struct ResourceBench {
 
     init(issuer: String? = nil, _ change: (inout ServerProfile) -> Void = { _ in }) throws {
         let resource = ProtectedResource(address: Self.resource, issuer: issuer)
-        var profile = ServerProfile(kind: .resource(resource), clientID: "cli")
+        var profile = ServerProfile(kind: .resource(resource), client: ClientIdentity("cli"))
         change(&profile)
         memory = try SealedMemory()
         let tools = ServerTools(

@@ -43,10 +43,10 @@ struct ResourceTests {
             "https://api.example/.well-known/oauth-protected-resource/v1/mcp",
             "https://api.example/.well-known/oauth-protected-resource",
         ]
-        for number in places.indices {
+        for (number, page) in zip(places.indices, ["{}", "<!doctype html>", ""]) {
             let bench = try ResourceBench()
             bench.challenge(number == 0 ? "Bearer" : nil)
-            for place in places { bench.exchange.always(place, .json("{}", status: 404)) }
+            for place in places { bench.exchange.always(place, .json(page, status: 404)) }
             bench.exchange.always(places[number], .json(ResourceBench.document()))
             #expect(await bench.logIn().outcome.granted != nil)
             #expect(bench.exchange.sent.map(\.url).filter(places.contains) == Array(places[...number]))
@@ -60,9 +60,9 @@ struct ResourceTests {
             ResourceBench.issuerURL, "https://as.example/.well-known/openid-configuration/tenant",
             "https://as.example/tenant/.well-known/openid-configuration",
         ]
-        for number in places.indices {
+        for (number, page) in zip(places.indices, ["{}", "<!doctype html>", ""]) {
             let bench = try ResourceBench()
-            for place in places { bench.exchange.always(place, .json("{}", status: 404)) }
+            for place in places { bench.exchange.always(place, .json(page, status: 404)) }
             bench.exchange.always(places[number], .json(ResourceBench.metadata()))
             #expect(await bench.logIn().outcome.granted != nil)
             #expect(bench.exchange.sent.map(\.url).filter(places.contains) == Array(places[...number]))
@@ -147,6 +147,24 @@ struct ResourceTests {
             bench.exchange.always("https://api.example/.well-known/oauth-protected-resource/v1/mcp", answer)
             for _ in 0..<3 { #expect(try await bench.refresh(of: Self.found).granted != nil) }
             #expect(bench.exchange.sent.count { $0.url == ResourceBench.resource } == 1)
+        }
+    }
+
+    @Test func `a session that needs nobody asks at the configured issuer, for the resource`() async throws {
+        let bench = try ResourceBench(issuer: ResourceBench.issuer) { $0.flow = .clientCredentials }
+        let place = FoundServer(issuer: ResourceBench.issuer, resource: ResourceBench.resource)
+        for server in [nil, place] {
+            let request = RefreshRequest(
+                attempt: AttemptNumber(rawValue: 1),
+                renewal: .anew,
+                variant: .primary,
+                server: server
+            )
+            let outcome = await bench.server.refresh(request)
+            #expect(outcome.granted?.origin?.server == place, "\(outcome)")
+            #expect(bench.posts.last?.form["grant_type"] == "client_credentials")
+            #expect(bench.posts.last?.form["resource"] == ResourceBench.resource)
+            #expect(bench.posts.last?.form["scope"] == "api:read")
         }
     }
 
