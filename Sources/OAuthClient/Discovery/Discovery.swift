@@ -145,7 +145,13 @@ private struct MetadataFetch {
         for place in WellKnownURL.server(url) {
             let found: (JSONObject, HTTPReply, EndpointURL)
             do throws(RefreshFailure) {
-                found = try await get(place)
+                found = try await JSONFetch.get(
+                    place,
+                    trust: trust,
+                    publicAddressOnly: isPublic,
+                    isOneOfSeveral: true,
+                    tools: tools
+                )
             } catch {
                 guard error.kind == .misconfigured else { throw error }
                 missing = error
@@ -165,13 +171,7 @@ private struct MetadataFetch {
     }
 
     private func fetch(_ address: String) async throws(RefreshFailure) -> ServerMetadata {
-        try metadata(try await get(address))
-    }
-
-    private func get(
-        _ address: String
-    ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
-        try await JSONFetch.get(address, trust: trust, publicAddressOnly: isPublic, tools: tools)
+        try metadata(try await JSONFetch.get(address, trust: trust, tools: tools))
     }
 
     private func metadata(
@@ -197,11 +197,15 @@ private struct MetadataFetch {
 /// Fetches public JSON documents.
 enum JSONFetch {
     /// The object at `address`.
+    ///
+    /// A page in place of the object is a portal's, which speaks for the network. Where the object is looked for at
+    /// several places (`isOneOfSeveral`), it may as well be the server's own for what is not there.
     /// - Throws: `misconfigured` when the server answers with something else for good (404, no JSON).
     static func get(
         _ address: String,
         trust: ServerTrust,
         publicAddressOnly: Bool = false,
+        isOneOfSeveral: Bool = false,
         limit: Duration? = nil,
         tools: ServerTools
     ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
@@ -220,17 +224,21 @@ enum JSONFetch {
         } catch {
             throw error.refreshFailure(at: url)
         }
-        guard reply.status == 200, let object = reply.jsonObject else { throw refusal(of: reply, url, tools) }
+        guard reply.status == 200, let object = reply.jsonObject else {
+            throw refusal(of: reply, url, isOneOfSeveral, tools)
+        }
         return (object, reply, url)
     }
 
     private static func refusal(
         of reply: HTTPReply,
         _ url: EndpointURL,
+        _ isOneOfSeveral: Bool,
         _ tools: ServerTools
     ) -> RefreshFailure {
         let answer = reply.refused(object: nil, at: tools.timekeeper.wallTime)
-        let isMissing = [400, 401, 404, 405, 410].contains(reply.status) && !answer.isHTML
+        let isMissing =
+            [400, 401, 404, 405, 410].contains(reply.status) && (isOneOfSeveral || !answer.isHTML)
         let words = reply.status == 200 ? "the answer is not a JSON object" : "answered \(reply.status)"
         return RefreshFailure(
             kind: isMissing || (reply.status == 200 && !answer.isHTML) ? .misconfigured : .busy,

@@ -61,6 +61,7 @@ struct ResourceDiscovery: Sendable {
                     place,
                     trust: trust,
                     publicAddressOnly: isPublic,
+                    isOneOfSeveral: true,
                     limit: limit,
                     tools: tools
                 )
