@@ -39,7 +39,8 @@ final class Logouts {
     ) -> Bool {
         agent.sessions.contains { other, kept in
             guard other != name, let found = kept.session.presentLogin?.server else { return false }
-            return found.client == server.client && found.issuer == server.issuer
+            return found.client?.bytewise == server.client?.bytewise
+                && found.issuer.bytewise == server.issuer.bytewise
         }
     }
 

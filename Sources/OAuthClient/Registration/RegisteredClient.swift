@@ -59,16 +59,23 @@ extension StandardServer {
         guard lacksClient, let issuer, let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: issuer)
         else { return }
-        if let address = registration.managementURI, let url = try? EndpointURL(address),
-            let token = registration.managementToken, let bearer = try? tools.memory.text(of: token)
-        {
-            var request = OutgoingRequest(url: url, deletes: true, trust: profile.trust)
-            request.headers = [("authorization", "Bearer \(bearer)")]
-            request.limit = .seconds(5)
-            // A server that is away keeps a client that nobody uses any more.
-            _ = try? await tools.exchanged(request)
-        }
+        // A server that is away keeps a client that nobody uses any more.
+        try? await delete(registration)
         await tools.registrar.drop(registration)
+    }
+
+    /// Has the server delete the client, if it offers that (RFC 7592 §2.3).
+    private func delete(_ registration: ClientRegistration) async throws {
+        guard let address = registration.managementURI, let token = registration.managementToken else {
+            return
+        }
+        let url = try EndpointURL(address)
+        let metadata = try await discovery.metadataForKnownLogin()
+        var request = OutgoingRequest(url: url, deletes: true, trust: profile.trust)
+        request.publicAddressOnly = metadata.publicAddressOnly(url)
+        request.headers = [("authorization", "Bearer " + (try tools.memory.text(of: token)))]
+        request.limit = .seconds(5)
+        _ = try await tools.exchanged(request)
     }
 
     /// Drops a client that the server has turned out not to know, so that the next login gets another.
@@ -148,7 +155,8 @@ extension AuthorizationRequest {
 extension RefreshFailure {
     fileprivate static let clientUnknown = RefreshFailure(
         kind: .misconfigured,
-        message: "the client that the server registered is not known any more: log in again"
+        message: "the client that the server registered is not known any more",
+        needsLogin: true
     )
 
     /// A refresh token works for the client alone that it was given to.

@@ -28,6 +28,8 @@ actor Registrar {
     ///   - purpose: what it is for.
     ///   - isGood: whether the server still knows a client that is there; one that it does not is dropped.
     ///   - register: registers a new one.
+    /// - Returns: the client, which is durable.
+    /// - Throws: why there is none.
     func registration(
         for purpose: ClientRegistration.Purpose,
         if isGood: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> Bool,
@@ -52,7 +54,7 @@ actor Registrar {
                 if try await isGood(latest) { return .success(latest) }
                 await drop(latest)
             }
-            for old in known.dropLast().dropLast(Registrar.mostOfOnePurpose - 2) { await drop(old) }
+            for old in known.dropLast().dropLast(Registrar.mostOfOnePurpose - 1) { await drop(old) }
             let registered = try await register()
             do throws(StorageFailure) {
                 try await store.keep(registered)
@@ -76,7 +78,9 @@ actor Registrar {
 
     /// What `issuer` has given the clients that it registered to prove themselves by.
     func secrets(at issuer: String) async -> [SecretID] {
-        await store.registrations().filter { $0.purpose.issuer.bytewise == issuer.bytewise }.flatMap(\.secrets)
+        await store.registrations().filter { $0.purpose.issuer.bytewise == issuer.bytewise }.flatMap(
+            \.secrets
+        )
     }
 }
 

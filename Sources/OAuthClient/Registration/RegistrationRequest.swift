@@ -143,11 +143,10 @@ struct RegistrationAnswer {
                 throw broken("no client_secret")
             }
             registration.secret = try memory.sealing(secret, as: .clientSecret)
-            let end =
-                object["client_secret_expires_at"].flatMap { $0.double }.map {
-                    Int64(clamping: Int($0.rounded(.down)))
-                } ?? 0
-            if end > 0 { registration.secretExpiresAt = WallTime(secondsSince1970: end) }
+            // 0: it has no end (RFC 7591 §3.2.1).
+            if let end = object.seconds("client_secret_expires_at"), end > 0 {
+                registration.secretExpiresAt = WallTime(secondsSince1970: end)
+            }
         }
         if let address = object["registration_client_uri"]?.string, isManagement(address),
             let token = object["registration_access_token"]?.string, isKept(token)

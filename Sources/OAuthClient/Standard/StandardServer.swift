@@ -51,8 +51,13 @@ struct StandardServer: AuthorizationServer {
         do throws(TokenEndpoint.Refusal) {
             return .granted(try await StandardRefresh(server: server, request: request).run())
         } catch {
-            if error.failure.code == "invalid_client" { await secrets.forget() }
-            let failed = FailedRenewal(failure: error.failure, leftover: error.leftover)
+            var failure = error.failure
+            if failure.code == "invalid_client" {
+                await secrets.forget()
+                // The next login registers another one.
+                failure.needsLogin = lacksClient
+            }
+            let failed = FailedRenewal(failure: failure, leftover: error.leftover)
             return tools.outcome(of: failed, renewing: request.renewal)
         }
     }
@@ -161,8 +166,8 @@ struct StandardServer: AuthorizationServer {
     ) async throws(LoginStop) -> StandardLogin {
         do throws(RefreshFailure) {
             let metadata = endpoints(of: try await discovery.metadata())
-            let server = try await clientForLogin(metadata, request)
-                .asking(for: request, by: request.flow ?? profile.flow)
+            let server = try await asking(for: request, by: request.flow ?? profile.flow)
+                .clientForLogin(metadata, request)
             return StandardLogin(
                 server: server,
                 metadata: metadata,

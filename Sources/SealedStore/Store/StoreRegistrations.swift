@@ -12,14 +12,23 @@ extension SessionStore {
         }
     }
 
-    /// Makes one more durable.
+    /// Makes one more durable; its secrets are erased if that cannot be done.
     package func keep(_ registration: ClientRegistration) throws(StorageFailure) {
-        try change { $0 + [registration] }
+        do throws(StorageFailure) {
+            try change { $0 + [registration] }
+        } catch {
+            eraseSecrets(of: registration)
+            throw error
+        }
     }
 
     /// Removes one, and erases its secrets.
     package func drop(_ registration: ClientRegistration) throws(StorageFailure) {
         try change { $0.filter { $0 != registration } }
+        eraseSecrets(of: registration)
+    }
+
+    private func eraseSecrets(of registration: ClientRegistration) {
         for secret in registration.secrets { memory.erase(secret) }
     }
 
@@ -28,8 +37,10 @@ extension SessionStore {
     ) throws(StorageFailure) {
         try work.withLock { work throws(StorageFailure) in
             loadRegistrations(&work)
-            guard let present = work.registrations, let ring = work.ledger?.ring else {
-                throw StorageFailure(message: "the store is locked")
+            guard let ring = work.ledger?.ring else { throw StorageFailure(message: "the store is locked") }
+            guard let present = work.registrations else {
+                let path = directory.root.path(of: RegistrationFile.name)
+                throw StorageFailure(message: "cannot read \(path)")
             }
             let changed = next(present)
             try write(changed, under: ring)

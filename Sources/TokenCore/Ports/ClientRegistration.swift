@@ -50,7 +50,7 @@ package protocol RegistrationStoring: Sendable {
     /// All that are kept, the oldest first; none while the store is locked.
     func registrations() async -> [ClientRegistration]
 
-    /// Makes one more durable.
+    /// Makes one more durable; its secrets are erased if that cannot be done.
     func keep(_ registration: ClientRegistration) async throws(StorageFailure)
 
     /// Removes one, and erases its secrets.

@@ -43,19 +43,7 @@ struct AgentAssembly {
         confinement = ProcessHardening.confine(to: files, logger)
         threads = try AgentThreads(runner: runner, table: table)
         hooks = EventHooks(commands: threads.commands, desktop: DesktopSession(environment), logger: logger)
-        servers = AuthorizationServers(
-            profiles: [:],
-            memory: opened.memory,
-            timekeeper: opened.timekeeper,
-            commands: threads.commands,
-            registrations: RegistrationControl(
-                store: opened.store,
-                pool: threads.pool,
-                eventLoop: threads.network
-            ),
-            eventLoopGroup: threads.network,
-            workflow: workflow?.identity(in: opened.memory)
-        )
+        servers = AgentAssembly.servers(opened, threads, workflow)
         let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.network, logger: logger)
         let inForce = ConfigurationInForce(
             file: places.configuration,
@@ -85,6 +73,27 @@ struct AgentAssembly {
         configuration = try AgentAssembly.adopt(settings, inForce)
         // A new store that does not get its counter is locked again; the attempt to unlock it says why.
         if opened.store.state == .unlocked { try? control.acceptCounter() }
+    }
+
+    /// The authorization servers, of which the configuration has named none yet.
+    private static func servers(
+        _ opened: OpenedStore,
+        _ threads: AgentThreads,
+        _ workflow: WorkflowVariables?
+    ) -> AuthorizationServers {
+        AuthorizationServers(
+            profiles: [:],
+            memory: opened.memory,
+            timekeeper: opened.timekeeper,
+            commands: threads.commands,
+            registrations: RegistrationControl(
+                store: opened.store,
+                pool: threads.pool,
+                eventLoop: threads.network
+            ),
+            eventLoopGroup: threads.network,
+            workflow: workflow?.identity(in: opened.memory)
+        )
     }
 
     /// One line for the service manager.

@@ -14,7 +14,7 @@ struct RegistrationTests {
 
     private static func profile(_ change: (inout ServerProfile) -> Void = { _ in }) -> ServerProfile {
         var profile = TestIssuer.profile()
-        profile.clientID = ""
+        profile.client = ClientIdentity("", introduction: ClientIntroduction())
         profile.scopes = ["api"]
         change(&profile)
         return profile
@@ -106,6 +106,16 @@ struct RegistrationTests {
         )
     }
 
+    @Test(arguments: ["0", "null", "\"soon\"", "-1", "1e300", "1e999", "99999999999999999999"])
+    func `a secret without an end that makes sense has none`(end: String) async throws {
+        let bench = try bench(
+            #"{"client_id":"c-1","client_secret":"s","client_secret_expires_at":\#(end)}"#,
+            metadata: ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        )
+        for _ in 0..<2 { #expect(await logIn(bench).0.granted != nil) }
+        #expect(bench.exchange.posts(to: Self.place).count == 1)
+    }
+
     @Test func `many who log in at once have one client`() async throws {
         let registrar = Registrar()
         let purpose = ClientRegistration.Purpose(issuer: "i", redirectURI: "r", authentication: "automatic")
@@ -118,7 +128,7 @@ struct RegistrationTests {
                         true
                     } register: { () throws(RefreshFailure) in
                         let number = count.next()
-                        try? await Task.sleep(for: .milliseconds(20))
+                        for _ in 0..<1_000 { await Task.yield() }
                         return ClientRegistration(
                             purpose: purpose,
                             clientID: "c\(number)",
@@ -149,11 +159,31 @@ struct RegistrationTests {
         #expect(bench.exchange.sent.count == before)
     }
 
+    @Test func `a refresh that the server knows no client for says that a login registers another`()
+        async throws
+    {
+        let bench = try bench()
+        let grant = try #require(await logIn(bench).0.granted)
+        var request = grant.refreshRequest()
+        request.server = grant.server
+        knows(false, bench)
+        let failure = try #require(await bench.server.refresh(request).failure)
+        #expect(failure.kind == .misconfigured && failure.needsLogin)
+    }
+
+    @Test func `a refresh token of another client is not imported`() async throws {
+        let bench = try bench()
+        let request = LoginRequest(flow: .import, secret: try bench.secret("rt"))
+        let outcome = await bench.server.logIn(request, conversation: ScriptedPerson(memory: bench.memory))
+        #expect(outcome.failure?.remedy?.contains("client_id") == true, "\(outcome)")
+        #expect(bench.exchange.posts(to: Self.place).isEmpty)
+    }
+
     @Test func `a server that reads documents is given the address of ours`() async throws {
         let document = "https://app.example/client.json"
         for isRead in [true, false] {
             let bench = try bench(metadata: ["client_id_metadata_document_supported": .bool(isRead)]) {
-                $0.clientMetadataURL = document
+                $0.client.introduction?.document = document
             }
             let (outcome, asked) = await logIn(bench)
             let client = isRead ? document : "c-1"
