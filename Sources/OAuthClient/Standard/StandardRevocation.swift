@@ -97,13 +97,26 @@ struct StandardRevocation {
         _ authentication: ClientAuthentication,
         within limit: Duration
     ) async throws(RefreshFailure) -> Bool {
-        let reply = try await post(token, hint, to: url, metadata, authentication, bearer: nil, limit)
-        guard reply.status == 401, authentication.isPublic, let bearer = tokens.accessToken else {
+        let reply = try await post(token, hint, to: url, metadata, authentication, nil, limit)
+        guard authentication.isPublic, let addition = addition(after: reply) else {
             return try judge(reply, url)
         }
-        // Some servers let a public client revoke only with an access token of the same person.
-        let again = try await post(token, hint, to: url, metadata, authentication, bearer: bearer, limit)
+        let again = try await post(token, hint, to: url, metadata, authentication, addition, limit)
         return try judge(again, url)
+    }
+
+    /// What a public client adds for servers that do not take its request as it is.
+    private enum Addition {
+        /// An access token of the same person.
+        case bearer(SecretID)
+        /// A client secret, which means the same as none if it is empty (RFC 6749 §2.3.1).
+        case emptySecret
+    }
+
+    private func addition(after reply: HTTPReply) -> Addition? {
+        if reply.status == 401 { return tokens.accessToken.map { .bearer($0) } }
+        let error = reply.jsonObject.flatMap { OAuthError($0) }
+        return reply.status == 400 && error?.code.bytewise == "invalid_request" ? .emptySecret : nil
     }
 
     private func post(
@@ -112,7 +125,7 @@ struct StandardRevocation {
         to url: EndpointURL,
         _ metadata: ServerMetadata,
         _ authentication: ClientAuthentication,
-        bearer: SecretID?,
+        _ addition: Addition?,
         _ limit: Duration
     ) async throws(RefreshFailure) -> HTTPReply {
         let form = FormBody()
@@ -122,11 +135,12 @@ struct StandardRevocation {
             throw .locked
         }
         form.add("token_type_hint", hint)
+        if case .emptySecret = addition { form.add("client_secret", "") }
         var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.limit = limit
         try await authentication.prove(&request, tools)
-        if let bearer {
+        if case .bearer(let bearer) = addition {
             request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }
         return try await tools.send(request)

@@ -61,6 +61,23 @@ struct StandardRevocationTests {
         #expect(bench.exchange.sent.map { $0.form["token"] } == ["rt", "rt", "at", "at"])
     }
 
+    /// As the server of the MCP SDK for Python answers where the parameter is left out.
+    @Test func `a public client whose server demands a secret sends the empty one`() async throws {
+        let bench = try Bench(.fixed())
+        for _ in 0..<2 {
+            bench.exchange.expect(address, status: 400, #"{"error":"invalid_request"}"#)
+            bench.exchange.expect(address, "")
+        }
+        #expect(try await revoke(bench) == .revoked)
+        #expect(bench.exchange.sent.map { $0.form["client_secret"] } == [nil, "", nil, ""])
+        let confidential = try Bench(.fixed(secret: .command(["x"])), commands: ScriptedCommands(prints: "s"))
+        confidential.exchange.expect(address, status: 400, #"{"error":"invalid_request"}"#)
+        guard case .refused = try await revoke(confidential, accessToken: nil) else {
+            Issue.record("asked again without its secret")
+            return
+        }
+    }
+
     @Test(arguments: [
         (ScriptedExchange.Answer.json("", status: 503, headers: ["retry-after": "30"]), true),
         (.json("", status: 500), true),
