@@ -35,7 +35,10 @@ package enum FailureReport {
     /// The line without the program's name.
     package static func line(for error: AgentError) -> String {
         let message = sentence(for: error)
-        guard let remedy = (error.remedy ?? defaultRemedy(for: error)).map({ TerminalText.escaped($0, longest: longestRemedy) }),
+        guard
+            let remedy = (error.remedy ?? defaultRemedy(for: error)).map({
+                TerminalText.escaped($0, longest: longestRemedy)
+            }),
             !message.bytewise.contains(remedy.bytewise)
         else { return message }
         let isCommand = remedy.hasPrefix("tokenctl ") || remedy == "tokenagent"

@@ -10,6 +10,9 @@ extension StandardServer {
     /// - Throws: `misconfigured` if `flow` has no way to ask for it.
     func asking(for request: LoginRequest, by flow: LoginFlow) throws(RefreshFailure) -> StandardServer {
         guard let stepUp = request.stepUp else { return self }
+        if flow == .import {
+            throw RefreshFailure(kind: .misconfigured, message: "an import asks the server for nothing")
+        }
         if flow != .browser, !stepUp.contextClasses.isEmpty || stepUp.maximumAge != nil {
             let message = "only flow browser can ask for acr and a maximum age"
             throw RefreshFailure(kind: .misconfigured, message: message, remedy: "log in with --flow browser")
@@ -33,6 +36,9 @@ extension StandardServer {
         guard request.stepUp != nil, let before = request.present?.subject,
             grant.subject?.bytewise != before.bytewise
         else { return grant }
+        let whose =
+            grant.subject == nil
+            ? "of nobody that the server names" : "of another account than the present one"
         let refreshToken: SecretID? = if case .refreshToken(let token) = grant.renewal { token } else { nil }
         _ = await revoke(
             RevocationRequest(
@@ -45,7 +51,7 @@ extension StandardServer {
         for secret in [refreshToken, grant.tokens.accessToken, grant.tokens.idToken].compactMap(\.self) {
             tools.memory.erase(secret)
         }
-        let message = "the login is of another account than the present one, which stays"
+        let message = "the login is \(whose); the present one stays"
         throw .failed(RefreshFailure(kind: .interactionRequired, code: "other_account", message: message))
     }
 }

@@ -26,6 +26,7 @@ struct StepUpWishTests {
         (401, #"Bearer error="insufficient_user_authentication", max_age="-1""#),
         (401, #"Bearer error="insufficient_user_authentication", max_age="99999999999""#),
         (401, #"Bearer error="insufficient_user_authentication", acr_values="é""#),
+        (403, #"Bearer error="insufficient_scope", scope="a --password-stdin""#),
     ])
     func `anything else is no wish`(status: Int64, challenge: String) {
         #expect(StepUpWish(status: status, challenge) == nil)

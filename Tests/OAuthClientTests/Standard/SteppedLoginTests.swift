@@ -60,6 +60,12 @@ struct SteppedLoginTests {
         #expect(revoked == ["rt", "at"])
     }
 
+    @Test func `an import asks for nothing`() async throws {
+        let (outcome, _, bench) = try await logIn(StepUp(scopes: ["admin"]), present: nil, flow: .import)
+        #expect(outcome.failure?.kind == .misconfigured, "\(outcome)")
+        #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).isEmpty)
+    }
+
     @Test func `a flow without a browser says that it cannot ask`() async throws {
         let (outcome, asked, bench) = try await logIn(StepUp(maximumAge: .zero), present: nil, flow: .device)
         #expect(outcome.failure?.remedy == "log in with --flow browser")
