@@ -37,9 +37,7 @@ package struct ProviderScript: Sendable {
         _ body: (TemporaryDirectory, JSONObject) async throws -> Void
     ) async throws {
         let work = try TemporaryDirectory()
-        let started = try await run([work.path, "start"] + options)
-        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
-        else { throw Failure.notStarted(started.standardError) }
+        let state = try await start(in: work, options)
         do {
             try await body(work, state)
         } catch {
@@ -47,6 +45,20 @@ package struct ProviderScript: Sendable {
             throw error
         }
         try await run([work.path, "stop"])
+    }
+
+    /// Starts the server in `work`, where one that ran before has left what it needs.
+    ///
+    /// - Parameters:
+    ///   - work: its directory.
+    ///   - options: further options of the script's `start`.
+    /// - Returns: what the script says about the server.
+    /// - Throws: ``Failure``.
+    package func start(in work: TemporaryDirectory, _ options: [String]) async throws -> JSONObject {
+        let started = try await run([work.path, "start"] + options)
+        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
+        else { throw Failure.notStarted(started.standardError) }
+        return state
     }
 
     /// Gives `agent` a browser that logs in by itself at the server whose state is in the file `state`.
