@@ -130,6 +130,12 @@ enum ExampleConfiguration {
         #client_secret_file = "/home/me/.config/tokenagent/ci.secret"
         #flow           = "client_credentials"
 
+        # A protected resource, such as an MCP server. It names its server itself, which registers a client by itself.
+        #[session.mcp]
+        #resource       = "https://mcp.example.com/mcp"
+        #issuer         = "https://id.example.com"   # of several servers this one; needed beside a client secret
+        #client_metadata_url = "https://me.example.com/client.json"   # our name at servers that read such a document
+
         # A mobile back end with JSON endpoints. The preset has paths, fields and codes; each can be set here.
         #[session.phone]
         #kind        = "json"
