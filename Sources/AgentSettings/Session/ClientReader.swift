@@ -42,8 +42,13 @@ struct ClientReader {
             table.report("client_id", "is missing: \(proof) is of a registered client")
             return nil
         }
-        if table.string("flow") == LoginFlow.import.rawValue {
+        let flow = table.string("flow")
+        if flow == LoginFlow.import.rawValue {
             table.report("client_id", "is missing: a refresh token is of the client it was given to")
+            return nil
+        }
+        if flow == LoginFlow.tokenExchange.rawValue {
+            table.report("client_id", "is missing: an exchange is made by a registered client")
             return nil
         }
         return ""

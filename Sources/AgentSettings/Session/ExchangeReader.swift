@@ -9,7 +9,8 @@ struct ExchangeReader {
     private(set) var table: TableReader
     private let home: String?
 
-    private static let subjects = ["from", "subject_token_file", "subject_token_command"]
+    /// The keys that say whose token is sent.
+    static let subjects = ["from", "subject_token_file", "subject_token_command"]
     private static let keys =
         subjects + ["subject_token_type", "requested_token_type", "actor_from", "derived"]
     /// The types that the token of a session can have.

@@ -28,7 +28,8 @@ extension SessionReader {
         if table.has("resources") {
             table.report("resources", "must not stand beside resource, which is asked for by itself")
         }
-        let secrets = ClientReader.writtenProofs(in: table) + ["reauth_command"].filter { table.has($0) }
+        let others = ["reauth_command"] + ExchangeReader.subjects
+        let secrets = ClientReader.writtenProofs(in: table) + others.filter { table.has($0) }
         if !table.has("issuer"), let secret = secrets.first {
             table.report(
                 "issuer",

@@ -32,6 +32,10 @@ struct ResourceKeyTests {
         ("client_secret = \"s\"", "issuer: is missing: client_secret is for one server"),
         ("client_secret_file = \"/s\"", "issuer: is missing: client_secret_file is for one server"),
         (
+            "flow = \"token_exchange\"\nsubject_token_file = \"/t\"",
+            "issuer: is missing: subject_token_file is for one server"
+        ),
+        (
             "reauth = [\"command\"]\nreauth_command = [\"pass\"]",
             "issuer: is missing: reauth_command is for one server"
         ),

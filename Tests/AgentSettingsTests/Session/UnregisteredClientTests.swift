@@ -40,6 +40,10 @@ struct UnregisteredClientTests {
         ("client_key_file = \"/k\"", "client_id: is missing: client_key_file is of a registered client"),
         ("client_assertion_file = \"/a\"", "client_id: is missing: client_assertion_file is of"),
         ("flow = \"import\"", "client_id: is missing: a refresh token is of the client"),
+        (
+            "flow = \"token_exchange\"\nsubject_token_file = \"/t\"",
+            "client_id: is missing: an exchange is made by a registered client"
+        ),
         ("flow = \"client_credentials\"", "flow: client_credentials needs a client secret"),
         (
             "client_id = \"cli\"\nclient_metadata_url = \"https://me.example/c\"",
