@@ -75,7 +75,8 @@ struct RemoveCommand: ParsableCommand {
     /// Logs out; nothing is deleted while the server may still have to be asked.
     private func logOut() throws(AgentError) {
         do throws(AgentError) {
-            let answer = try LogoutRequest(session: session.name, isLocal: isLocal).send(to: agent.endpoint)
+            let logout = LogoutRequest(session: session.name, isLocal: isLocal, deletesClient: true)
+            let answer = try logout.send(to: agent.endpoint)
             guard answer.told == .retrying else { return }
             throw AgentError(
                 .temporarilyUnavailable,

@@ -107,11 +107,14 @@ struct LogoutRequest {
     let session: String
     /// Whether the server is left alone.
     let isLocal: Bool
+    /// Whether the client goes too that the server registered for the session.
+    var deletesClient = false
 
     /// Logs out; the agent waits for the server a while.
     func send(to endpoint: AgentEndpoint) throws(AgentError) -> LogoutMessage {
         var body = JSONBody<LogoutMembers>()
         body.add(\.local, isLocal)
+        if deletesClient { body.add(\.unregister, true) }
         let request = AgentRequest(.post, "sessions", session, "logout", body: body.finished())
         return try endpoint.message(request, timeout: .seconds(120))
     }
