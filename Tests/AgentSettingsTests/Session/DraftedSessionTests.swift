@@ -72,4 +72,14 @@ struct DraftedSessionTests {
         #expect(settings.tables(naming: name) == ["[[socket]] /run/s"])
         #expect(settings.tables(naming: try #require(SessionName("y"))).isEmpty)
     }
+
+    @Test func `a session that is made from another names it`() throws {
+        let derived = "flow = \"token_exchange\"\nfrom = \"a\"\n"
+        let place = try ConfigurationPlace(ConfigurationPlace.session("a"))
+        try place.add(ConfigurationPlace.session("d", more: derived), to: "d.toml")
+        let settings = try place.settings()
+        #expect(try place.mistakes() == [])
+        #expect(settings.tables(naming: try #require(SessionName("a"))) == ["[session.d]"])
+        #expect(settings.tables(naming: try #require(SessionName("d"))).isEmpty)
+    }
 }
