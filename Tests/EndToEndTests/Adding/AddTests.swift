@@ -32,7 +32,8 @@ extension EndToEnd {
             #expect(
                 result.standardOutput == """
                     The issuer offers: flows browser, device, password, client_credentials; client authentication none, \
-                    basic, post; scopes openid, offline_access, email, profile; further pkce, pushed_requests, revocation
+                    basic, post; scopes openid, offline_access, email, profile; further pkce, pushed_requests, revocation, \
+                    token_exchange
                     Chosen: flow browser; scopes openid offline_access
                     Written: \(path)
                     Log in with: tokenctl login z
