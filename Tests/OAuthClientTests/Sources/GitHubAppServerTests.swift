@@ -82,11 +82,13 @@ struct GitHubAppServerTests {
         #expect(try await bench.refresh(.anew).granted != nil)
     }
 
-    @Test(arguments: [
-        (401, .misconfigured, "app_id"), (404, .misconfigured, "installation"),
-        (422, .misconfigured, "permissions"), (403, .busy, nil), (429, .busy, nil), (500, .busy, nil),
-        (302, .misbehaved, nil), (200, .misbehaved, nil),
-    ] as [(Int, FailureClass, String?)])
+    @Test(
+        arguments: [
+            (401, .misconfigured, "app_id"), (404, .misconfigured, "installation"),
+            (422, .misconfigured, "permissions"), (403, .busy, nil), (429, .busy, nil), (500, .busy, nil),
+            (302, .misbehaved, nil), (200, .misbehaved, nil),
+        ] as [(Int, FailureClass, String?)]
+    )
     func `a refusal says what to check`(status: Int, kind: FailureClass, remedy: String?) async throws {
         let bench = try bench()
         bench.exchange.expect(Self.tokens, status: status, #"{"message":"Not\u001b[2J granted"}"#)
