@@ -44,6 +44,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var fingerprint: String
     /// The servers that its tokens are for, as helpers of other programs need to know.
     package var hosts: [String]
+    /// The protected resource that names the session's issuer.
+    package var resource: String?
     /// Error codes of resource servers that mean: refresh, then try again.
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
@@ -69,6 +71,7 @@ package struct SessionSettings: Equatable, Sendable {
         issuer: String,
         fingerprint: String,
         hosts: [String] = [],
+        resource: String? = nil,
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
         answerPlaces: AnswerPlaces = AnswerPlaces(),
@@ -84,6 +87,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.issuer = issuer
         self.fingerprint = fingerprint
         self.hosts = hosts
+        self.resource = resource
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
         self.answerPlaces = answerPlaces

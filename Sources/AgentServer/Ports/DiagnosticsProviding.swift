@@ -7,13 +7,23 @@ import TokenCore
 package protocol DiagnosticsProviding: Sendable {
     func checks() async -> [DiagnosticCheck]
 
-    /// What an issuer that no session uses yet offers.
+    /// What a server that no session uses yet offers.
     ///
     /// - Parameters:
-    ///   - issuer: as a person wrote it.
+    ///   - place: as a person wrote it.
     ///   - caFile: certificates of a private authority; `nil`: those of the system.
     /// - Returns: what it offers, in words of our own, or why a session could not use it.
-    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure>
+    func examine(
+        _ place: ExaminedPlace,
+        caFile: String?
+    ) async -> Result<ExaminationMessage, RequestFailure>
+}
+
+/// What is looked at before a session uses it.
+package enum ExaminedPlace: Equatable, Sendable {
+    case issuer(String)
+    /// A protected resource, and the issuer to take of those that it names; `nil`: the first.
+    case resource(String, issuer: String?)
 }
 
 /// The result of one look.

@@ -3,7 +3,7 @@
 import AgentProtocol
 import TokenCore
 
-/// Looks at issuers that a person thinks of using, for `tokenctl add`.
+/// Looks at servers that a person thinks of using, for `tokenctl add`.
 ///
 /// Confined to the agent's event loop.
 final class Examinations {
@@ -26,25 +26,30 @@ final class Examinations {
         guard connection.caller.isOwnUserAtOwnSocket else {
             throw RequestFailure(
                 code: .denied,
-                message: "Only the agent's own user may have an issuer examined."
+                message: "Only the agent's own user may have a server examined."
             )
         }
         let body = try RequestBody(request.body, ExamineMembers.self)
-        let issuer = try body.required(\.issuer)
+        let place = try Examinations.place(body)
         let caFile = try body.value(\.caFile)
         guard count < Examinations.mostAtOnce else {
             throw RequestFailure(
                 code: .temporarilyUnavailable,
-                message: "Other issuers are being examined.",
+                message: "Other servers are being examined.",
                 retryAfter: .seconds(10)
             )
         }
         count += 1
         let diagnostics = diagnostics
         Task {
-            let result = await diagnostics.examine(issuer: issuer, caFile: caFile)
+            let result = await diagnostics.examine(place, caFile: caFile)
             agent.requests.examinations.finish(result, on: connection)
         }
+    }
+
+    private static func place(_ body: RequestBody<ExamineMembers>) throws(RequestFailure) -> ExaminedPlace {
+        guard let resource = try body.value(\.resource) else { return .issuer(try body.required(\.issuer)) }
+        return .resource(resource, issuer: try body.value(\.issuer))
     }
 
     private func finish(_ result: Result<ExaminationMessage, RequestFailure>, on connection: Connection) {

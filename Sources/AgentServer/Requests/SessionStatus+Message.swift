@@ -13,6 +13,7 @@ extension SessionStatus {
         message.kind = settings.kind
         message.issuer = settings.issuer
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
+        message.resource = settings.resource
         message.account = account ?? subject
         addTimes(to: &message, at: moment)
         message.scope = scope

@@ -124,7 +124,8 @@ extension ConfiguredSession {
 }
 
 extension ServerProfile.Kind {
-    fileprivate var resourceAddress: String? {
+    /// The protected resource that names the server.
+    package var resourceAddress: String? {
         if case .resource(let resource) = self { resource.address } else { nil }
     }
 }

@@ -71,6 +71,17 @@ final class ResourceServer: AuthorizationServer {
         }
     }
 
+    /// What the resource names, with the checks that a login makes; nothing but documents is asked for.
+    func offer() async throws(RefreshFailure) -> ResourceOffer {
+        let (place, server) = try await named(after: nil)
+        return ResourceOffer(
+            resource: place.resource ?? resource.address,
+            issuer: place.issuer,
+            scopes: server.profile.scopes,
+            server: IssuerOffer(try await server.discovery.metadata())
+        )
+    }
+
     /// Asks for tokens without a login, at the configured issuer, which such a session has to name.
     private func renewAnew(_ request: RefreshRequest) async -> RefreshOutcome {
         do throws(RefreshFailure) {

@@ -154,6 +154,22 @@ package final class AuthorizationServers: AuthorizationServing {
         return await Discovery.fetch(description, tools).map { IssuerOffer($0) }
     }
 
+    /// Looks at a protected resource that no session uses yet, and at the issuer it names.
+    ///
+    /// - Returns: what they say, or why a session could not use them.
+    package func examine(
+        _ resource: ProtectedResource,
+        trust: ServerTrust
+    ) async -> Result<ResourceOffer, RefreshFailure> {
+        let profile = ServerProfile(kind: .resource(resource), client: ClientIdentity(""), trust: trust)
+        do throws(RefreshFailure) {
+            let server = ResourceServer(profile: profile, resource: resource, tools: tools)
+            return .success(try await server.offer())
+        } catch {
+            return .failure(error)
+        }
+    }
+
     private func server(for session: SessionName) -> (any AuthorizationServer)? {
         configured.withLock { $0.servers[session] }
     }

@@ -42,8 +42,11 @@ struct Diagnostics: DiagnosticsProviding {
         return checks
     }
 
-    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure> {
-        await serverCheck.examine(issuer: issuer, caFile: caFile)
+    func examine(
+        _ place: ExaminedPlace,
+        caFile: String?
+    ) async -> Result<ExaminationMessage, RequestFailure> {
+        await serverCheck.examine(place, caFile: caFile)
     }
 
     private var serverCheck: ServerCheck { ServerCheck(servers: servers, eventLoop: eventLoop) }

@@ -34,11 +34,24 @@ struct ServerCheck: Sendable {
         }
     }
 
-    /// What `issuer`, which no session uses yet, offers; `caFile` holds the certificates of a private authority.
-    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure> {
+    /// What is at `place`, which no session uses yet; `caFile` holds the certificates of a private authority.
+    func examine(
+        _ place: ExaminedPlace,
+        caFile: String?
+    ) async -> Result<ExaminationMessage, RequestFailure> {
         let trust = ServerTrust(caFile: caFile)
-        let result = await inTime { await servers.examine(issuer: issuer, trust: trust) }
-        return result.map(\.wire).mapError { failure in
+        let result: Result<ExaminationMessage, RefreshFailure> =
+            switch place {
+            case .issuer(let issuer):
+                await inTime { await servers.examine(issuer: issuer, trust: trust) }.map(\.wire)
+            case .resource(let address, let issuer):
+                await inTime {
+                    let resource = ProtectedResource(address: address, issuer: issuer)
+                    return await servers.examine(resource, trust: trust)
+                }
+                .map(\.wire)
+            }
+        return result.mapError { failure in
             // Waiting mends neither an address nor certificates.
             let isOurs = failure.kind == .misconfigured || failure.kind == .insecure
             return RequestFailure(
@@ -81,5 +94,15 @@ extension IssuerOffer {
             $0.scopes = scopes?.map(\.rawValue)
             $0.features = features.map(\.rawValue)
         }
+    }
+}
+
+extension ResourceOffer {
+    fileprivate var wire: ExaminationMessage {
+        var message = server.wire
+        message.resource = resource
+        message.issuer = issuer
+        message.resourceScopes = scopes
+        return message
     }
 }

@@ -295,6 +295,7 @@ extension SessionSettings {
             issuer: session.issuerShown,
             fingerprint: session.fingerprint,
             hosts: session.hostsServed,
+            resource: session.server.resourceAddress,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
             answerPlaces: session.answerPlaces,

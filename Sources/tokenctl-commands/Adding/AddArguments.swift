@@ -16,6 +16,12 @@ struct ServerArguments: ParsableArguments {
     var issuer: String?
 
     @Option(
+        name: .customLong("url"),
+        help: ArgumentHelp("A protected resource that names its authorization server.", valueName: "url")
+    )
+    var resource: String?
+
+    @Option(
         name: .customLong("ca-file"),
         help: ArgumentHelp("The certificates of a private authority.", valueName: "file")
     )
@@ -49,7 +55,7 @@ struct ServerArguments: ParsableArguments {
     }
 
     /// Whether it is said which server is meant.
-    var namesServer: Bool { preset != nil || issuer != nil || kind == .oauth2 }
+    var namesServer: Bool { preset != nil || issuer != nil || resource != nil || kind == .oauth2 }
 
     func validate() throws {
         let kind = kind ?? preset?.kind ?? .oidc
@@ -58,6 +64,9 @@ struct ServerArguments: ParsableArguments {
         }
         guard endpoint == nil || kind == .cognito else {
             throw ValidationError("--endpoint goes with --kind cognito")
+        }
+        guard resource == nil || preset == nil && kind == .oidc else {
+            throw ValidationError("--url goes with --kind oidc, and with no preset")
         }
         try ClientArguments.check([("--ca-file", caFile)])
     }
@@ -99,6 +108,9 @@ struct ClientArguments: ParsableArguments {
         help: ArgumentHelp("A file that holds the client's certificate.", valueName: "file")
     )
     var certificateFile: String?
+
+    /// Whether the client has something to prove itself by, and so is registered.
+    var hasProof: Bool { secretFile != nil || keyFile != nil || certificateFile != nil }
 
     func validate() throws {
         try ClientArguments.check([

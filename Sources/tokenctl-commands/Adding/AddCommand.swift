@@ -60,37 +60,21 @@ struct AddCommand: ParsableCommand {
         guard isPrinted || !file.exists else { throw file.taken }
         let interview = SessionInterview(command: self)
         let server = try interview.server()
-        let offer = try examined(server)
-        if let offer { try say(offer.words) }
+        let offer = try server.examined(by: agent.endpoint)
+        for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
         let wish = try interview.wish(at: server, offer)
         let chosen = try ChosenSession(wish, offer)
         let text = try SessionDraft(wish, chosen, offer).text
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
         try file.put(text)
         let takeover = try SessionFileReload(endpoint: agent.endpoint).takeOver(file)
-        try report(file, chosen, offer, takeover.notes)
+        try report(file, wish, chosen, offer, takeover.notes)
         try offerLogin(after: takeover.remedy)
-    }
-
-    /// What the issuer offers; nil where none publishes that.
-    ///
-    /// The agent looks at it: it has the network, this program has not.
-    private func examined(_ server: WishedServer) throws(AgentError) -> ExaminationMessage? {
-        guard let issuer = server.examinedIssuer else { return nil }
-        var body = JSONBody<ExamineMembers>()
-        body.add(\.issuer, issuer)
-        if let file = server.caFile { body.add(\.caFile, file) }
-        let request = AgentRequest(.post, "examine", body: body.finished())
-        do throws(AgentError) {
-            let offer: ExaminationMessage = try agent.endpoint.message(request)
-            return offer
-        } catch {
-            throw error.about(issuerOf: server)
-        }
     }
 
     private func report(
         _ file: SessionFile,
+        _ wish: SessionWish,
         _ chosen: ChosenSession,
         _ offer: ExaminationMessage?,
         _ notes: [String]
@@ -110,6 +94,7 @@ struct AddCommand: ParsableCommand {
         let choices = [
             chosen.flow.map { "flow \($0.rawValue)" },
             chosen.scopes.isEmpty ? nil : "scopes \(chosen.scopes.joined(separator: " "))",
+            wish.client.id == nil ? "a client that the server registers at the first login" : nil,
         ]
         let words = choices.compactMap(\.self).joined(separator: "; ")
         if !words.isEmpty { try say("Chosen: \(words)") }
@@ -141,18 +126,5 @@ struct AddCommand: ParsableCommand {
     private func say(_ text: String) throws(AgentError) {
         guard !agent.wantsJSON, !isPrinted else { return }
         try StandardOutput.line(TerminalText.escaped(text, longest: 8192))
-    }
-}
-
-extension AgentError {
-    /// Why an issuer cannot be looked at, with what a person can do about it.
-    fileprivate func about(issuerOf server: WishedServer) -> AgentError {
-        var error = self
-        guard error.remedy == nil, error.retryAfter == nil else { return error }
-        if code == .temporarilyUnavailable { error.remedy = "correct the issuer, or try again later" }
-        if code == .misconfigured, server.caFile == nil {
-            error.remedy = "correct the issuer; a server without metadata is --kind oauth2 with its endpoints"
-        }
-        return error
     }
 }

@@ -62,8 +62,10 @@ struct ChosenSession {
         _ offer: ExaminationMessage?
     ) -> [String] {
         guard wish.scopes.isEmpty else { return wish.scopes }
-        // The usual ones are about a person's login.
-        guard wish.server.kind != .cognito, flow != .clientCredentials else { return [] }
+        // The usual ones are about a person's login, and a resource says itself which it wants.
+        guard wish.server.kind != .cognito, wish.server.resource == nil, flow != .clientCredentials else {
+            return []
+        }
         let usual = SessionWish.usualScopes
         let wanted = wish.server.preset?.scopes ?? (wish.server.kind == .oidc ? usual : [])
         guard let offered = offer?.scopes else { return wanted }
@@ -80,7 +82,7 @@ struct ChosenSession {
             notes.append("the issuer does not name the flow \(flow.rawValue)")
         }
         let proof = wish.client.proof
-        if let ways = offer?.authentication, Set(ways).isDisjoint(with: proof.ways) {
+        if wish.client.id != nil, let ways = offer?.authentication, Set(ways).isDisjoint(with: proof.ways) {
             notes.append("the issuer names no clients \(proof.words)")
         }
         return notes
@@ -98,5 +100,13 @@ extension ExaminationMessage {
             values.flatMap { $0.isEmpty ? nil : "\(name) \($0.joined(separator: ", "))" }
         }
         return "The issuer offers: " + (words.isEmpty ? "nothing we know" : words.joined(separator: "; "))
+    }
+
+    /// What a resource says, on one line; nil: none was looked at.
+    var resourceWords: String? {
+        guard let resource = self.resource, let issuer = self.issuer else { return nil }
+        let scopes = self.resourceScopes ?? []
+        let words = scopes.isEmpty ? "" : "; a login asks for the scopes \(scopes.joined(separator: " "))"
+        return "The resource \(resource) takes tokens of \(issuer)\(words)"
     }
 }

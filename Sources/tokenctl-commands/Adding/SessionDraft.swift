@@ -90,6 +90,7 @@ extension SessionDraft {
             add("region", pool.region)
             add("user_pool_id", pool.pool)
         } else {
+            add("resource", server.resource)
             add("issuer", server.issuer)
         }
         for endpoint in server.endpoints { add(endpoint.key, endpoint.address) }

@@ -12,7 +12,12 @@ struct SessionInterview {
     /// - Throws: ``AgentError`` with the code `badRequest` where it is missing and nobody can be asked.
     func server() throws(AgentError) -> WishedServer {
         let given = command.server
-        var server = WishedServer(preset: given.preset, issuer: given.issuer, caFile: given.caFile)
+        var server = WishedServer(
+            preset: given.preset,
+            issuer: given.issuer,
+            resource: given.resource,
+            caFile: given.caFile
+        )
         if !given.namesServer {
             let answer = try Question.visible(
                 "Provider (\(Preset.allValueStrings.joined(separator: ", "))), or the address of an issuer",
@@ -28,7 +33,7 @@ struct SessionInterview {
         let known = server.kind == .oauth2 ? preset?.endpoints ?? [] : []
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
-        if server.issuer == nil, server.kind != .oauth2 {
+        if server.issuer == nil, server.resource == nil, server.kind != .oauth2 {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             server.issuer = try Question.visible("Issuer\(form)", kind: "issuer", option: "--issuer")
         }
@@ -60,7 +65,7 @@ struct SessionInterview {
     ) throws(AgentError) -> WishedClient {
         let given = command.client
         var client = WishedClient(
-            id: try clientID(preset),
+            id: try clientID(preset, offer),
             secretFile: given.secretFile,
             keyFile: given.keyFile,
             keyID: given.keyID,
@@ -68,7 +73,7 @@ struct SessionInterview {
         )
         let ways = offer?.authentication ?? ["none"]
         let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
-        guard wantsSecret, client.proof.ways == ["none"],
+        guard wantsSecret, client.id != nil, client.proof.ways == ["none"],
             let path = try Question.atTerminal("File with the client's secret (empty: it has none)"),
             !path.isEmpty
         else { return client }
@@ -79,8 +84,19 @@ struct SessionInterview {
         return client
     }
 
-    private func clientID(_ preset: Preset?) throws(AgentError) -> String {
+    /// The client; nil if the server is to register one.
+    private func clientID(
+        _ preset: Preset?,
+        _ offer: ExaminationMessage?
+    ) throws(AgentError) -> String? {
         if let given = command.client.id { return given }
+        let isRegistered =
+            offer?.features?.contains("registration") == true && !command.client.hasProof
+            && command.flow != .import
+        guard !isRegistered else {
+            let answer = try Question.atTerminal("Client ID (empty: the server registers one)")
+            return answer.flatMap { $0.isEmpty ? nil : $0 }
+        }
         let hint = preset?.client ?? "registered with the redirect address http://127.0.0.1/callback"
         return try Question.visible("Client ID (\(hint))", kind: "client id", option: "--client-id")
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import CommandCore
 import Text
 
 /// What is known of a session that is to be made, before anything is chosen for it.
@@ -23,16 +24,48 @@ struct WishedServer {
     var preset: Preset?
     var kind = SessionKind.oidc
     var issuer: String?
+    /// The protected resource that names the server.
+    var resource: String?
     var endpoints: [KnownEndpoint] = []
     var caFile: String?
 
-    /// The issuer whose metadata says what there is; nil where none has any.
-    var examinedIssuer: String? { kind == .oidc ? issuer : nil }
+    /// What the server offers; nil where none publishes that.
+    ///
+    /// The agent looks at it: it has the network, this program has not.
+    func examined(by endpoint: AgentEndpoint) throws(AgentError) -> ExaminationMessage? {
+        guard kind == .oidc else { return nil }
+        var body = JSONBody<ExamineMembers>()
+        if let issuer { body.add(\.issuer, issuer) }
+        if let resource { body.add(\.resource, resource) }
+        if let caFile { body.add(\.caFile, caFile) }
+        let request = AgentRequest(.post, "examine", body: body.finished())
+        do throws(AgentError) {
+            let offer: ExaminationMessage = try endpoint.message(request)
+            return offer
+        } catch {
+            throw error.about(self)
+        }
+    }
+}
+
+extension AgentError {
+    /// Why a server cannot be looked at, with what a person can do about it.
+    fileprivate func about(_ server: WishedServer) -> AgentError {
+        var error = self
+        guard error.remedy == nil, error.retryAfter == nil else { return error }
+        let place = server.resource == nil ? "the issuer" : "the address"
+        if code == .temporarilyUnavailable { error.remedy = "correct \(place), or try again later" }
+        if code == .misconfigured, server.caFile == nil {
+            error.remedy = "correct \(place); a server without metadata is --kind oauth2 with its endpoints"
+        }
+        return error
+    }
 }
 
 /// The client of a session that is to be made, and what it proves itself by.
 struct WishedClient {
-    var id: String
+    /// nil: the server registers one at the first login.
+    var id: String?
     var secretFile: String?
     var keyFile: String?
     var keyID: String?

@@ -31,6 +31,11 @@ struct LoginCommand: ParsableCommand {
     @Option(help: "How to log in, instead of what the configuration says.")
     var flow: Flow?
 
+    @Option(
+        help: ArgumentHelp("For the address of a resource: the issuer that it has to name.", valueName: "url")
+    )
+    var issuer: String?
+
     @Flag(name: .customLong("no-browser"), help: "Print the address instead of opening a browser.")
     var opensNoBrowser = false
 
@@ -76,6 +81,9 @@ struct LoginCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
+        guard issuer == nil || isAddress else {
+            throw ValidationError("--issuer goes with the address of a resource")
+        }
         guard !readsPassword || !readsRefreshToken else {
             throw ValidationError("--password-stdin and --refresh-token-stdin exclude each other")
         }
@@ -88,10 +96,11 @@ struct LoginCommand: ParsableCommand {
     }
 
     func run() throws {
-        var request = try request()
+        let name = try sessionName()
+        var request = try request(to: name)
         defer { request.wipeBody() }
         let conversation = LoginConversation(
-            session: session.name,
+            session: name,
             opensBrowser: !opensNoBrowser && !pastesRedirect,
             isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
@@ -99,7 +108,25 @@ struct LoginCommand: ParsableCommand {
         try conversation.logIn(request)
     }
 
-    private func request() throws(AgentError) -> AgentRequest {
+    /// Whether a protected resource is named in place of a session, whose name holds no slash.
+    private var isAddress: Bool { session.name.bytewise.contains("://") }
+
+    /// The session; for the address of a resource the one that is for it, or a new one.
+    private func sessionName() throws(AgentError) -> String {
+        guard isAddress else { return session.name }
+        guard let address = ResourceAddress(session.name) else {
+            throw AgentError(.badRequest, "\(session.name) is no address of a resource")
+        }
+        return try ResourceLogin(
+            address: address,
+            issuer: issuer,
+            endpoint: agent.endpoint,
+            isJSON: agent.wantsJSON
+        )
+        .session()
+    }
+
+    private func request(to session: String) throws(AgentError) -> AgentRequest {
         var body = JSONBody<LoginMembers>()
         if let flow = flow ?? impliedFlow { body.add(\.flow, flow.rawValue) }
         if pastesRedirect { body.add(\.paste, true) }
@@ -109,7 +136,7 @@ struct LoginCommand: ParsableCommand {
         if let age = maximumAge { body.add(\.maximumAge, age.duration.components.seconds) }
         if readsPassword { body.add(\.secret, secret: try StandardInput.secret("password")) }
         if readsRefreshToken { body.add(\.secret, secret: try StandardInput.refreshToken()) }
-        return AgentRequest(.post, "sessions", session.name, "login", body: body.finished())
+        return AgentRequest(.post, "sessions", session, "login", body: body.finished())
     }
 
     private var impliedFlow: Flow? {

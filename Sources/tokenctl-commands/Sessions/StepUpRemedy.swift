@@ -10,8 +10,8 @@ extension AgentError {
     /// The words are a server's, and people paste commands: they stand in single quotes, and there are few of them.
     static func stepUp(_ wish: ReportMessage, of session: String) -> AgentError {
         var command = ["tokenctl login \(session)"]
-        if let scope = wish.scope { command.append("--scope \(quoted(scope))") }
-        if let classes = wish.contextClasses { command.append("--acr \(quoted(classes))") }
+        if let scope = wish.scope { command.append("--scope \(ShellWord.quoted(scope))") }
+        if let classes = wish.contextClasses { command.append("--acr \(ShellWord.quoted(classes))") }
         if let age = wish.maximumAge { command.append("--max-age \(age)s") }
         return AgentError(
             .loginRequired,
@@ -22,9 +22,12 @@ extension AgentError {
             remedy: command.joined(separator: " ")
         )
     }
+}
 
+/// Texts that stand in commands which people paste.
+enum ShellWord {
     /// `text` as one word of a shell, whatever it contains.
-    private static func quoted(_ text: String) -> String {
+    static func quoted(_ text: String) -> String {
         let inner = text.utf8.flatMap { byte in
             byte == UInt8(ascii: "'") ? Array("'\\''".utf8) : [byte]
         }

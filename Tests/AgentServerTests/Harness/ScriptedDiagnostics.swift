@@ -15,7 +15,10 @@ struct FixedDiagnostics: DiagnosticsProviding {
         ]
     }
 
-    func examine(issuer: String, caFile: String?) async -> Result<ExaminationMessage, RequestFailure> {
+    func examine(
+        _ place: ExaminedPlace,
+        caFile: String?
+    ) async -> Result<ExaminationMessage, RequestFailure> {
         .success(ExaminationMessage { $0.flows = ["browser"] })
     }
 }
@@ -24,17 +27,17 @@ struct FixedDiagnostics: DiagnosticsProviding {
 final class HeldIssuers: DiagnosticsProviding {
     typealias Answer = Result<ExaminationMessage, RequestFailure>
 
-    private let waiting = Mutex<[(issuer: String, continuation: CheckedContinuation<Answer, Never>)]>([])
+    private let waiting = Mutex<[(place: ExaminedPlace, continuation: CheckedContinuation<Answer, Never>)]>([]
+    )
 
     /// Those that are being looked at.
-    var asked: [String] { waiting.withLock { $0.map(\.issuer) } }
+    var asked: [ExaminedPlace] { waiting.withLock { $0.map(\.place) } }
 
     func checks() async -> [DiagnosticCheck] { [] }
 
-    func examine(issuer: String, caFile: String?) async -> Answer {
-        let words = caFile.map { "\(issuer) \($0)" } ?? issuer
-        return await withCheckedContinuation { continuation in
-            waiting.withLock { $0.append((words, continuation)) }
+    func examine(_ place: ExaminedPlace, caFile: String?) async -> Answer {
+        await withCheckedContinuation { continuation in
+            waiting.withLock { $0.append((place, continuation)) }
         }
     }
 

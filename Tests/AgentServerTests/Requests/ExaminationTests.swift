@@ -29,7 +29,7 @@ struct ExaminationTests {
         _ = try await peer.exchange("POST", "/v1/lock")
         try peer.send(Self.request)
         #expect(try await waits(for: issuers, 1))
-        #expect(issuers.asked == ["https://id.example /ca.pem"])
+        #expect(issuers.asked == [.issuer("https://id.example")])
         issuers.answer(
             .success(
                 ExaminationMessage {
@@ -62,7 +62,37 @@ struct ExaminationTests {
         await agent.stop()
     }
 
-    @Test(arguments: ["", "{}", #"{"issuer":7}"#, #"{"issuer":"x","ca_file":[]}"#, #"{"url":"x"}"#, "[]"])
+    @Test func `a resource may be looked at with the issuer to take, or without`() async throws {
+        let issuers = HeldIssuers()
+        let agent = try await AgentHarness(diagnostics: issuers)
+        let bodies = [
+            #"{"resource":"https://mcp.example/mcp"}"#,
+            #"{"resource":"https://mcp.example/mcp","issuer":"https://id.example"}"#,
+        ]
+        var peers: [SocketPeer] = []
+        for (number, body) in zip(1..., bodies) {
+            let peer = try agent.peer()
+            try peer.send(SocketPeer.request("POST", "/v1/examine", body: body))
+            #expect(try await waits(for: issuers, number))
+            peers.append(peer)
+        }
+        #expect(
+            issuers.asked == [
+                .resource("https://mcp.example/mcp", issuer: nil),
+                .resource("https://mcp.example/mcp", issuer: "https://id.example"),
+            ]
+        )
+        for peer in peers {
+            issuers.answer(.success(ExaminationMessage()))
+            #expect(try await peer.answer().status == 200)
+        }
+        await agent.stop()
+    }
+
+    @Test(arguments: [
+        "", "{}", #"{"resource":1}"#, #"{"issuer":7}"#, #"{"issuer":"x","ca_file":[]}"#, #"{"url":"x"}"#,
+        "[]",
+    ])
     func `a request that is no examination is refused`(body: String) async throws {
         let agent = try await AgentHarness(diagnostics: HeldIssuers())
         let answer = try await agent.peer().exchange("POST", "/v1/examine", body: body)

@@ -2,13 +2,15 @@
 
 /// The body of `POST /v1/examine`.
 package struct ExamineMembers: WireMembers {
-    package let issuer = WireMember<String>("issuer")
+    package let issuer = WireMember<String>("issuer", isOptional: true)
+    package let resource = WireMember<String>("resource", isOptional: true)
     package let caFile = WireMember<String>("ca_file", isOptional: true)
 
     package static let table = Self()
 }
 
-/// The answer of `POST /v1/examine`: what an issuer offers, in words that tokenagent-protocol(7) lists.
+/// The answer of `POST /v1/examine`: what an issuer offers, in words that tokenagent-protocol(7) lists, and what the
+/// resource says that names it.
 package typealias ExaminationMessage = WireMessage<ExaminationMembers>
 
 package struct ExaminationMembers: WireMembers {
@@ -16,6 +18,9 @@ package struct ExaminationMembers: WireMembers {
     package let authentication = WireMember<[String]>("client_authentication", isOptional: true)
     package let scopes = WireMember<[String]>("scopes", isOptional: true)
     package let features = WireMember<[String]>("features")
+    package let resource = WireMember<String>("resource", isOptional: true)
+    package let issuer = WireMember<String>("issuer", isOptional: true)
+    package let resourceScopes = WireMember<[String]>("resource_scopes", isOptional: true)
 
     package static let table = Self()
 }

@@ -20,6 +20,7 @@ package struct SessionMembers: WireMembers {
     package let kind = WireMember<String>("kind")
     package let issuer = WireMember<String>("issuer")
     package let hosts = WireMember<[String]>("hosts", isOptional: true)
+    package let resource = WireMember<String>("resource", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
     package let expiresIn = WireMember<Int64>("expires_in", .seconds, isOptional: true)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// The session that `tokenctl login` finds or makes for the address of a protected resource.
+struct ResourceLogin {
+    let address: ResourceAddress
+    /// The issuer that a person has named.
+    let issuer: String?
+    let endpoint: AgentEndpoint
+    let isJSON: Bool
+
+    /// The name of the session; one that is not there is made, once a person has agreed to its issuer.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` where nobody can be asked.
+    func session() throws(AgentError) -> String {
+        let answer: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
+        let sessions = answer.sessions ?? []
+        if let known = address.session(among: sessions) { return known }
+        let name = try freeName(besides: sessions.compactMap(\.session))
+        var server = WishedServer(issuer: issuer, resource: address.text)
+        let offer = try server.examined(by: endpoint)
+        for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
+        try confirm(offer)
+        // The login asks the resource again, which must not name another one then.
+        server.issuer = offer?.issuer
+        guard offer?.features?.contains("registration") == true else {
+            throw AgentError(
+                .badRequest,
+                "the issuer registers no clients, so one is needed that it knows",
+                remedy: "use tokenctl add NAME --url URL --client-id ID"
+            )
+        }
+        let wish = SessionWish(name: name, server: server, client: WishedClient())
+        let draft = try SessionDraft(wish, try ChosenSession(wish, offer), offer)
+        let file = try SessionFile(name, for: endpoint)
+        try file.put(draft.text)
+        let takeover = try SessionFileReload(endpoint: endpoint).takeOver(file)
+        for note in takeover.notes { try say("Note: \(note).") }
+        try say("Written: \(file.path)")
+        return name
+    }
+
+    /// Has a person agree to what the resource named, unless the command line names the same issuer.
+    private func confirm(_ offer: ExaminationMessage?) throws(AgentError) {
+        let found = offer?.issuer ?? ""
+        if let issuer, issuer.bytewise == found.bytewise { return }
+        switch try Question.agreement(to: "Make a session and log in there?") {
+        case true?: return
+        case false?: throw AgentError(.denied, "no session was made")
+        case nil:
+            throw AgentError(
+                .badRequest,
+                "there is no terminal to ask whether the issuer is the right one",
+                remedy: "use --issuer \(ShellWord.quoted(found))"
+            )
+        }
+    }
+
+    /// A name made of the host, which neither a session nor a file has.
+    private func freeName(besides taken: [String]) throws(AgentError) -> String {
+        for number in 1..<100 {
+            let name = number == 1 ? address.name : "\(address.name)-\(number)"
+            if !taken.contains(name), try !SessionFile(name, for: endpoint).exists { return name }
+        }
+        throw AgentError(
+            .badRequest,
+            "there are sessions of that name already",
+            remedy: "use tokenctl add NAME --url URL"
+        )
+    }
+
+    /// Prints a line for the person, unless a program is reading.
+    private func say(_ text: String) throws(AgentError) {
+        guard !isJSON else { return }
+        try StandardOutput.line(TerminalText.escaped(text, longest: 8192))
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+import Text
+
+/// A protected resource that names the issuer of a scene, which registers clients.
+private struct ResourceScene {
+    let scene: Scene
+    private let home: DemoIssuer
+    var address: String { "\(home.issuer)/mcp" }
+    var issuer: String { scene.issuer.issuer }
+
+    init(_ changes: [String: JSONValue] = [:]) async throws {
+        let scene = try await Scene()
+        let home = try await DemoIssuer.start()
+        scene.issuer.settings.metadata["registration_endpoint"] = .string("\(scene.issuer.issuer)/register")
+        scene.issuer.add(
+            Route("POST", "/register") { _ in
+                .json(["client_id": "demo-public", "token_endpoint_auth_method": "none"], status: 201)
+            }
+        )
+        var document: JSONObject = [
+            "resource": .string("\(home.issuer)/mcp"),
+            "authorization_servers": [.string(scene.issuer.issuer)], "scopes_supported": ["api"],
+        ]
+        for (name, value) in changes { document[name] = value }
+        let reply = IssuerReply.json(.object(document))
+        home.add(Route(nil, "/mcp") { _ in IssuerReply(status: 401) })
+        home.add(Route("GET", "/.well-known/oauth-protected-resource/mcp") { _ in reply })
+        self.scene = scene
+        self.home = home
+        try await scene.agent.start()
+    }
+
+    func tokenctl(_ arguments: String...) async throws -> ProgramResult {
+        try await scene.agent.tokenctl(arguments)
+    }
+
+    var registrations: Int { scene.issuer.requests(to: "/register").count }
+    var words: String {
+        "The resource \(address) takes tokens of \(issuer); a login asks for the scopes api offline_access\n"
+    }
+}
+
+extension EndToEnd {
+    /// Sessions of which nothing is known but the address of a protected resource.
+    @Suite struct AddResourceTests {
+        @Test func `an address is enough for a session, and its client is registered at the login`()
+            async throws
+        {
+            let place = try await ResourceScene()
+            let added = try await place.tokenctl("add", "z", "--url", place.address)
+            #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
+            #expect(added.standardOutput.hasPrefix(place.words), "\(added)")
+            #expect(
+                added.standardOutput.contains(
+                    "\nChosen: flow browser; a client that the server registers at the first login\n"
+                )
+            )
+            let text = try #require(File.text(place.scene.sessionFile("z")))
+            #expect(
+                text.hasSuffix(
+                    "\n[session.z]\nkind     = \"oidc\"\nresource = \"\(place.address)\"\nflow     = \"browser\"\n"
+                ),
+                "\(text)"
+            )
+            // Neither looking nor writing registers anything.
+            #expect(place.registrations == 0)
+            let login = try await place.tokenctl("login", "z")
+            #expect(login.status == 0, "\(login) \(place.scene.agent.log)")
+            #expect(place.registrations == 1)
+            let token = try await place.tokenctl("get", "z")
+            #expect(token.status == 0 && !token.line.isEmpty)
+            #expect(place.scene.issuer.requests(to: "/token").last?.form["resource"] == place.address)
+        }
+
+        @Test func `a login at an address asks first, and finds its session from then on`() async throws {
+            let place = try await ResourceScene()
+            let terminal = try ProgramAtTerminal(
+                [BuiltPrograms.client, "login", place.address],
+                environment: place.scene.agent.environment
+            )
+            try await terminal.type("", after: "Make a session and log in there? [Y/n] ")
+            #expect(terminal.screen.contains("takes tokens of \(place.issuer)"), "\(terminal.screen)")
+            #expect(try await terminal.shows("Logged in to 127.0.0.1."), "\(terminal.screen)")
+            #expect(place.scene.sessionFiles == ["127.0.0.1.toml"])
+            // What the person agreed to stays, whatever the resource names later.
+            let text = try #require(File.text(place.scene.sessionFile("127.0.0.1")))
+            #expect(text.contains("issuer   = \"\(place.issuer)\"\n"), "\(text)")
+            let below = try await place.tokenctl("login", "\(place.address)/tools?x=1")
+            #expect(below.status == 0, "\(below)")
+            #expect(place.scene.sessionFiles == ["127.0.0.1.toml"])
+            #expect(try await place.tokenctl("get", "127.0.0.1").status == 0)
+            #expect(place.registrations == 1)
+        }
+
+        @Test func `a person who declines has no session`() async throws {
+            let place = try await ResourceScene()
+            let terminal = try ProgramAtTerminal(
+                [BuiltPrograms.client, "login", place.address],
+                environment: place.scene.agent.environment
+            )
+            try await terminal.type("n", after: "Make a session and log in there? [Y/n] ")
+            #expect(try await terminal.shows("no session was made"), "\(terminal.screen)")
+            #expect(place.scene.sessionFiles.isEmpty)
+            #expect(place.registrations == 0)
+        }
+
+        @Test func `without a person the issuer has to be named`() async throws {
+            let place = try await ResourceScene()
+            let unasked = try await place.tokenctl("login", place.address)
+            #expect(unasked.status == 2 && unasked.complainsInOneLine, "\(unasked)")
+            #expect(unasked.standardError.contains("; use --issuer '\(place.issuer)'"), "\(unasked)")
+            let other = try await place.tokenctl("login", place.address, "--issuer", "https://id.example")
+            #expect(other.status == 2 && other.complainsInOneLine, "\(other)")
+            #expect(other.standardError.contains("takes no tokens of https://id.example"), "\(other)")
+            #expect(place.scene.sessionFiles.isEmpty && place.registrations == 0)
+            let named = try await place.tokenctl("login", place.address, "--issuer", place.issuer)
+            #expect(named.status == 0, "\(named) \(place.scene.agent.log)")
+            let text = try #require(File.text(place.scene.sessionFile("127.0.0.1")))
+            #expect(text.contains("issuer   = \"\(place.issuer)\"\n"), "\(text)")
+        }
+
+        /// What the resource says instead, and what a person reads.
+        static let lies: [(String, JSONValue, String)] = [
+            ("resource", "https://other.example/mcp", "is of https://other.example/mcp"),
+            ("authorization_servers", [], "not a list of issuers"),
+            ("authorization_servers", ["https://evil.example/\u{1B}[2J\n"], "the resource names"),
+            ("scopes_supported", ["$(id)\u{1B}", "a b"], "scopes that make no sense"),
+        ]
+
+        @Test(arguments: lies)
+        func `a resource that lies is not added`(member: String, value: JSONValue, word: String) async throws
+        {
+            let place = try await ResourceScene([member: value])
+            for command in [["add", "z", "--url", place.address], ["login", place.address]] {
+                let result = try await place.scene.agent.tokenctl(command)
+                #expect([2, 5].contains(result.status) && result.complainsInOneLine, "\(result)")
+                #expect(result.standardError.contains(word), "\(result)")
+                let all = result.standardOutput + result.standardError
+                #expect(all.utf8.allSatisfy { $0 == 0x0A || (0x20..<0x7F).contains($0) })
+            }
+            #expect(place.scene.sessionFiles.isEmpty)
+        }
+
+        @Test(arguments: [
+            ["add", "z", "--url", "x", "--preset", "google"], ["add", "z", "--url", "x", "--kind", "oauth2"],
+            ["login", "work", "--issuer", "https://id.example"], ["login", "ftp://a.example/"],
+            ["login", "https://a.example/../x"], ["add", "z", "--url", "http://a.example/mcp"],
+        ])
+        func `what is no resource is refused`(arguments: [String]) async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let result = try await scene.agent.tokenctl(arguments)
+            #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
+            #expect(scene.sessionFiles.isEmpty)
+        }
+    }
+}
