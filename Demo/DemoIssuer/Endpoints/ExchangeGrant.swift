@@ -20,19 +20,7 @@ extension IssuerState {
         var authorization = subject.authorization.bound(to: key)
         authorization.client = client.id
         authorization.family = grants.newFamily()
-        if let scope = form["scope"] {
-            let asked = scope.split(separator: " ").map(String.init)
-            guard asked.allSatisfy(authorization.scope.contains) else {
-                throw OAuthRefusal(code: "invalid_scope")
-            }
-            authorization.scope = asked
-        }
-        if let audience = form["resource"] ?? form["audience"] {
-            guard !settings.refusedAudiences.contains(audience) else {
-                throw OAuthRefusal(code: "invalid_target")
-            }
-            authorization.audience = audience
-        }
+        authorization = try narrowed(authorization, form)
         // Some servers give a refresh token here too (RFC 8693 §2.2.1).
         let refreshToken = settings.refreshTokens == .always ? newRefreshToken(authorization) : nil
         return try tokens(

@@ -43,7 +43,7 @@ extension IssuerState {
     }
 
     /// The scope and audience this one access token is asked for.
-    private func narrowed(
+    func narrowed(
         _ authorization: GrantLedger.Authorization,
         _ form: FormFields
     ) throws(OAuthRefusal) -> GrantLedger.Authorization {
