@@ -141,25 +141,10 @@ private struct MetadataFetch {
         guard url.query == nil else {
             throw RefreshFailure(kind: .misconfigured, message: "the resource names an issuer with a query")
         }
-        var missing = RefreshFailure(kind: .misconfigured, message: "\(url.hostAndPort) publishes nothing")
-        for place in WellKnownURL.server(url) {
-            let found: (JSONObject, HTTPReply, EndpointURL)
-            do throws(RefreshFailure) {
-                found = try await JSONFetch.get(
-                    place,
-                    trust: trust,
-                    publicAddressOnly: isPublic,
-                    isOneOfSeveral: true,
-                    tools: tools
-                )
-            } catch {
-                guard error.kind == .misconfigured else { throw error }
-                missing = error
-                continue
-            }
-            return try metadata(found)
-        }
-        throw missing
+        let places = WellKnownURL.server(url)
+        return try metadata(
+            try await JSONFetch.first(of: places, trust: trust, publicAddressOnly: isPublic, tools: tools)
+        )
     }
 
     private func document(_ address: String) async -> Result<ServerMetadata, RefreshFailure> {
@@ -228,6 +213,35 @@ enum JSONFetch {
             throw refusal(of: reply, url, isOneOfSeveral, tools)
         }
         return (object, reply, url)
+    }
+
+    /// The object at the first of `places` that has one.
+    ///
+    /// - Throws: `misconfigured` with what the last of them says, if none has; any other failure ends the search.
+    static func first(
+        of places: [String],
+        trust: ServerTrust,
+        publicAddressOnly: Bool,
+        limit: Duration? = nil,
+        tools: ServerTools
+    ) async throws(RefreshFailure) -> (object: JSONObject, reply: HTTPReply, url: EndpointURL) {
+        var missing = RefreshFailure(kind: .misconfigured, message: "there is no place to look at")
+        for place in places {
+            do throws(RefreshFailure) {
+                return try await get(
+                    place,
+                    trust: trust,
+                    publicAddressOnly: publicAddressOnly,
+                    isOneOfSeveral: true,
+                    limit: limit,
+                    tools: tools
+                )
+            } catch {
+                guard error.kind == .misconfigured else { throw error }
+                missing = error
+            }
+        }
+        throw missing
     }
 
     private static func refusal(

@@ -53,35 +53,30 @@ struct ResourceDiscovery: Sendable {
         at places: [String],
         isPublic: Bool
     ) async throws(RefreshFailure) -> ResourceMetadata {
-        var missing = RefreshFailure(kind: .misconfigured, message: "\(url.hostAndPort) publishes nothing")
-        for place in places {
-            let found: (object: JSONObject, reply: HTTPReply, url: EndpointURL)
-            do throws(RefreshFailure) {
-                found = try await JSONFetch.get(
-                    place,
-                    trust: trust,
-                    publicAddressOnly: isPublic,
-                    isOneOfSeveral: true,
-                    limit: limit,
-                    tools: tools
-                )
-            } catch {
-                guard error.kind == .misconfigured else { throw error }
-                missing = error
-                continue
-            }
-            do throws(ResourceMetadata.Problem) {
-                return try ResourceMetadata(found.object, of: url)
-            } catch {
-                let message = ServerText.cleaned("\(found.url.description): \(error.message)")
-                throw RefreshFailure(kind: .misconfigured, message: message)
-            }
+        let found: (object: JSONObject, reply: HTTPReply, url: EndpointURL)
+        do throws(RefreshFailure) {
+            found = try await JSONFetch.first(
+                of: places,
+                trust: trust,
+                publicAddressOnly: isPublic,
+                limit: limit,
+                tools: tools
+            )
+        } catch {
+            guard error.kind == .misconfigured else { throw error }
+            var missing = error
+            missing.message = ServerText.cleaned(
+                "the resource does not say whose tokens it takes: \(error.message)"
+            )
+            missing.remedy = "name its issuer, and write resources in place of resource"
+            throw missing
         }
-        missing.message = ServerText.cleaned(
-            "the resource does not say whose tokens it takes: \(missing.message)"
-        )
-        missing.remedy = "name its issuer, and write resources in place of resource"
-        throw missing
+        do throws(ResourceMetadata.Problem) {
+            return try ResourceMetadata(found.object, of: url)
+        } catch {
+            let message = ServerText.cleaned("\(found.url.description): \(error.message)")
+            throw RefreshFailure(kind: .misconfigured, message: message)
+        }
     }
 }
 
