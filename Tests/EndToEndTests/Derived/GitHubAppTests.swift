@@ -76,8 +76,8 @@ extension EndToEnd {
 
         @Test func `a suspended installation comes back by itself`() async throws {
             let double = try GitHubDouble()
-            let scene = try await scene(double)
             double.isSuspended = true
+            let scene = try await scene(double)
             let refused = try await scene.get()
             #expect(refused.status == 5 && refused.complainsInOneLine, "\(refused)")
             #expect(refused.standardError.contains("suspended"), "\(refused)")
