@@ -106,7 +106,7 @@ extension EndToEnd {
             try await GlewlwydScene(
                 realm: "keep",
                 flow: "browser",
-                port: 18400,
+                port: 18403,
                 more: """
                     [session.deploy]
                     kind = "aws_role"
