@@ -26,13 +26,11 @@ package struct WorkflowIdentity: Sendable {
     /// - Returns: a JWT.
     /// - Throws: why there is none; the authorization server has seen nothing.
     func token(for audience: String, _ tools: ServerTools) async throws(RefreshFailure) -> String {
-        let url: EndpointURL
-        do throws(EndpointProblem) {
-            let mark = address.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
-            url = try EndpointURL("\(address)\(mark)audience=\(PercentCoding.encoded(audience))")
-        } catch {
-            throw misconfigured("ACTIONS_ID_TOKEN_REQUEST_URL \(error)")
-        }
+        let mark = address.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+        let url = try EndpointURL(
+            "\(address)\(mark)audience=\(PercentCoding.encoded(audience))",
+            of: "ACTIONS_ID_TOKEN_REQUEST_URL"
+        )
         var request = OutgoingRequest(url: url, trust: ServerTrust())
         request.headers = [
             ("accept", "application/json"),
@@ -67,9 +65,5 @@ package struct WorkflowIdentity: Sendable {
             token.utf8.count <= RenewedFile.limit
         else { throw RefreshFailure(kind: .busy, message: "\(url.hostAndPort): not a token answer") }
         return token
-    }
-
-    private func misconfigured(_ message: String) -> RefreshFailure {
-        RefreshFailure(kind: .misconfigured, message: message)
     }
 }

@@ -165,11 +165,6 @@ struct CognitoServer: AuthorizationServer {
     }
 
     func endpoint() throws(RefreshFailure) -> CognitoEndpoint {
-        do throws(EndpointProblem) {
-            return CognitoEndpoint(url: try EndpointURL(pool.url), trust: profile.trust, tools: tools)
-        } catch {
-            let message = ServerText.cleaned("endpoint \(error)")
-            throw RefreshFailure(kind: .misconfigured, message: message)
-        }
+        CognitoEndpoint(url: try EndpointURL(pool.url, of: "endpoint"), trust: profile.trust, tools: tools)
     }
 }

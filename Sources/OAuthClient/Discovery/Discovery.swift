@@ -194,12 +194,7 @@ enum JSONFetch {
         limit: Duration? = nil,
         tools: ServerTools
     ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
-        let url: EndpointURL
-        do throws(EndpointProblem) {
-            url = try EndpointURL(address)
-        } catch {
-            throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned("\(address) \(error)"))
-        }
+        let url = try EndpointURL(address, of: address)
         var request = OutgoingRequest(url: url, trust: trust, publicAddressOnly: publicAddressOnly)
         request.headers = [("accept", "application/json")]
         request.limit = limit

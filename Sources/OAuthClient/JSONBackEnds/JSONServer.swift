@@ -157,7 +157,7 @@ struct JSONServer: AuthorizationServer {
         to address: String,
         bearer: SecretID? = nil
     ) async throws(RefreshFailure) -> Answer {
-        let url = try endpoint(address)
+        let url = try EndpointURL(address, of: address)
         let secrets = try await constants.read()
         var request = OutgoingRequest(url: url, trust: profile.trust)
         request.json = try JSONRequestBody { body throws(RefreshFailure) in
@@ -176,14 +176,5 @@ struct JSONServer: AuthorizationServer {
             await constants.forget()
         }
         return answer
-    }
-
-    private func endpoint(_ address: String) throws(RefreshFailure) -> EndpointURL {
-        do throws(EndpointProblem) {
-            return try EndpointURL(address)
-        } catch {
-            let message = ServerText.cleaned("\(address) \(error)")
-            throw RefreshFailure(kind: .misconfigured, message: message)
-        }
     }
 }

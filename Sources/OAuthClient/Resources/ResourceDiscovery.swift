@@ -26,12 +26,7 @@ struct ResourceDiscovery: Sendable {
     /// - Returns: what the first of them says that has something.
     /// - Throws: `misconfigured` if none has, or if what it says is not about this resource.
     func run() async throws(RefreshFailure) -> Found {
-        let url: EndpointURL
-        do throws(EndpointProblem) {
-            url = try EndpointURL(address)
-        } catch {
-            throw RefreshFailure(kind: .misconfigured, message: "resource \(error)")
-        }
+        let url = try EndpointURL(address, of: "resource")
         var request = OutgoingRequest(url: url, trust: trust)
         request.limit = limit
         let reply = try await tools.send(request)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Text
+import TokenCore
 
 /// An absolute `https` or `http` URL that is safe to send secrets to, as far as its text can tell.
 ///
@@ -123,6 +124,19 @@ extension UInt8 {
             UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
             false
         default: isVisibleASCII
+        }
+    }
+}
+
+extension EndpointURL {
+    /// The address in `text`, which the configuration or a server has given as `name`.
+    ///
+    /// - Throws: `misconfigured` with the name and what is wrong with it.
+    init(_ text: String, of name: String) throws(RefreshFailure) {
+        do throws(EndpointProblem) {
+            try self.init(text)
+        } catch {
+            throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned("\(name) \(error)"))
         }
     }
 }
