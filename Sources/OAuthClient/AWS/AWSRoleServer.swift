@@ -6,46 +6,26 @@ import TokenCore
 
 /// The Security Token Service, which gives the credentials of a role for another session's token
 /// (`AssumeRoleWithWebIdentity`): kind `aws_role`.
-struct AWSRoleServer: AuthorizationServer {
+struct AWSRoleServer: SourceServer {
     let profile: ServerProfile
     let role: AWSRole
     let tools: ServerTools
 
     var heldSecrets: [SecretID] { [] }
 
-    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        guard request.variant == .primary else {
-            let message = "a role has no other scopes or audiences"
-            return .failed(RefreshFailure(kind: .variantRefused, message: message))
-        }
-        do throws(RefreshFailure) {
-            return .granted(try await assume(with: request.sources.subject))
-        } catch {
-            return .failed(error)
-        }
-    }
-
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
-        let message = "there is no login to a session of kind aws_role"
-        return .failed(RefreshFailure(kind: .misconfigured, message: message))
-    }
+    var variantRefusal: String { "a role has no other scopes or audiences" }
 
     /// Amazon has no way to end credentials before their time.
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
         .unsupported("the credentials of a role cannot be revoked: they are good until they expire")
     }
 
-    private func assume(with subject: SecretID?) async throws(RefreshFailure) -> GrantedTokens {
-        guard let subject else {
+    func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
+        guard let subject = request.sources.subject else {
             let message = "there is no token for the role at this moment"
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
         }
-        let url: EndpointURL
-        do throws(EndpointProblem) {
-            url = try EndpointURL(role.endpoint)
-        } catch {
-            throw RefreshFailure(kind: .misconfigured, message: "sts_endpoint \(error)")
-        }
+        let url = try EndpointURL(role.endpoint, of: "sts_endpoint")
         let form = FormBody([
             ("Action", "AssumeRoleWithWebIdentity"), ("Version", "2011-06-15"), ("RoleArn", role.arn),
             ("RoleSessionName", role.sessionName), ("DurationSeconds", "\(role.duration.wholeSeconds)"),
@@ -55,10 +35,10 @@ struct AWSRoleServer: AuthorizationServer {
         } catch {
             throw .locked
         }
-        var request = OutgoingRequest(url: url, form: form, trust: profile.trust)
-        request.headers = [("accept", "text/xml")]
+        var outgoing = OutgoingRequest(url: url, form: form, trust: profile.trust)
+        outgoing.headers = [("accept", "text/xml")]
         let requestedAt = tools.timekeeper.now
-        var reply = try await tools.send(request)
+        var reply = try await tools.send(outgoing)
         defer { reply.body.wipe() }
         guard reply.status == 200 else { throw STSAnswer.failure(reply, of: url, tools.timekeeper.wallTime) }
         return try granted(try STSAnswer.credentials(in: reply.body, of: url), requestedAt)
@@ -71,15 +51,13 @@ struct AWSRoleServer: AuthorizationServer {
         var credentials = credentials
         defer { credentials.wipe() }
         let left = credentials.expiration - tools.timekeeper.wallTime
-        var granted = GrantedTokens(
+        return GrantedTokens(
             accessToken: try tools.memory.sealing(credentials.members[...], as: .accessToken),
             tokenType: RoleCredentials.tokenType,
             // Where our clock is off, they live as long as was asked for.
             lifetime: left > .zero ? min(left, role.duration) : role.duration,
             requestedAt: requestedAt
         )
-        granted.fingerprint = tools.memory.fingerprint(of: granted.accessToken)
-        return granted
     }
 }
 

@@ -27,34 +27,20 @@ package struct CommandSource: Equatable, Sendable {
 }
 
 /// Tokens that a program prints: kind `command`.
-struct CommandServer: AuthorizationServer {
+struct CommandServer: SourceServer {
     let profile: ServerProfile
     let source: CommandSource
     let tools: ServerTools
 
     var heldSecrets: [SecretID] { [] }
 
-    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        guard request.variant == .primary else {
-            let message = "a command prints one token: no other scope or audience can be asked for"
-            return .failed(RefreshFailure(kind: .variantRefused, message: message))
-        }
-        do throws(RefreshFailure) {
-            return .granted(try await fetch())
-        } catch {
-            return .failed(error)
-        }
-    }
-
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
-        let message = "there is no login to a session of kind command"
-        return .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: source.loginRemedy))
-    }
+    var variantRefusal: String { "a command prints one token: no other scope or audience can be asked for" }
+    var loginRemedy: String? { source.loginRemedy }
 
     /// Whoever made the token is not known here.
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome { .nothing }
 
-    private func fetch() async throws(RefreshFailure) -> GrantedTokens {
+    func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
         let command = TokenCommand(source.command, key: "command", loginRemedy: source.loginRemedy)
         let printed = try await command.run(tools)
         let lifetime: Duration
@@ -64,13 +50,11 @@ struct CommandServer: AuthorizationServer {
         } catch {
             throw RefreshFailure(kind: .busy, message: "command \(source.command[0]) \(error.message)")
         }
-        var granted = GrantedTokens(
+        return GrantedTokens(
             accessToken: try tools.memory.sealing(printed.token, as: .accessToken),
             lifetime: lifetime,
             // What it prints may be minutes old, so its life counts from now on.
             requestedAt: tools.timekeeper.now
         )
-        granted.fingerprint = tools.memory.fingerprint(of: granted.accessToken)
-        return granted
     }
 }

@@ -9,7 +9,7 @@ import TokenCore
 ///
 /// Source: GitHub, "Generating a JSON Web Token (JWT) for a GitHub App" and the REST API's "Create an installation
 /// access token for an app", "Get a user installation", "Revoke an installation access token".
-struct GitHubAppServer: AuthorizationServer {
+struct GitHubAppServer: SourceServer {
     let profile: ServerProfile
     let app: GitHubApp
     let tools: ServerTools
@@ -43,25 +43,18 @@ struct GitHubAppServer: AuthorizationServer {
         get async { await key.held.map { [$0] } ?? [] }
     }
 
-    func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        guard request.variant == .primary else {
-            let message = "repositories and permissions are those of the configuration"
-            return .failed(RefreshFailure(kind: .variantRefused, message: message))
-        }
+    var variantRefusal: String { "repositories and permissions are those of the configuration" }
+
+    func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
         do throws(RefreshFailure) {
-            return .granted(try await fetch())
+            return try await token()
         } catch {
             if error.kind == .misconfigured {
                 await key.forget()
                 found.note(nil)
             }
-            return .failed(error)
+            throw error
         }
-    }
-
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
-        let message = "there is no login to a session of kind github_app"
-        return .failed(RefreshFailure(kind: .misconfigured, message: message))
     }
 
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
@@ -81,7 +74,7 @@ struct GitHubAppServer: AuthorizationServer {
 
     // MARK: A token
 
-    private func fetch() async throws(RefreshFailure) -> GrantedTokens {
+    private func token() async throws(RefreshFailure) -> GrantedTokens {
         let assertion = try await assertion()
         let number = try await installation(assertion)
         let body = try JSONRequestBody { members throws(RefreshFailure) in
@@ -106,14 +99,12 @@ struct GitHubAppServer: AuthorizationServer {
         }
         // Both times are the server's own, so a clock that is wrong here does no harm.
         let life = end - (reply.serverTime ?? tools.timekeeper.wallTime)
-        var granted = GrantedTokens(
+        return GrantedTokens(
             accessToken: try tools.memory.sealing(token, as: .accessToken),
             lifetime: min(max(life, .zero), LifetimeMember.longest),
             requestedAt: requestedAt,
             serverClockAhead: reply.serverTime.map { $0 - tools.timekeeper.wallTime }
         )
-        granted.fingerprint = tools.memory.fingerprint(of: granted.accessToken)
-        return granted
     }
 
     /// The token by which the app shows who it is: RS256, and at most ten minutes from issue to end.
@@ -166,13 +157,7 @@ struct GitHubAppServer: AuthorizationServer {
         as bearer: String,
         _ change: (inout OutgoingRequest) -> Void = { _ in }
     ) async throws(RefreshFailure) -> (reply: HTTPReply, url: EndpointURL) {
-        let url: EndpointURL
-        do throws(EndpointProblem) {
-            url = try EndpointURL(app.apiURL + path)
-        } catch {
-            let message = ServerText.cleaned("api_url \(error)")
-            throw RefreshFailure(kind: .misconfigured, message: message)
-        }
+        let url = try EndpointURL(app.apiURL + path, of: "api_url")
         var request = OutgoingRequest(url: url, trust: profile.trust)
         request.headers = [
             ("accept", "application/vnd.github+json"), ("authorization", "Bearer " + bearer),
