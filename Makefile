@@ -9,8 +9,8 @@ INSTALL ?= install
 # STRIP=: keeps the debug symbols, three quarters of a program.
 STRIP   ?= strip
 
-# A target that imports a sibling it does not declare fails the build.
-SWIFT_FLAGS = --explicit-target-dependency-import-check error
+# A target that imports a sibling it does not declare fails the build. C++'s headers are read once, not for each file.
+SWIFT_FLAGS = --explicit-target-dependency-import-check error $$(Scripts/header-modules .build/header-modules)
 
 # What lets the linker leave out functions that no program calls: each is in a section of its own, and is not kept for
 # other modules to call. C code, most of it cryptography that runs once a connection, is compiled for size, without tables.
@@ -79,7 +79,7 @@ test-full: build
 	@Scripts/install-dependencies build curl strace python3 toml-test ext4 xfs btrfs tpm keyring
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
 	Scripts/check-docs $(DEBUG)
-	SWIFT='$(SWIFT)' SWIFT_FLAGS='$(SWIFT_FLAGS)' TEST_WIDTH=$(TEST_WIDTH) \
+	SWIFT='$(SWIFT)' SWIFT_FLAGS="$(SWIFT_FLAGS)" TEST_WIDTH=$(TEST_WIDTH) \
 	    Scripts/promises $(if $(ROWS),--rows $(ROWS))
 
 build:
@@ -93,7 +93,7 @@ T       ?= request token-answer id-token callback store configuration
 SECONDS ?= 60
 fuzz:
 	@Scripts/install-dependencies build
-	SWIFT='$(SWIFT)' SWIFT_FLAGS='$(SWIFT_FLAGS)' Scripts/fuzz $(SECONDS) $(T)
+	SWIFT='$(SWIFT)' SWIFT_FLAGS="$(SWIFT_FLAGS)" Scripts/fuzz $(SECONDS) $(T)
 
 # W="issuer: redirect" runs only the attacks whose line holds all of these words.
 attack: build
