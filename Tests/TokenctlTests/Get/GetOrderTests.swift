@@ -19,9 +19,10 @@ import Testing
         "-h", "--", "-x", "é", "",
     ]
 
-    /// What the argument parser makes of the words; nil if it refuses them or shows help.
-    private static func parsed(_ arguments: [String]) -> GetCommand? {
-        try? CommandTree.parseAsRoot(arguments) as? GetCommand
+    /// What the argument parser makes of the words after `get`; nil if it refuses them or shows help.
+    private static func parsed(_ arguments: some Collection<String>) -> GetCommand? {
+        // Without the other commands: to lay out their tree costs a tenth of a second each time.
+        try? GetCommand.parse(Array(arguments))
     }
 
     @Test func `what is read by hand, the parser reads in the same way`() {
@@ -34,7 +35,7 @@ import Testing
             arguments.insert("get", at: 0)
             guard let order = GetOrder(reading: arguments) else { continue }
             both += 1
-            let command = Self.parsed(arguments)
+            let command = Self.parsed(arguments.dropFirst())
             #expect(command?.order == order, "\(arguments)")
             #expect(command?.heedsRepetition == false, "\(arguments)")
         }
@@ -51,6 +52,8 @@ import Testing
     ])
     func `every option that get has is read by hand`(options: [String]) throws {
         let order = try #require(GetOrder(reading: ["get", "work"] + options))
-        #expect(Self.parsed(["get", "work"] + options)?.order == order)
+        #expect(Self.parsed(["work"] + options)?.order == order)
+        let command = try CommandTree.parseAsRoot(["get", "work"] + options) as? GetCommand
+        #expect(command?.order == order)
     }
 }
