@@ -50,27 +50,10 @@ struct ResourceMetadata: Equatable, Sendable {
 extension EndpointURL {
     /// Whether `other` is this address or one below it: same origin, and this path's segments at its beginning.
     func covers(_ other: EndpointURL) -> Bool {
-        guard origin == other.origin, query == nil || query == other.query else { return false }
-        let (own, others) = (segments, other.segments)
-        // A segment that moves up would lead out of what was compared.
-        guard !(own + others).contains(where: { [".", ".."].contains($0.lowercased) }) else { return false }
-        return others.starts(with: own)
-    }
-
-    /// What stands between the slashes of the path; one slash at its end counts for nothing.
-    private var segments: [ByteText] {
-        var parts = path.bytewise.split(on: "/", omittingEmpty: false).map { $0.bytewise }
-        if parts.first == "" { parts.removeFirst() }
-        if parts.last == "" { parts.removeLast() }
-        return parts.map { ByteText($0.text.replacingEscapedDots) }
-    }
-}
-
-extension String {
-    /// The text with `%2e` as the dot that it stands for.
-    fileprivate var replacingEscapedDots: String {
-        guard utf8.contains(UInt8(ascii: "%")) else { return self }
-        return replacing("%2e", with: ".").replacing("%2E", with: ".")
+        guard origin == other.origin, query == nil || query == other.query,
+            let own = PathSegments(path), let others = PathSegments(other.path)
+        else { return false }
+        return own.cover(others)
     }
 }
 

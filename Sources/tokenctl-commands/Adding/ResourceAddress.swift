@@ -8,23 +8,17 @@ import Text
 struct ResourceAddress: Equatable {
     let text: String
     private let server: ServerAddress
-    /// What stands between the slashes of the path; one slash at its end counts for nothing.
-    private let segments: [ByteText]
+    private let path: PathSegments
 
     /// Reads an address with a scheme; nil if it is none, or could be read in two ways.
     init?(_ text: String) {
         guard let server = ServerAddress(url: text) else { return nil }
         let rest = text.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3)
         let path = rest.drop { !"/?#".utf8.contains($0) }.prefix { !"?#".utf8.contains($0) }
-        var segments = Substring(path).bytewise.split(on: "/", omittingEmpty: false).map(\.bytewise)
-        if segments.first == "" { segments.removeFirst() }
-        if segments.last == "" { segments.removeLast() }
-        // A segment that moves up would lead out of what is compared.
-        let dots: Set<ByteText> = [".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"]
-        guard !segments.contains(where: { dots.contains($0.lowercased) }) else { return nil }
+        guard let segments = PathSegments(Substring(path)) else { return nil }
         self.text = text
         self.server = server
-        self.segments = segments
+        self.path = segments
     }
 
     /// The host, as a name for a session: letters, digits, dots and `-`.
@@ -37,7 +31,7 @@ struct ResourceAddress: Equatable {
 
     /// Whether `other` is this address or one below it by whole segments.
     func covers(_ other: ResourceAddress) -> Bool {
-        server.origin.bytewise == other.server.origin.bytewise && other.segments.starts(with: segments)
+        server.origin.bytewise == other.server.origin.bytewise && path.cover(other.path)
     }
 
     /// The name of the session whose resource covers this address most closely; nil if none does.
@@ -46,9 +40,9 @@ struct ResourceAddress: Equatable {
         for session in sessions {
             guard let name = session.session,
                 let resource = session.resource.flatMap({ ResourceAddress($0) }),
-                resource.covers(self), resource.segments.count > found?.depth ?? -1
+                resource.covers(self), resource.path.count > found?.depth ?? -1
             else { continue }
-            found = (name, resource.segments.count)
+            found = (name, resource.path.count)
         }
         return found?.name
     }
