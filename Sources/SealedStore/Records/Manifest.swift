@@ -20,7 +20,7 @@ struct Manifest: Equatable, Sendable {
     private static let magic = Array("TKAMAN\0".utf8)
     private static let plainVersion: UInt8 = 1
     private static let countedVersion: UInt8 = 2
-    private static let headerCount = magic.count + 1 + 2 + RandomID.byteCount + 4
+    private static let headerCount = FileHeader.count(magic)
     /// How many removed records are remembered.
     private static let maximumRemoved = 1024
 
@@ -77,12 +77,7 @@ struct Manifest: Equatable, Sendable {
     }
 
     private static func header(_ version: UInt8, vault: RandomID, epoch: UInt32) -> [UInt8] {
-        var bytes = magic
-        bytes.append(version)
-        bytes.append(integer: VaultFile.suite)
-        bytes.append(vault)
-        bytes.append(integer: epoch)
-        return bytes
+        FileHeader.bytes(magic, version: version, vault: vault, epoch: epoch)
     }
 
     /// Opens the bytes of a manifest file.

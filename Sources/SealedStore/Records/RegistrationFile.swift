@@ -19,15 +19,10 @@ enum RegistrationFile {
     static let limit = 8 << 20
     private static let magic = Array("TKAREG\0".utf8)
     private static let version: UInt8 = 1
-    private static let headerCount = magic.count + 1 + 2 + RandomID.byteCount + 4
+    private static let headerCount = FileHeader.count(magic)
 
     private static func header(vault: RandomID, epoch: UInt32) -> [UInt8] {
-        var bytes = magic
-        bytes.append(version)
-        bytes.append(integer: VaultFile.suite)
-        bytes.append(vault)
-        bytes.append(integer: epoch)
-        return bytes
+        FileHeader.bytes(magic, version: version, vault: vault, epoch: epoch)
     }
 
     /// The bytes of the file.
