@@ -29,6 +29,8 @@ struct ResourceDiscovery: Sendable {
         let url = try EndpointURL(address, of: "resource")
         var request = OutgoingRequest(url: url, trust: trust)
         request.limit = limit
+        // Some resources answer a GET with a stream of events, which has no end.
+        request.readsBody = false
         let reply = try await tools.send(request)
         let challenges = reply.status == 401 ? reply.challenges : nil
         let named =

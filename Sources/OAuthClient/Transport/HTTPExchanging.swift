@@ -26,6 +26,8 @@ struct OutgoingRequest: Sendable {
     /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
     /// configuration, named the host.
     var publicAddressOnly = false
+    /// Whether the body of the answer is wanted: where the header says all, the body may as well never end.
+    var readsBody = true
     /// From the call to the last byte of the answer, where that is to be shorter than ``HTTPLimits/total``.
     var limit: Duration?
 }
@@ -35,7 +37,7 @@ struct HTTPReply: Equatable, Sendable {
     var status: Int
     /// Names in lower case, in the server's order.
     var headers: [Header] = []
-    /// At most ``HTTPLimits/body`` bytes.
+    /// At most ``HTTPLimits/body`` bytes; none if nobody wanted it.
     var body: [UInt8] = []
     /// The server was reached at an address of a private network.
     var isInternal = false

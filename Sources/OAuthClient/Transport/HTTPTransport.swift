@@ -141,10 +141,13 @@ final class HTTPTransport: HTTPExchanging {
         }
         // The caller's alarm cancels this task; the client's own deadline only covers the head.
         let incoming = try await client.execute(outgoing, deadline: .distantFuture)
-        return try await collect(incoming)
+        return try await collect(incoming, readsBody: request.readsBody)
     }
 
-    private static func collect(_ incoming: HTTPClientResponse) async throws -> HTTPReply {
+    private static func collect(
+        _ incoming: HTTPClientResponse,
+        readsBody: Bool
+    ) async throws -> HTTPReply {
         let headerBytes = incoming.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         guard headerBytes <= HTTPLimits.headers, incoming.headers.count <= HTTPLimits.headerCount else {
             throw TransportFailure.oversized("the answer's header is too large")
@@ -153,6 +156,8 @@ final class HTTPTransport: HTTPExchanging {
         reply.headers = incoming.headers.map {
             HTTPReply.Header(name: $0.name.bytewise.lowercased.text, value: $0.value)
         }
+        // The library closes the connection once nobody holds the rest of the answer.
+        guard readsBody else { return reply }
         let announced = incoming.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
         // An answer that announces too large a body is not read.
         guard announced <= HTTPLimits.body else { throw TransportFailure.tooLarge }

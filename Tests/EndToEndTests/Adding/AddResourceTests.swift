@@ -34,6 +34,15 @@ private struct ResourceScene {
         try await scene.agent.start()
     }
 
+    /// Answers at the resource's own address never end.
+    func streamForEver() {
+        let events = IssuerReply(
+            headers: [("Content-Type", "text/event-stream")],
+            body: Array(repeating: 0x20, count: 600_000)
+        )
+        home.queue(Disturbance(reply: events, ending: .drip(bytesPerSecond: 1_000)), for: "/mcp", times: 100)
+    }
+
     func tokenctl(_ arguments: String...) async throws -> ProgramResult {
         try await scene.agent.tokenctl(arguments)
     }
@@ -121,6 +130,18 @@ extension EndToEnd {
             #expect(named.status == 0, "\(named) \(place.scene.agent.log)")
             let text = try #require(File.text(place.scene.sessionFile("127.0.0.1")))
             #expect(text.contains("issuer   = \"\(place.issuer)\"\n"), "\(text)")
+        }
+
+        /// A stream of events begins, and goes on for ten minutes.
+        @Test func `of a resource that answers without end only the head is waited for`() async throws {
+            let place = try await ResourceScene()
+            place.streamForEver()
+            let start = ContinuousClock.now
+            let added = try await place.tokenctl("add", "z", "--url", place.address)
+            #expect(added.status == 0, "\(added)")
+            let login = try await place.tokenctl("login", "z")
+            #expect(login.status == 0, "\(login) \(place.scene.agent.log)")
+            #expect(ContinuousClock.now - start < .seconds(20))
         }
 
         /// What the resource says instead, and what a person reads.
