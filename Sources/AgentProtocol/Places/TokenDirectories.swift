@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
-
 /// The directories in which programs find their tokens, one for each running `tokenctl exec`.
 ///
-/// Each is locked as long as its process lives. One that is not locked was left behind by a process that was
-/// killed; the next start of `tokenctl exec` or of the agent removes it.
+/// Each is a ``LockedDirectory``. What killed processes left is removed by the next start of `tokenctl exec` or of the
+/// agent.
 package enum TokenDirectories {
     /// The names of the files in such a directory: the token, and the next one while it is written.
     package static let token = "token"
@@ -23,32 +21,6 @@ package enum TokenDirectories {
         } catch {
             return
         }
-        for name in names(in: parent) {
-            let path = parent + "/" + name
-            let lock = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            guard lock >= 0 else { continue }
-            if flock(lock, LOCK_EX | LOCK_NB) == 0 { remove(path) }
-            close(lock)
-        }
-    }
-
-    /// Removes one directory with what is in it.
-    package static func remove(_ directory: String) {
-        _ = unsafe unlink(directory + "/" + token)
-        _ = unsafe unlink(directory + "/" + draft)
-        _ = unsafe rmdir(directory)
-    }
-
-    private static func names(in parent: String) -> [String] {
-        guard let listing = unsafe opendir(parent) else { return [] }
-        defer { unsafe closedir(listing) }
-        var names: [String] = []
-        while let entry = unsafe readdir(listing) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if !name.hasPrefix(".") { names.append(name) }
-        }
-        return names
+        LockedDirectory.removeLeftovers(in: parent)
     }
 }

@@ -55,8 +55,8 @@ struct SessionFile {
     /// - Throws: ``AgentError``; nothing is then in place, and what was there is as it was.
     func put(_ text: String) throws(AgentError) {
         try makeDirectory()
+        LockedDirectory.removeLeftovers(in: directory, named: SessionFileDraft.prefix)
         let draft = try SessionFileDraft(of: self)
-        defer { draft.discard() }
         try draft.write(text)
         try draft.check()
         try draft.putInPlace()
@@ -88,29 +88,22 @@ struct SessionFile {
     }
 }
 
-/// A session's file that is not in place yet: in a hidden directory, where nobody reads it.
-private struct SessionFileDraft {
+/// A session's file that is not in place yet: in a hidden directory, where nobody reads it, and which goes with it.
+private struct SessionFileDraft: ~Copyable {
     private let file: SessionFile
-    private let directory: String
-    private var path: String { "\(directory)/\(file.name).toml" }
+    private let directory: LockedDirectory
+    private var path: String { "\(directory.path)/\(file.name).toml" }
+
+    /// The beginning of the directory's name.
+    static let prefix = ".draft-"
 
     /// Makes the directory.
     init(of file: SessionFile) throws(AgentError) {
-        var template = Array("\(file.directory)/.draft-XXXXXX".utf8CString)
-        guard unsafe mkdtemp(&template) != nil else {
-            throw SessionFile.failure("make a directory in", file.directory)
-        }
+        directory = try LockedDirectory(in: file.directory, named: SessionFileDraft.prefix)
         self.file = file
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Removes the directory, with the file if that is still there.
-    func discard() {
-        _ = unsafe unlink(path)
-        _ = unsafe rmdir(directory)
-    }
-
-    func write(_ text: String) throws(AgentError) {
+    borrowing func write(_ text: String) throws(AgentError) {
         let opened = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard opened >= 0 else { throw SessionFile.failure("write", path) }
         defer { close(opened) }
@@ -122,11 +115,12 @@ private struct SessionFileDraft {
     }
 
     /// Has the agent's program read the file with all others.
-    func check() throws(AgentError) {
-        let report = try ConfigurationReport(of: file.otherConfiguration, adding: directory)
+    borrowing func check() throws(AgentError) {
+        let report = try ConfigurationReport(of: file.otherConfiguration, adding: directory.path)
         // Mistakes of other sessions are theirs alone; without the directory nothing would be read.
+        let (path, place) = (path, file.directory)
         let complaints = (report.message.problems ?? []).filter { problem in
-            !report.isUsable || problem.file == path || problem.file == file.directory
+            !report.isUsable || problem.file == path || problem.file == place
         }
         guard let first = complaints.first else { return }
         guard first.file == path else {
@@ -138,7 +132,7 @@ private struct SessionFileDraft {
     }
 
     /// A link never replaces what is there, as a rename would.
-    func putInPlace() throws(AgentError) {
+    borrowing func putInPlace() throws(AgentError) {
         guard unsafe link(path, file.path) == 0 else {
             throw errno == EEXIST ? file.taken : SessionFile.failure("write", file.path)
         }

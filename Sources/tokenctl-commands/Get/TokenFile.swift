@@ -6,13 +6,12 @@ import Glibc
 
 /// A token in a file for one program, in a directory of its own beside the agent's socket.
 ///
-/// The directory is locked as long as this process lives, see ``TokenDirectories``.
+/// The directory goes with this process, see ``TokenDirectories``.
 struct TokenFile: ~Copyable {
-    private let directory: String
-    private let lock: Int32
+    private let directory: LockedDirectory
 
     /// The path that the program is told.
-    var path: String { directory + "/" + TokenDirectories.token }
+    var path: String { directory.path + "/" + TokenDirectories.token }
 
     /// Removes what killed processes left, then makes a directory for this one.
     ///
@@ -24,17 +23,12 @@ struct TokenFile: ~Copyable {
         try PrivateDirectory.check(String(socket[..<slash]))
         try PrivateDirectory.prepare(parent)
         TokenDirectories.removeLeftovers(in: parent)
-        (directory, lock) = try TokenFile.makeDirectory(in: parent)
-    }
-
-    deinit {
-        TokenDirectories.remove(directory)
-        close(lock)
+        directory = try LockedDirectory(in: parent)
     }
 
     /// Puts `token` there; a reader sees the old one or the new one, whole.
     borrowing func write(_ token: String) throws(AgentError) {
-        let draft = directory + "/" + TokenDirectories.draft
+        let draft = directory.path + "/" + TokenDirectories.draft
         unsafe unlink(draft)
         let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TokenFile.failure(draft) }
@@ -44,20 +38,6 @@ struct TokenFile: ~Copyable {
         close(file)
         guard error == 0 else { throw AgentError(.internal, "\(draft): \(systemMessage(error))") }
         guard unsafe rename(draft, path) == 0 else { throw TokenFile.failure(path) }
-    }
-
-    private static func makeDirectory(in parent: String) throws(AgentError) -> (path: String, lock: Int32) {
-        while true {
-            var template = Array((parent + "/XXXXXX").utf8CString)
-            guard unsafe mkdtemp(&template) != nil else { throw failure(parent) }
-            let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-            let lock = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            // Another process may have taken it for a leftover before it was locked.
-            if lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0, unsafe access(path, W_OK) == 0 {
-                return (path, lock)
-            }
-            if lock >= 0 { close(lock) }
-        }
     }
 
     private static func failure(_ path: String) -> AgentError {

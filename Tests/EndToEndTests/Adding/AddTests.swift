@@ -121,6 +121,19 @@ extension EndToEnd {
             #expect(scene.sessionFiles == ["z.toml"])
         }
 
+        @Test func `what a killed add has left is gone after the next one`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            try scene.agent.home.makeDirectory("config/tokenagent/sessions.d")
+            try scene.agent.home.makeDirectory("config/tokenagent/sessions.d/.draft-killed")
+            try scene.agent.home.write(
+                "[session.y]\n",
+                to: "config/tokenagent/sessions.d/.draft-killed/y.toml"
+            )
+            #expect(try await scene.add("z").status == 0)
+            #expect(scene.sessionFiles == ["z.toml"])
+        }
+
         @Test func `the file goes where the running agent reads`() async throws {
             let scene = try await Scene()
             try scene.agent.home.makeDirectory("other")
