@@ -83,6 +83,8 @@ package struct SessionSettings: Equatable, Sendable {
         loginSubstitute: String? = nil
     ) {
         self.policy = policy
+        // A change shows also in what was made before the agent started.
+        self.policy.madeOf = policy.startsByItself ? fingerprint : nil
         self.kind = kind
         self.issuer = issuer
         self.fingerprint = fingerprint

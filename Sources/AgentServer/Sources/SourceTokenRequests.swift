@@ -164,11 +164,15 @@ extension SourceTokenRequests {
         }
     }
 
-    /// Looks whether what sessions were made from is still there.
+    /// Looks whether what sessions were made from is still what the settings name, and is still there.
     ///
-    /// A record may be older than the end of its source, or than another login there: the agent may have been killed
-    /// in between, or not have had the session in its configuration.
+    /// The settings may have been changed while no agent looked. A record may be older than the end of its source, or
+    /// than another login there: the agent may have been killed in between, or not have had the session in its
+    /// configuration.
     func compare(in agent: isolated SessionAgent) {
+        for (name, kept) in agent.sessions where kept.session.isOfOtherSettings {
+            agent.apply(name) { session, moment in session.registrationChanged(at: moment) }
+        }
         var changes: [SessionName: (change: SourceChange, source: Session)] = [:]
         for source in agent.configuration.derived.sources {
             guard let session = agent.sessions[source]?.session else { continue }

@@ -22,6 +22,8 @@ enum RecordField: UInt8 {
     /// ``FoundServer``: 1 if it is public, else 0; issuer, resource and client, each after its 4-byte length, which is
     /// the highest one for a text that is not there.
     case server = 7
+    /// What the tokens are made of, as text.
+    case madeOf = 8
 }
 
 /// What else there is to say about an access token.
@@ -86,6 +88,7 @@ struct RecordTailWriter {
                 }
             }
         }
+        if let made = snapshot.madeOf { add(.madeOf) { $0 += made.utf8 } }
         if snapshot.coexistence != .unknown { add(.coexistence) { $0.append(snapshot.coexistence.rawValue) } }
     }
 
@@ -107,6 +110,7 @@ struct RecordTail {
     var refused = RefusedTokens()
     var coexistence = TokenCoexistence.unknown
     var server: FoundServer?
+    var madeOf: String?
 
     init() {}
 
@@ -159,6 +163,7 @@ struct RecordTail {
             }
             coexistence = known
         case .server: server = try RecordTail.server(&reader)
+        case .madeOf: madeOf = try reader.text(reader.remaining)
         }
     }
 

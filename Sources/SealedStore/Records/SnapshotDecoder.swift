@@ -127,6 +127,7 @@ extension SnapshotDecoder {
             keptMembers: kept,
             proofKey: proofKey,
             server: tail.server,
+            madeOf: tail.madeOf,
             interruptions: max(0, uses - 1)
         )
     }

@@ -17,6 +17,8 @@ package struct SessionPolicy: Equatable, Sendable {
     /// Its tokens come from something that is there anyway (``Renewal/anew``): nobody has to log in, neither at
     /// first nor after a failure.
     package var startsByItself: Bool
+    /// Names what its tokens are made of, where ``startsByItself``; tokens made of something else are not served.
+    package var madeOf: String?
     /// What to try before a person is asked to log in again.
     package var silentLogins: [SilentLogin]
 
@@ -28,7 +30,8 @@ package struct SessionPolicy: Equatable, Sendable {
         warnBefore: Duration? = nil,
         silentLogins: [SilentLogin] = [],
         tokensOutliveLogin: Bool = true,
-        startsByItself: Bool = false
+        startsByItself: Bool = false,
+        madeOf: String? = nil
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -38,6 +41,7 @@ package struct SessionPolicy: Equatable, Sendable {
         self.silentLogins = silentLogins
         self.tokensOutliveLogin = tokensOutliveLogin
         self.startsByItself = startsByItself
+        self.madeOf = madeOf
     }
 
     /// When a person is told that a login which began at `start` ends at `end`.

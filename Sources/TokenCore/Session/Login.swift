@@ -41,6 +41,8 @@ struct Login: Equatable, Sendable {
     var proofKey: SecretID?
     /// What the login found out about its server.
     var server: FoundServer?
+    /// What its tokens are made of (``SessionPolicy/madeOf``); `nil`: of a login, or not known.
+    var madeOf: String?
     /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
     var interruptions = 0
     /// What a person should know about the latest answer for each of its tokens; no entry where there is nothing.
@@ -102,7 +104,7 @@ struct Login: Equatable, Sendable {
     }
 
     /// What stands for a login where none is needed, before its first tokens come.
-    init(startingAt moment: Moment) {
+    init(startingAt moment: Moment, of madeOf: String?) {
         renewal = .anew
         use = .unsent
         tokens = [:]
@@ -111,6 +113,7 @@ struct Login: Equatable, Sendable {
         rotation = .unknown(unchanged: 0)
         tokenEndpoint = ""
         keptMembers = [:]
+        self.madeOf = madeOf
     }
 
     /// A login as it was stored.
@@ -137,6 +140,7 @@ struct Login: Equatable, Sendable {
         keptMembers = snapshot.keptMembers
         proofKey = snapshot.proofKey
         server = snapshot.server
+        madeOf = snapshot.madeOf
         interruptions = snapshot.interruptions
     }
 
@@ -230,6 +234,7 @@ struct Login: Equatable, Sendable {
             keptMembers: keptMembers,
             proofKey: proofKey,
             server: server,
+            madeOf: madeOf,
             interruptions: interruptions
         )
     }

@@ -38,7 +38,9 @@ extension Session {
         if case .revoking(_, _, retryAt: nil, _, _) = ended.afterlife { return [] }
         restoredAt = nil
         let held = heldSecrets
-        let login = ended.login.flatMap { $0.renewal == .anew ? $0 : nil } ?? Login(startingAt: moment)
+        let login =
+            ended.login.flatMap { $0.renewal == .anew ? $0 : nil }
+            ?? Login(startingAt: moment, of: policy.madeOf)
         state = .ready(login)
         var obsolete = held.subtracting(login.secrets)
         var effects: [Effect] = []
@@ -55,6 +57,21 @@ extension Session {
     mutating func startIfWanted(at moment: Moment) -> [Effect] {
         guard policy.startsByItself, let variant = nextWanted(at: moment.now) else { return [] }
         return startAnew(wanting: variant, reason: waiters.reason(for: variant), at: moment)
+    }
+
+    /// Whether its tokens are made of something else than the settings name: those were changed while no agent looked.
+    ///
+    /// A record without that knowledge is believed.
+    package var isOfOtherSettings: Bool {
+        guard policy.startsByItself, let made = (login ?? servable)?.madeOf else { return false }
+        return !made.utf8.elementsEqual((policy.madeOf ?? "").utf8)
+    }
+
+    /// Whether it has ended without a login, and its token is served until that ends too.
+    var isServedAfterItsEnd: Bool {
+        guard case .loggedOut(let ended) = state, servable?.renewal == .anew else { return false }
+        if case .revoking = ended.afterlife { return false }
+        return true
     }
 
     /// The settings that say where the tokens come from have changed: the old ones go, and new ones are fetched.

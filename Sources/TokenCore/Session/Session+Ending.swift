@@ -138,8 +138,10 @@ extension Session {
 
     /// The settings that say who the issuer is have changed: the old login must not be used with the new ones.
     package mutating func registrationChanged(at moment: Moment) -> [Effect] {
+        if policy.startsByItself, !isAdopting, login?.renewal == .anew || isServedAfterItsEnd {
+            return restart(at: moment)
+        }
         guard let login else { return [] }
-        if login.renewal == .anew, policy.startsByItself, !isAdopting { return restart(at: moment) }
         let message = "the session's issuer or client settings have changed"
         return end(.configurationChanged, message, login, probeAt: nil, at: moment)
     }

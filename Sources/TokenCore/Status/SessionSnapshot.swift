@@ -36,6 +36,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var proofKey: SecretID?
     /// What the login found out about its server.
     package var server: FoundServer?
+    /// What the tokens are made of (``SessionPolicy/madeOf``); `nil`: of a login, and in older records.
+    package var madeOf: String?
     /// How many starts of the agent in a row found this record in the middle of a refresh.
     package var interruptions: Int
 
@@ -58,6 +60,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         keptMembers: [String: String] = [:],
         proofKey: SecretID? = nil,
         server: FoundServer? = nil,
+        madeOf: String? = nil,
         interruptions: Int = 0
     ) {
         self.standing = standing
@@ -78,6 +81,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.keptMembers = keptMembers
         self.proofKey = proofKey
         self.server = server
+        self.madeOf = madeOf
         self.interruptions = interruptions
     }
 

@@ -170,6 +170,28 @@ extension EndToEnd {
             #expect(result.status == 4 && result.standardError.contains("tokenctl login work"), "\(result)")
         }
 
+        @Test func `a source that was changed while no agent ran is asked before anything is served`()
+            async throws
+        {
+            let scene = try await Self.scene()
+            try scene.append(Scene.session("other", scene.issuer))
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            try await scene.logIn()
+            let alice = try await scene.get("narrow")
+            let login = try await scene.agent.tokenctl(
+                ["login", "other", "--username", "bob", "--password-stdin"],
+                input: "bob-password\n"
+            )
+            #expect(login.status == 0, "\(login)")
+            try await scene.agent.kill()
+            let configuration = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(configuration.replacing("from = \"work\"", with: "from = \"other\""))
+            try await scene.agent.start()
+            let bob = try await scene.get("narrow")
+            #expect(bob != alice)
+            #expect(try await scene.owner(of: bob) == "bob")
+        }
+
         @Test(arguments: [("invalid_grant", Int32(5)), ("invalid_request", 5), ("invalid_target", 2)])
         func `what a server refuses needs nobody`(code: String, status: Int32) async throws {
             let scene = try await Self.scene()

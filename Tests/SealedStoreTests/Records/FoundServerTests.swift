@@ -29,4 +29,17 @@ struct FoundServerTests {
         #expect(loaded.problems.isEmpty)
         #expect(loaded.sessions.map(\.snapshot.server) == [server])
     }
+
+    @Test(arguments: [nil, "", "command /usr/bin/az token", "é\u{0}"])
+    func `what tokens are made of comes back after a restart`(madeOf: String?) throws {
+        let fixture = StoreFixture()
+        let (open, _) = try fixture.unlocked()
+        var snapshot = try open.snapshot(refreshToken: "RT")
+        snapshot.madeOf = madeOf
+        #expect(open.store.commit(.work, snapshot) == .durable)
+        open.store.close()
+        let (_, loaded) = try fixture.unlocked()
+        #expect(loaded.problems.isEmpty)
+        #expect(loaded.sessions.map(\.snapshot.madeOf) == [madeOf])
+    }
 }
