@@ -226,7 +226,8 @@ extension SigningKey {
             case .encrypted:
                 "let \(command) print it, such as [\"openssl\", \"pkey\", \"-in\", \"FILE\", "
                     + "\"-passin\", \"file:PASSPHRASE-FILE\"]"
-            case .unsupported, .unusable, .notTaken: "make an RSA, P-256 or Ed25519 key, as PEM or JWK"
+            case .unsupported, .unusable: "make an RSA, P-256 or Ed25519 key, as PEM or JWK"
+            case .notTaken(_, let listed): Problem.kinds(for: listed).map { "make \($0) key, as PEM or JWK" }
             case .noKey, .noBase64, .severalKeys, .otherUse, .cannotSign: nil
             }
         }
@@ -241,6 +242,16 @@ extension SigningKey {
                 message: "\(reader.origin): \(message)",
                 remedy: remedy(reader.commandKey)
             )
+        }
+
+        /// The kinds of keys that sign with one of `listed`, such as "an RSA or P-256"; `nil`: none does.
+        private static func kinds(for listed: [ByteText]) -> String? {
+            let all: [(name: String, signs: [SignatureAlgorithm])] = [
+                ("RSA", [.rs256, .ps256]), ("P-256", [.es256]), ("Ed25519", [.edDSA]),
+            ]
+            let names = all.filter { SignatureAlgorithm.first(of: $0.signs, in: listed) != nil }.map(\.name)
+            guard let first = names.first else { return nil }
+            return (first == "P-256" ? "a " : "an ") + names.joined(separator: " or ")
         }
 
         private static func shown(_ listed: [ByteText]) -> String {

@@ -132,6 +132,8 @@ struct GitHubAppServerTests {
             #expect(failure.kind == .misconfigured)
             #expect(failure.message.hasPrefix("key_file \(path): ") && failure.message.contains(words))
             #expect(bench.exchange.sent.isEmpty)
+            guard words == "signs with ES256" else { continue }
+            #expect(failure.remedy == "make an RSA key, as PEM or JWK")
         }
     }
 
