@@ -61,11 +61,11 @@ struct GitHubAppServer: SourceServer {
         guard let token = tokens.accessToken else { return .nothing }
         do throws(RefreshFailure) {
             let bearer = try tools.memory.text(of: token)
-            let (reply, url) = try await send("/installation/token", as: bearer) { $0.deletes = true }
-            switch reply.status {
+            let answer = try await send("/installation/token", as: bearer) { $0.deletes = true }
+            switch answer.reply.status {
             // 401: it has ended by itself.
             case 204, 401: return .revoked
-            default: return .failed(failure(reply, from: url))
+            default: return .failed(answer.failure)
             }
         } catch {
             return .failed(error)
@@ -87,23 +87,15 @@ struct GitHubAppServer: SourceServer {
             }
         }
         let requestedAt = tools.timekeeper.now
-        let (reply, url) = try await send("/app/installations/\(number)/access_tokens", as: assertion) {
+        let answer = try await send("/app/installations/\(number)/access_tokens", as: assertion) {
             $0.json = body
         }
-        guard reply.status == 201, let object = reply.jsonObject else { throw failure(reply, from: url) }
-        guard let token = object["token"]?.string, token.utf8.isVisibleWord,
-            let end = object["expires_at"]?.string.flatMap(ZonedTime.read)
-        else {
-            let message = "\(url.hostAndPort): the answer holds no token, or does not say when it ends"
-            throw RefreshFailure(kind: .misbehaved, message: message)
-        }
-        // Both times are the server's own, so a clock that is wrong here does no harm.
-        let life = end - (reply.serverTime ?? tools.timekeeper.wallTime)
+        let token = try answer.token()
         return GrantedTokens(
-            accessToken: try tools.memory.sealing(token, as: .accessToken),
-            lifetime: min(max(life, .zero), LifetimeMember.longest),
+            accessToken: try tools.memory.sealing(token.text, as: .accessToken),
+            lifetime: token.lifetime,
             requestedAt: requestedAt,
-            serverClockAhead: reply.serverTime.map { $0 - tools.timekeeper.wallTime }
+            serverClockAhead: answer.reply.serverTime.map { $0 - answer.now }
         )
     }
 
@@ -139,13 +131,7 @@ struct GitHubAppServer: SourceServer {
         if answer.reply.status == 404 {
             answer = try await send("/orgs/\(account)/installation", as: assertion)
         }
-        guard answer.reply.status == 200, let object = answer.reply.jsonObject else {
-            throw failure(answer.reply, from: answer.url)
-        }
-        guard let number = object["id"]?.integer, number > 0 else {
-            let message = "\(answer.url.hostAndPort): the answer holds no installation"
-            throw RefreshFailure(kind: .misbehaved, message: message)
-        }
+        let number = try answer.installation()
         found.note(number)
         return number
     }
@@ -156,7 +142,7 @@ struct GitHubAppServer: SourceServer {
         _ path: String,
         as bearer: String,
         _ change: (inout OutgoingRequest) -> Void = { _ in }
-    ) async throws(RefreshFailure) -> (reply: HTTPReply, url: EndpointURL) {
+    ) async throws(RefreshFailure) -> GitHubAnswer {
         let url = try EndpointURL(app.apiURL + path, of: "api_url")
         var request = OutgoingRequest(url: url, trust: profile.trust)
         request.headers = [
@@ -165,39 +151,7 @@ struct GitHubAppServer: SourceServer {
             ("user-agent", "tokenagent"), ("x-github-api-version", "2022-11-28"),
         ]
         change(&request)
-        return (try await tools.send(request), url)
-    }
-
-    /// What an answer without what was asked for means.
-    private func failure(_ reply: HTTPReply, from url: EndpointURL) -> RefreshFailure {
-        let said = reply.jsonObject?["message"]?.string.map {
-            " " + FailureClassification.quoted($0, at: reply.status)
-        }
-        let (kind, remedy): (FailureClass, String?) =
-            switch reply.status {
-            case 401: (.misconfigured, "check app_id and key_file, and the clock of this machine")
-            case 404: (.misconfigured, "check installation: the app has to be installed there")
-            case 422:
-                (.misconfigured, "check repositories and permissions: the installation has to have them")
-            case 200..<400: (.misbehaved, nil)
-            default: (.busy, nil)
-            }
-        return RefreshFailure(
-            kind: kind,
-            message: ServerText.cleaned("\(url.hostAndPort) answered \(reply.status)\(said ?? "")"),
-            retryAfter: pause(reply),
-            remedy: remedy
-        )
-    }
-
-    /// How long to wait, as the answer says it: GitHub's limits are kept by the hour.
-    private func pause(_ reply: HTTPReply) -> Duration? {
-        let now = tools.timekeeper.wallTime
-        if let text = reply.header("retry-after") { return RetryAfter.read(text, at: now) }
-        guard reply.header("x-ratelimit-remaining")?.bytewise == "0",
-            let reset = reply.header("x-ratelimit-reset").flatMap({ Int64($0) })
-        else { return nil }
-        let wait = WallTime(secondsSince1970: reset) - (reply.serverTime ?? now)
-        return min(max(wait, RetryAfter.shortest), RetryAfter.longest)
+        let reply = try await tools.send(request)
+        return GitHubAnswer(reply, from: url, at: tools.timekeeper.wallTime)
     }
 }
