@@ -8,6 +8,10 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case tokenAnswer = "token-answer"
     /// An ID token, a line feed, and the key set that is said to have signed it.
     case idToken = "id-token"
+    /// A first byte that says what: a resource's document, a challenge, a registration, or an issuer's document.
+    case metadata
+    /// A first byte that says what: an answer of AWS or of GitHub, what a program prints, or a client's key.
+    case sources
     /// Requests to the redirect listener of a login.
     case callback
     /// A first byte that says which file of the store, and that file.
@@ -20,6 +24,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
         case .request: fuzzRequest(bytes)
         case .tokenAnswer: fuzzTokenAnswer(bytes)
         case .idToken: fuzzIDToken(bytes)
+        case .metadata: fuzzMetadata(bytes)
+        case .sources: fuzzSources(bytes)
         case .callback: fuzzCallback(bytes)
         case .store: fuzzStore(bytes)
         case .configuration: fuzzConfiguration(bytes)
