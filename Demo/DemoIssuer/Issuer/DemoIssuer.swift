@@ -21,6 +21,8 @@ package final class DemoIssuer: Sendable {
         package var tls: TLSIdentity?
         /// The newest protocol version offered, to play an outdated server.
         package var maximumTLSVersion: TLSVersion?
+        /// The authority of the certificate that every client has to show over TLS (RFC 8705), as PEM; `nil`: none.
+        package var clientAuthority: String?
 
         package init() {}
     }
@@ -54,7 +56,10 @@ package final class DemoIssuer: Sendable {
         let state = IssuerState(settings: options.settings, registry: options.registry, signingKey: key)
         wantedPort = options.port
         eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-        sslContext = try options.tls?.serverContext(maximumVersion: options.maximumTLSVersion)
+        sslContext = try options.tls?.serverContext(
+            maximumVersion: options.maximumTLSVersion,
+            clientAuthority: options.clientAuthority
+        )
         self.state = Mutex(state)
     }
 

@@ -61,7 +61,7 @@ package struct CertificateAuthority: Sendable {
             signatureAlgorithm: .ecdsaWithSHA256,
             extensions: Certificate.Extensions {
                 SubjectAlternativeNames(names.map(CertificateAuthority.generalName))
-                try ExtendedKeyUsage([.serverAuth])
+                try ExtendedKeyUsage([.serverAuth, .clientAuth])
                 SubjectKeyIdentifier(hash: publicKey)
                 AuthorityKeyIdentifier(keyIdentifier: identifier.keyIdentifier)
             },

@@ -16,7 +16,14 @@ package struct TLSIdentity: Sendable {
         self.publicKeyHash = publicKeyHash
     }
 
-    func serverContext(maximumVersion: TLSVersion?) throws -> NIOSSLContext {
+    /// What a server does with it.
+    ///
+    /// - Parameters:
+    ///   - maximumVersion: the newest protocol version offered.
+    ///   - clientAuthority: whose certificate every client has to show, as PEM; `nil`: none is asked for.
+    /// - Returns: the settings of its connections.
+    /// - Throws: that a certificate or the key cannot be read.
+    func serverContext(maximumVersion: TLSVersion?, clientAuthority: String?) throws -> NIOSSLContext {
         let chain = try NIOSSLCertificate.fromPEMBytes(Array(certificatePEM.utf8))
         let key = try NIOSSLPrivateKey(bytes: Array(privateKeyPEM.utf8), format: .pem)
         var configuration = TLSConfiguration.makeServerConfiguration(
@@ -25,6 +32,12 @@ package struct TLSIdentity: Sendable {
         )
         configuration.minimumTLSVersion = .tlsv1
         configuration.maximumTLSVersion = maximumVersion
+        if let clientAuthority {
+            let authority = try NIOSSLCertificate.fromPEMBytes(Array(clientAuthority.utf8))
+            configuration.trustRoots = .certificates(authority)
+            // A client has no host name that could be checked.
+            configuration.certificateVerification = .noHostnameVerification
+        }
         return try NIOSSLContext(configuration: configuration)
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
-import Glibc
 import Synchronization
 import Text
 
@@ -103,7 +102,7 @@ package final class GitHubDouble: Sendable {
             return .json(
                 [
                     "token": .string(token),
-                    "expires_at": .string(GitHubDouble.zoned(WallClock.seconds + state.lifetime)),
+                    "expires_at": .string(WallClock.zoned(WallClock.seconds + state.lifetime)),
                     "repository_selection": names.isEmpty ? "all" : "selected",
                 ],
                 status: 201
@@ -114,16 +113,6 @@ package final class GitHubDouble: Sendable {
     private func revoke(_ token: String) -> IssuerReply {
         state.withLock { $0.living.remove(token) } == nil
             ? .refusal(401, "Bad credentials") : IssuerReply(status: 204)
-    }
-
-    /// `2026-11-14T22:13:20Z`.
-    private static func zoned(_ seconds: Int64) -> String {
-        var moment = time_t(seconds)
-        var parts = tm()
-        gmtime_r(&moment, &parts)
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))T"
-            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
     }
 }
 

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+import Text
+
+/// A kind of session that is renewed from something else than a password or a code.
+enum RenewedKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
+    case exchange
+    /// An exchange of what an exchange gave.
+    case chain
+    case role
+    case gitHubApp = "GitHub App"
+    case command
+    case clientKey = "client with a key"
+    case clientCertificate = "client with a certificate"
+    /// A protected resource whose server registers the client.
+    case resource
+
+    var testDescription: String { rawValue }
+
+    /// The session that it is made from.
+    var source: String? {
+        switch self {
+        case .exchange, .role: "work"
+        case .chain: "middle"
+        case .gitHubApp, .command, .clientKey, .clientCertificate, .resource: nil
+        }
+    }
+
+    /// `GET` of it gives out what a program uses.
+    var path: String { self == .role ? "/v1/sessions/made/aws" : "/v1/sessions/made/token" }
+}
+
+/// An agent with the session `made` of some kind, and all that it is renewed from.
+struct RenewedScene {
+    /// What goes wrong at the other end.
+    enum Trouble {
+        /// It says that it cannot now.
+        case busy
+        /// It says that the configuration is wrong.
+        case refusal
+    }
+
+    let kind: RenewedKind
+    let issuer: DemoIssuer
+    let agent: AgentUnderTest
+    private let gitHub: GitHubDouble
+    /// What `made` is made from, and `made` itself.
+    private let sources: String
+    private let table: String
+
+    private static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+    /// `more` holds further lines of the session.
+    init(_ kind: RenewedKind, more: String = "") async throws {
+        self.kind = kind
+        let key = try SigningKey(.es256)
+        let authority = try CertificateAuthority()
+        var options = DemoIssuer.Options()
+        options.settings.accessLifetime = .seconds(600)
+        if kind == .clientCertificate {
+            options.tls = try authority.issue()
+            options.clientAuthority = authority.certificatePEM
+        }
+        issuer = try await DemoIssuer.start(options)
+        agent = try AgentUnderTest()
+        gitHub = try GitHubDouble()
+        for route in gitHub.routes + [STSDouble.route, Self.provenEndpoint(issuer, kind, key)] {
+            issuer.add(route)
+        }
+        Self.addResource(to: issuer)
+        let files = [
+            ("app.pem", gitHub.key.privateKeyPEM), ("key.pem", key.privateKeyPEM),
+            ("ca.pem", authority.certificatePEM),
+        ]
+        for (name, text) in files { try agent.home.write(text, to: "config/tokenagent/\(name)") }
+        let identity = try authority.issue(for: ["laptop"])
+        try agent.home.write(identity.certificatePEM, to: "config/tokenagent/client.pem")
+        try agent.home.write(identity.privateKeyPEM, to: "config/tokenagent/client-key.pem")
+        let work = Scene.session("work", issuer)
+        switch kind {
+        case .exchange, .role: sources = work
+        case .chain: sources = work + "[session.middle]\n\(Self.exchange(at: issuer, of: "work"))\n"
+        case .gitHubApp, .command, .clientKey, .clientCertificate, .resource: sources = ""
+        }
+        table = Self.table(of: kind, issuer, agent.home, more)
+        try mend()
+        try agent.configure(sources + table)
+    }
+
+    // MARK: The configuration
+
+    private static func table(
+        of kind: RenewedKind,
+        _ issuer: DemoIssuer,
+        _ home: TemporaryDirectory,
+        _ more: String
+    ) -> String {
+        let directory = home.path("config/tokenagent")
+        let proven = """
+            kind = "oauth2"
+            token_endpoint = "\(issuer.issuer)/proven/token"
+            client_id = "robot"
+            flow = "client_credentials"
+            """
+        let lines =
+            switch kind {
+            case .exchange, .chain: exchange(at: issuer, of: kind.source ?? "")
+            case .role:
+                """
+                kind = "aws_role"
+                role_arn = "\(STSDouble.roleARN)"
+                sts_endpoint = "\(issuer.issuer)\(STSDouble.path)"
+                from = "work"
+                """
+            case .gitHubApp:
+                """
+                kind = "github_app"
+                app_id = \(GitHubDouble.appID)
+                key_file = "\(directory)/app.pem"
+                installation = \(GitHubDouble.installation)
+                api_url = "\(issuer.issuer)"
+                """
+            case .command: "kind = \"command\"\ncommand = [\"\(home.path("tool"))\"]"
+            case .clientKey: proven + "\nclient_key_file = \"\(directory)/key.pem\""
+            case .clientCertificate:
+                """
+                \(proven)
+                client_certificate_file = "\(directory)/client.pem"
+                client_key_file = "\(directory)/client-key.pem"
+                ca_file = "\(directory)/ca.pem"
+                """
+            case .resource: "resource = \"\(issuer.issuer)/mcp\""
+            }
+        return "[session.made]\n\(lines)\n\(more)\n"
+    }
+
+    private static func exchange(at issuer: DemoIssuer, of source: String) -> String {
+        """
+        issuer = "\(issuer.issuer)"
+        client_id = "demo-confidential"
+        client_secret = "demo-secret-7f3a"
+        flow = "token_exchange"
+        from = "\(source)"
+        """
+    }
+
+    // MARK: The other end
+
+    /// A token endpoint for the client `robot`, which shows `key` there unless the kind shows a certificate.
+    private static func provenEndpoint(_ issuer: DemoIssuer, _ kind: RenewedKind, _ key: SigningKey) -> Route
+    {
+        Route("POST", "/proven/token") { request in
+            let claims = request.form["client_assertion"].flatMap { key.claims(of: $0) }
+            let isProven = kind == .clientCertificate || claims?["iss"] == "robot"
+            guard isProven, request.form["grant_type"] == "client_credentials" else {
+                return .failure("invalid_client", status: 401)
+            }
+            return .json([
+                "access_token": .string(RandomText.token("at")), "token_type": "Bearer", "expires_in": 600,
+            ])
+        }
+    }
+
+    private static func addResource(to issuer: DemoIssuer) {
+        let address = issuer.issuer
+        let document: JSONObject = [
+            "resource": .string("\(address)/mcp"), "authorization_servers": [.string(address)],
+            "scopes_supported": ["api", "offline_access"],
+        ]
+        issuer.settings.metadata["registration_endpoint"] = .string("\(address)/register")
+        issuer.add(
+            Route("POST", "/register") { _ in
+                .json(["client_id": "demo-public", "token_endpoint_auth_method": "none"], status: 201)
+            }
+        )
+        issuer.add(Route(nil, "/mcp") { _ in IssuerReply(status: 401) })
+        issuer.add(
+            Route("GET", "/.well-known/oauth-protected-resource/mcp") { _ in .json(.object(document)) }
+        )
+    }
+
+    /// How often something new was asked for.
+    var fetches: Int {
+        switch kind {
+        case .exchange, .chain: issuer.tokenRequests(Self.grantType)
+        case .role: issuer.requests(to: STSDouble.path).count
+        case .gitHubApp: gitHub.made
+        case .command: (File.text(agent.home.path("runs")) ?? "").utf8.count { $0 == UInt8(ascii: "\n") }
+        case .clientKey, .clientCertificate: issuer.requests(to: "/proven/token").count
+        case .resource: issuer.tokenRequests("refresh_token")
+        }
+    }
+
+    /// Has the other end fail until ``mend()``.
+    func fail(_ trouble: Trouble) throws {
+        guard kind != .command else { return try writeTool("exit 1") }
+        let (path, grantType, refusal): (String, String?, IssuerReply) =
+            switch kind {
+            case .role: (STSDouble.path, nil, STSDouble.refusal(403, "AccessDenied", "Not authorized"))
+            case .gitHubApp:
+                (
+                    "/app/installations/\(GitHubDouble.installation)/access_tokens", nil,
+                    .json(["message": "There is at least one repository that does not exist"], status: 422)
+                )
+            case .clientKey, .clientCertificate:
+                ("/proven/token", nil, .failure("invalid_client", status: 401))
+            case .exchange, .chain, .command: ("/token", Self.grantType, .failure("invalid_target"))
+            case .resource: ("/token", "refresh_token", .failure("invalid_target"))
+            }
+        let reply = trouble == .busy ? IssuerReply(status: 503) : refusal
+        issuer.queue(Disturbance(reply: reply, grantType: grantType), for: path, times: 1_000)
+    }
+
+    /// Has the other end work again.
+    func mend() throws {
+        issuer.clearQueue()
+        try writeTool("sleep 0.2; echo \"at-$$-$(wc -l <'\(agent.home.path("runs"))')\"")
+    }
+
+    private func writeTool(_ line: String) throws {
+        let text = "#!/bin/sh\necho run >>'\(agent.home.path("runs"))'\n\(line)\n"
+        try agent.home.write(text, to: "tool", mode: 0o700)
+    }
+
+    // MARK: The agent
+
+    /// Starts the agent and logs in to what `made` is made from; `made` itself has no token yet, or one that has ended.
+    func begin() async throws {
+        guard kind != .resource else { return try await beginAtResource() }
+        if kind.source != nil { try agent.configure(sources) }
+        try await agent.start()
+        guard kind.source != nil else { return }
+        try await logIn()
+        issuer.forgetRequests()
+        try agent.configure(sources + table)
+        let reload = try await agent.tokenctl("reload")
+        try #require(reload.status == 0, "\(reload) \(agent.log)")
+    }
+
+    private func beginAtResource() async throws {
+        issuer.settings.accessLifetime = .seconds(1)
+        try await agent.start()
+        let login = try await agent.tokenctl("login", "made")
+        try #require(login.status == 0, "\(login) \(agent.log)")
+        try await agent.kill()
+        let end = ContinuousClock.now + .milliseconds(1_050)
+        _ = try await Polling.until { ContinuousClock.now >= end }
+        issuer.settings.accessLifetime = .seconds(600)
+        issuer.forgetRequests()
+        try await agent.start()
+    }
+
+    /// Logs in to the session `work`.
+    func logIn() async throws {
+        let result = try await agent.tokenctl(
+            ["login", "work", "--username", "alice", "--password-stdin"],
+            input: "alice-password\n"
+        )
+        try #require(result.status == 0, "\(result) \(agent.log)")
+    }
+
+    /// Asks for what a program uses.
+    func get() async throws -> ProgramResult {
+        try await agent.tokenctl(kind == .role ? "aws" : "get", "made")
+    }
+
+    /// What a program is given, which must work.
+    func credential(sourceLocation: SourceLocation = #_sourceLocation) async throws -> String {
+        let result = try await get()
+        try #require(result.status == 0, "\(result) \(agent.log)", sourceLocation: sourceLocation)
+        return result.standardOutput
+    }
+}
