@@ -14,9 +14,13 @@ import socket
 import subprocess
 import time
 
+from role_service import ROLE, RoleService
+
 # Calls that only wait or schedule: their ordinals differ from run to run and killing there proves nothing new.
 IDLE = {"futex", "epoll_wait", "epoll_pwait", "epoll_pwait2", "sched_yield", "restart_syscall", "clock_nanosleep",
         "nanosleep", "rt_sigprocmask", "rt_sigreturn", "madvise", "brk", "exit", "exit_group", "getpid", "gettid"}
+# The session that is made from another one.
+MADE = "made"
 # The exit status that says that nothing could be tried.
 CAN_NOT_RUN = 77
 # How many ordinals beyond those seen are tried, since threads do not share the work alike in every run.
@@ -51,10 +55,13 @@ def until(seconds: float, condition, what: str):
 
 
 class Agent:
-    """The agent of one mode, its home, and the issuers its sessions belong to."""
+    """The agent of one mode, its home, and the issuers its sessions belong to.
+
+    With `made`, "exchange" or "role", there is also the session `made`, which is made from the first of `sessions`."""
 
     def __init__(
-        self, programs: pathlib.Path, home: pathlib.Path, mode: str, sessions: list[str], life: int, issuers: int = 1
+        self, programs: pathlib.Path, home: pathlib.Path, mode: str, sessions: list[str], life: int, issuers: int = 1,
+        made: str | None = None,
     ) -> None:
         self.programs, self.home, self.sessions = programs, home, sessions
         for name in ("run", "state", "config", "config/tokenagent"):
@@ -71,10 +78,22 @@ class Agent:
         self.abouts = [json.loads(issuer.stdout.readline()) for issuer in self.issuers]
         self.socket = str(home / "run/tokenagent/agent.sock")
         self.process: subprocess.Popen | None = None
-        (home / "config/tokenagent/config.toml").write_text("".join(
+        self.roles = RoleService() if made == "role" else None
+        configuration = home / "config/tokenagent/config.toml"
+        # One that holds a secret is nobody else's to read.
+        configuration.touch(mode=0o600)
+        configuration.write_text("".join(
             f'[session.{name}]\nkind = "oidc"\nissuer = "{self.abouts[number % issuers]["issuer"]}"\n'
             'client_id = "demo-public"\nscopes = ["openid", "offline_access"]\nflow = "password"\n'
-            for number, name in enumerate(sessions)))
+            for number, name in enumerate(sessions)) + (self._table(made) if made else ""))
+
+    def _table(self, made: str) -> str:
+        if self.roles:
+            return (f'[session.{MADE}]\nkind = "aws_role"\nfrom = "{self.sessions[0]}"\nrole_arn = "{ROLE}"\n'
+                    f'sts_endpoint = "{self.roles.address}"\n')
+        client = next(client for client in self.abouts[0]["clients"] if client.get("client_secret"))
+        return (f'[session.{MADE}]\nissuer = "{self.abouts[0]["issuer"]}"\nclient_id = "{client["client_id"]}"\n'
+                f'client_secret = "{client["client_secret"]}"\nflow = "token_{made}"\nfrom = "{self.sessions[0]}"\n')
 
     def start(self) -> None:
         self.process = subprocess.Popen(
@@ -106,18 +125,27 @@ class Agent:
             env=self.environment, input=user["password"] + "\n", text=True, check=True, timeout=30,
             stdout=self.log, stderr=self.log)
 
-    def refreshes(self) -> int:
+    def refreshes(self, grant: str = "refresh_token") -> int:
+        """How often the issuers were asked for this grant."""
         total = 0
         for about in self.abouts:
             connection = http.client.HTTPConnection(about["issuer"].split("//")[1], timeout=10)
             connection.request("GET", "/_control/counts")
-            total += json.loads(connection.getresponse().read())["grant_types"].get("refresh_token", 0)
+            total += json.loads(connection.getresponse().read())["grant_types"].get(grant, 0)
             connection.close()
         return total
 
-    def token(self) -> str | None:
-        answer = self.ask("GET", "/v1/sessions/s/token?timeout=0")
-        return answer[1].get("access_token") if answer else None
+    def exchanges(self) -> int:
+        """How often something was asked for that makes the session `made`."""
+        if self.roles:
+            return self.roles.given
+        return self.refreshes("urn:ietf:params:oauth:grant-type:token-exchange")
+
+    def token(self, session: str = "s") -> str | None:
+        """What a program is given of the session, without waiting."""
+        address = "aws" if self.roles and session == MADE else "token"
+        answer = self.ask("GET", f"/v1/sessions/{session}/{address}?timeout=0")
+        return (answer[1].get("access_token") or answer[1].get("SecretAccessKey")) if answer else None
 
     def settled(self, session: str = "s") -> dict:
         """The session's status once nothing is under way."""
@@ -134,6 +162,8 @@ class Agent:
 
     def close(self) -> None:
         self.kill()
+        if self.roles:
+            self.roles.close()
         for issuer in self.issuers:
             issuer.stdin.close()
         for issuer in self.issuers:
