@@ -49,12 +49,8 @@ struct CognitoServer: AuthorizationServer {
             let login = CognitoLogin(server: self, dialogue: dialogue)
             return .granted(try await login.run(request.flow ?? profile.flow))
         } catch {
-            switch error {
-            case .cancelled: return .cancelled
-            case .failed(let failure):
-                if failure.kind == .misconfigured { await secrets.forget() }
-                return Task.isCancelled ? .cancelled : .failed(failure)
-            }
+            if case .failed(let failure) = error, failure.kind == .misconfigured { await secrets.forget() }
+            return error.outcome
         }
     }
 

@@ -41,10 +41,7 @@ struct JSONServer: AuthorizationServer {
                 try await JSONLogin(server: self, dialogue: dialogue).run(request.flow ?? profile.flow)
             )
         } catch {
-            switch error {
-            case .cancelled: return .cancelled
-            case .failed(let failure): return Task.isCancelled ? .cancelled : .failed(failure)
-            }
+            return error.outcome
         }
     }
 

@@ -10,15 +10,12 @@ extension StandardLogin {
             throw misconfigured("the server has no device_authorization_endpoint")
         }
         let grant = try await requestDeviceCode(at: url)
-        await conversation.tell(
-            .userCode(
-                code: grant.userCode,
-                verificationURI: grant.verificationURI,
-                complete: grant.completeURI,
-                expiresIn: grant.expiresIn
+        return try await DeviceFlow(tools: tools, conversation: conversation).finish(grant) {
+            () async throws(LoginStop) in
+            try await exchange(
+                FormBody([("grant_type", DeviceGrant.grantType), ("device_code", grant.deviceCode)])
             )
-        )
-        return try await poll(grant)
+        }
     }
 
     private func requestDeviceCode(at url: EndpointURL) async throws(LoginStop) -> DeviceGrant {
@@ -33,9 +30,32 @@ extension StandardLogin {
         }
         return grant
     }
+}
 
-    /// Asks for the tokens, never sooner than the server allows and never after the code expired.
-    private func poll(_ grant: DeviceGrant) async throws(LoginStop) -> LoginGrant {
+/// What follows once there is a code: the person is told, and the server asked until it has tokens.
+struct DeviceFlow {
+    var tools: ServerTools
+    var conversation: any LoginConversing
+
+    /// Tells the person, and asks for the tokens, never sooner than the server allows and never after the code expired.
+    ///
+    /// - Parameters:
+    ///   - grant: the code.
+    ///   - exchange: sends one request for the tokens.
+    /// - Returns: the finished login.
+    /// - Throws: why there is none; the codes of a failure are those of RFC 8628 §3.5.
+    func finish(
+        _ grant: DeviceGrant,
+        asking exchange: () async throws(LoginStop) -> LoginGrant
+    ) async throws(LoginStop) -> LoginGrant {
+        await conversation.tell(
+            .userCode(
+                code: grant.userCode,
+                verificationURI: grant.verificationURI,
+                complete: grant.completeURI,
+                expiresIn: grant.expiresIn
+            )
+        )
         var interval = grant.interval
         // What a person hears when the time is over: that they were too late, or that the server was away.
         var ending = RefreshFailure.deviceCodeExpired
@@ -43,12 +63,8 @@ extension StandardLogin {
             guard tools.timekeeper.now + interval < grant.expiresAt else { throw .failed(ending) }
             try await pause(interval)
             guard tools.timekeeper.now < grant.expiresAt else { throw .failed(ending) }
-            let form = FormBody([
-                ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
-                ("device_code", grant.deviceCode),
-            ])
             do throws(LoginStop) {
-                return try await exchange(form)
+                return try await exchange()
             } catch {
                 if case .failed(let failure) = error, failure.code == "expired_token" {
                     throw .failed(.deviceCodeExpired)
@@ -59,6 +75,14 @@ extension StandardLogin {
                 interval = slower
                 ending = failure.code == nil ? failure : .deviceCodeExpired
             }
+        }
+    }
+
+    private func pause(_ duration: Duration) async throws(LoginStop) {
+        do {
+            try await tools.sleep(duration)
+        } catch {
+            throw .cancelled
         }
     }
 }
@@ -74,6 +98,8 @@ struct DeviceGrant: Sendable {
     var expiresAt: Instant
     var interval: Duration
 
+    /// What buys the tokens (RFC 8628 §3.4).
+    static let grantType = "urn:ietf:params:oauth:grant-type:device_code"
     /// RFC 8628 §3.2: 5 seconds when the server does not say.
     static let defaultInterval: Duration = .seconds(5)
     /// RFC 8628 §3.5: `slow_down` adds 5 seconds, for this and all later requests.
@@ -84,22 +110,40 @@ struct DeviceGrant: Sendable {
     /// Between polls of a server in trouble: a person is waiting for it to come back.
     static let longestPause: Duration = .seconds(60)
 
-    init?(_ object: JSONObject, requestedAt: Instant) {
-        guard let deviceCode = object["device_code"]?.string,
+    /// How the members of the answer are spelled.
+    struct Names: Sendable {
+        var deviceCode = "device_code"
+        var userCode = "user_code"
+        var uri = "verification_uri"
+        var completeURI = "verification_uri_complete"
+        var expiresIn = "expires_in"
+
+        /// As Amazon has them.
+        static let camelCase = Names(
+            deviceCode: "deviceCode",
+            userCode: "userCode",
+            uri: "verificationUri",
+            completeURI: "verificationUriComplete",
+            expiresIn: "expiresIn"
+        )
+    }
+
+    init?(_ object: JSONObject, requestedAt: Instant, named names: Names = Names()) {
+        guard let deviceCode = object[names.deviceCode]?.string,
             (1...DeviceGrant.longestCode).contains(deviceCode.utf8.count),
-            let userCode = object["user_code"]?.string, (1...64).contains(userCode.utf8.count),
+            let userCode = object[names.userCode]?.string, (1...64).contains(userCode.utf8.count),
             userCode.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
-            let uri = (object["verification_uri"] ?? object["verification_url"])?.string,
+            let uri = (object[names.uri] ?? object["verification_url"])?.string,
             (try? EndpointURL(uri)) != nil
         else { return nil }
         self.deviceCode = deviceCode
         self.userCode = userCode
         verificationURI = uri
         // A person will open this address, so it must be a valid one; a bad shortcut is left out.
-        completeURI = object["verification_uri_complete"]?.string.flatMap {
+        completeURI = object[names.completeURI]?.string.flatMap {
             (try? EndpointURL($0)) == nil ? nil : $0
         }
-        expiresIn = min(LifetimeMember.read(object["expires_in"]) ?? .seconds(600), .seconds(86_400))
+        expiresIn = min(LifetimeMember.read(object[names.expiresIn]) ?? .seconds(600), .seconds(86_400))
         expiresAt = requestedAt + expiresIn
         let asked = LifetimeMember.read(object["interval"]) ?? DeviceGrant.defaultInterval
         interval = min(max(asked, .seconds(1)), DeviceGrant.longestInterval)

@@ -115,14 +115,6 @@ struct StandardLogin {
         }
     }
 
-    func pause(_ duration: Duration) async throws(LoginStop) {
-        do {
-            try await tools.sleep(duration)
-        } catch {
-            throw .cancelled
-        }
-    }
-
     /// Adds a sealed value to `form`.
     func add(_ name: String, _ secret: SecretID, to form: FormBody) throws(LoginStop) {
         do {

@@ -76,12 +76,8 @@ struct StandardServer: AuthorizationServer {
                 throw error
             }
         } catch {
-            switch error {
-            case .cancelled: return .cancelled
-            case .failed(let failure):
-                if failure.code == "invalid_client" { await secrets.forget() }
-                return Task.isCancelled ? .cancelled : .failed(failure)
-            }
+            if case .failed(let failure) = error, failure.code == "invalid_client" { await secrets.forget() }
+            return error.outcome
         }
     }
 
@@ -198,4 +194,10 @@ extension LoginGrant {
 enum LoginStop: Error {
     case failed(RefreshFailure)
     case cancelled
+
+    /// What becomes of the login; of one that is cancelled by now no failure is told.
+    var outcome: LoginOutcome {
+        guard case .failed(let failure) = self, !Task.isCancelled else { return .cancelled }
+        return .failed(failure)
+    }
 }
