@@ -34,6 +34,8 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case sourceEnded = "source_ended"
     /// The session that the tokens come from has no token at this moment; nothing was sent.
     case sourceUnavailable = "source_unavailable"
+    /// The server refused the token that another was to be made from: that one has to be replaced first.
+    case sourceRefused = "source_refused"
 }
 
 /// What follows from a failure, in every place that asks.
@@ -54,6 +56,8 @@ package struct FailureConsequences: Equatable, Sendable {
         case endUnlessConfirmed(EndReason)
         /// What the tokens come from is over, and comes back when a person logs in there.
         case endWithSource
+        /// The token that the new one was to be made from is never used again.
+        case refuseSource
     }
 
     /// What the failure says about the refresh token of the request.
@@ -158,6 +162,15 @@ extension FailureClass {
             FailureConsequences(
                 tokenUse: .unsent,
                 // The source decides how often its own server is asked.
+                yieldsToRequests: true,
+                prospect: .soon,
+                loginRemedy: .tryLater
+            )
+        case .sourceRefused:
+            FailureConsequences(
+                verdict: .refuseSource,
+                // The source is renewed at once, and with it comes the next try.
+                keepsWaiters: true,
                 yieldsToRequests: true,
                 prospect: .soon,
                 loginRemedy: .tryLater

@@ -7,7 +7,7 @@ package struct ClientRegistration: Equatable, Sendable {
         package var issuer: String
         /// The redirect address; without a port where any will do.
         package var redirectURI: String
-        /// `client_authentication` of the configuration.
+        /// `client_authentication` of the configuration; for IAM Identity Center the scope, which is fixed with the client.
         package var authentication: String
 
         package init(issuer: String, redirectURI: String, authentication: String) {

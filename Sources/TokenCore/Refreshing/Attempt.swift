@@ -21,6 +21,8 @@ struct Attempt: Equatable, Sendable {
     var reason: RefreshReason
     /// The failures that came before, if this is a retry.
     var setback: Setback?
+    /// Whether it sends the refresh token, so that the login depends on the answer.
+    var usesRefreshToken: Bool
     /// Whether the refresh token had an answer missing when this attempt began.
     var isReplay: Bool
     /// Whether the refresh token had never been sent when this attempt began.

@@ -46,6 +46,9 @@ package enum RetrySchedule {
     /// Suspended sessions are tried again by themselves this often.
     package static let suspendedRetry = Duration.seconds(6 * 3600)
 
+    /// A role that the person was refused is asked for again after this long: somebody may have assigned it.
+    package static let refusedRoleRetry = Duration.seconds(60)
+
     /// A suspended session whose retry failed for another, temporary reason is tried again after at least
     /// this long.
     package static let unconfirmedFixRetry = Duration.seconds(60)

@@ -21,6 +21,8 @@ package struct SessionPolicy: Equatable, Sendable {
     package var madeOf: String?
     /// What to try before a person is asked to log in again.
     package var silentLogins: [SilentLogin]
+    /// Which of its tokens are the credentials of a role.
+    package var roles: RoleTokens
 
     package init(
         refreshBefore: Duration = .seconds(300),
@@ -31,7 +33,8 @@ package struct SessionPolicy: Equatable, Sendable {
         silentLogins: [SilentLogin] = [],
         tokensOutliveLogin: Bool = true,
         startsByItself: Bool = false,
-        madeOf: String? = nil
+        madeOf: String? = nil,
+        roles: RoleTokens = .none
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -42,6 +45,20 @@ package struct SessionPolicy: Equatable, Sendable {
         self.tokensOutliveLogin = tokensOutliveLogin
         self.startsByItself = startsByItself
         self.madeOf = madeOf
+        self.roles = roles
+    }
+
+    /// The policy for a token that is the credentials of a role.
+    package var forRoles: SessionPolicy {
+        var policy = self
+        policy.minimumValidity = max(minimumValidity, RoleTokens.leastValidity)
+        policy.refreshBefore = max(refreshBefore, RoleTokens.refreshBefore)
+        return policy
+    }
+
+    /// The policy for the token of `variant`.
+    func of(_ variant: TokenVariant) -> SessionPolicy {
+        roles == .variants && variant != .primary ? forRoles : self
     }
 
     /// When a person is told that a login which began at `start` ends at `end`.

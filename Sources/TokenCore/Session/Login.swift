@@ -15,6 +15,8 @@ struct Login: Equatable, Sendable {
     /// A variant the server refused, and until when it is not asked for again.
     struct Refusal: Equatable, Sendable {
         var message: String
+        /// What helps, where that is not a change of the configuration.
+        var remedy: String?
         var until: Instant
     }
 
@@ -144,18 +146,20 @@ struct Login: Equatable, Sendable {
         interruptions = snapshot.interruptions
     }
 
-    /// The login after a refresh of `variant`, and the secrets it no longer needs.
+    /// The login after the answer to `attempt`, and the secrets it no longer needs.
     func refreshed(
         _ granted: GrantedTokens,
-        for variant: TokenVariant,
+        by attempt: Attempt,
+        roles: RoleTokens,
         jitter: Double
     ) -> (Login, Set<SecretID>) {
+        let variant = attempt.variant
         var next = self
         next.interruptions = 0
         let isRotated = granted.refreshToken != nil && !granted.refreshTokenUnchanged
         next.tokens[variant] = successor(of: variant, granted, jitter: jitter)
-        if isRotated { next.doubtTokens(besides: variant) }
-        if case .refreshToken = renewal {
+        if isRotated, roles != .variants { next.doubtTokens(besides: variant) }
+        if attempt.usesRefreshToken {
             next.rotation = rotation.observing(changed: isRotated)
             next.use = .answered
         }
@@ -163,7 +167,10 @@ struct Login: Equatable, Sendable {
             next.renewal = .refreshToken(replacement)
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
         }
-        next.end = end(told: granted.refreshLifetime, at: granted.requestedAt, isChanged: isRotated)
+        // An answer that was had for the login's own token says nothing about the login.
+        if attempt.usesRefreshToken || renewal == .anew {
+            next.end = end(told: granted.refreshLifetime, at: granted.requestedAt, isChanged: isRotated)
+        }
         if let origin = granted.origin {
             next.tokenEndpoint = origin.tokenEndpoint
             next.proofKey = origin.proofKey

@@ -119,9 +119,9 @@ extension Session {
         if case .loggedOut(let ended) = state, ended.reason == .sourceEnded {
             return startAnew(wanting: variant, reason: .person, at: moment)
         }
-        guard case .retrying(let login, let setback) = state, setback.latest.kind == .sourceUnavailable else {
-            return []
-        }
+        guard case .retrying(let login, let setback) = state,
+            [.sourceUnavailable, .sourceRefused].contains(setback.latest.kind)
+        else { return [] }
         return start(variant, login, setback: setback, reason: setback.reason, at: moment)
     }
 

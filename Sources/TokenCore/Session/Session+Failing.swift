@@ -10,7 +10,7 @@ extension Session {
         history.failed(failure, for: currentAttempt?.reason, at: moment)
         switch state {
         case .refreshing(var login, let attempt):
-            login.use = use(after: failure.kind, of: attempt)
+            if attempt.usesRefreshToken { login.use = use(after: failure.kind, of: attempt) }
             login.interruptions = 0
             return attempt.isReplay && failure.kind == .grantDead && attempt.refusal == nil
                 ? end(.replyLost, Session.replyLostMessage, login, probeAt: nil, at: moment)
@@ -72,12 +72,16 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
+        if isDerived(attempt.variant) {
+            return roleFailed(failure, attempt, login, jitter: jitter, at: moment)
+        }
         switch failure.kind.consequences.verdict {
         case .end where login.renewal == .anew, .endUnlessConfirmed where login.renewal == .anew:
             // There is no login to lose: whatever the server says, it may say something else soon.
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .endWithSource: return endWithSource(failure, login, at: moment)
-        case .retry: return retryLater(failure, attempt, login, jitter: jitter, at: moment)
+        case .retry, .refuseSource:
+            return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .endUnlessConfirmed(let reason):
             let probeAt =
                 attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
@@ -89,6 +93,45 @@ extension Session {
         case .suspend, .refuseVariant:
             return suspend(failure, attempt, login, jitter: jitter, at: moment)
         }
+    }
+
+    /// What was to be had for the login's own token could not be had: that says nothing about the login.
+    private mutating func roleFailed(
+        _ failure: RefreshFailure,
+        _ attempt: Attempt,
+        _ login: Login,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        switch failure.kind.consequences.verdict {
+        case .retry, .end, .endUnlessConfirmed, .endWithSource:
+            return retryLater(failure, attempt, login, jitter: jitter, at: moment)
+        case .suspend, .refuseVariant:
+            return refuse(attempt.variant, failure, attempt, login, at: moment)
+        case .refuseSource: return replaceOwnToken(failure, attempt, login, at: moment)
+        }
+    }
+
+    /// The server has refused the login's own token, for which another was to be had.
+    private mutating func replaceOwnToken(
+        _ failure: RefreshFailure,
+        _ attempt: Attempt,
+        _ login: Login,
+        at moment: Moment
+    ) -> [Effect] {
+        var login = login
+        if let own = login.primary?.secret { login.refuse(own, nil, at: moment.now) }
+        state = .ready(login)
+        storage.owe(at: moment.now)
+        guard login.renewal != .impossible else {
+            let message = Session.noRefreshTokenMessage + ", and the server refused the access token"
+            return end(.noRefreshToken, message, login, probeAt: nil, keeping: .refreshToken, at: moment)
+        }
+        var told: [Effect] = [.notify(SessionEvent(failure, of: attempt.reason))]
+        if let failure = heldBack(.primary, at: moment.now) {
+            told += settleAll(failure, variant: attempt.variant, at: moment.now)
+        }
+        return told + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
     private mutating func retryLater(
@@ -107,7 +150,7 @@ extension Session {
             jitter: jitter,
             now: moment.now
         )
-        if login.renewal != .anew, setback.isRefusal(at: moment.now) {
+        if attempt.usesRefreshToken, setback.isRefusal(at: moment.now) {
             let probeAt = moment.now + RetrySchedule.unexplainedRetry
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
         }
@@ -176,11 +219,16 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         var login = login
-        let until = moment.now + RetrySchedule.suspendedRetry
-        login.refuse(Login.Refusal(message: failure.message, until: until), of: variant, at: moment.now)
+        let pause = isDerived(variant) ? RetrySchedule.refusedRoleRetry : RetrySchedule.suspendedRetry
+        let refusal = Login.Refusal(
+            message: failure.message,
+            remedy: isDerived(variant) ? failure.remedy : nil,
+            until: moment.now + pause
+        )
+        login.refuse(refusal, of: variant, at: moment.now)
         state = .ready(login)
         return release(attempt, login, after: failure.kind, at: moment)
-            + settleAll(misconfigured(failure.message), variant: variant, at: moment.now)
+            + settleAll(misconfigured(by: refusal), variant: variant, at: moment.now)
             + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
@@ -190,7 +238,7 @@ extension Session {
         after kind: FailureClass,
         at moment: Moment
     ) -> [Effect] {
-        guard case .refreshToken = login.renewal, kind != .storage else { return [] }
+        guard attempt.usesRefreshToken, kind != .storage else { return [] }
         let snapshot = login.snapshot(standing: .loggedIn, at: moment)
         return [.release(attempt.number, snapshot, answered: login.use != .unanswered)]
     }

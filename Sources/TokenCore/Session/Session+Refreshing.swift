@@ -71,7 +71,12 @@ extension Session {
         switch outcome {
         case .granted(let granted):
             history.heard(serverClockAhead: granted.serverClockAhead)
-            var (renewed, obsolete) = login.refreshed(granted, for: attempt.variant, jitter: jitter)
+            var (renewed, obsolete) = login.refreshed(
+                granted,
+                by: attempt,
+                roles: policy.roles,
+                jitter: jitter
+            )
             obsolete.formUnion(variantUse.makeRoom(in: &renewed, besides: attempt.variant, at: moment.now))
             let commit = nextCommit()
             currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)
@@ -166,9 +171,7 @@ extension Session {
         switch state {
         case .ready(let login):
             // One that was refused as soon as it came is replaced when its pause is over.
-            if let token = login.tokens[variant], token.isRefused, token.replaceableAt > moment.now {
-                return []
-            }
+            guard heldBack(step(toward: variant, at: moment.now), at: moment.now) == nil else { return [] }
             return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback)
         where setback.consequences.yieldsToRequests && mayHurry(at: moment.now):
@@ -178,12 +181,25 @@ extension Session {
         }
     }
 
+    /// Whether the token of `variant` is had for the login's own one, and not with the refresh token.
+    func isDerived(_ variant: TokenVariant) -> Bool { policy.roles == .variants && variant != .primary }
+
+    /// What is renewed next for those who want `variant`: the login's own token, if that is needed for it and not good.
+    func step(toward variant: TokenVariant, at now: Instant) -> TokenVariant {
+        isDerived(variant) && !hasGoodOwnToken(at: now) ? .primary : variant
+    }
+
+    /// Whether the login's own token is good.
+    func hasGoodOwnToken(at now: Instant) -> Bool {
+        adequateToken(for: TokenNeed(deadline: now, wantsLiveLogin: true), at: now) != nil
+    }
+
     /// Starts a refresh of a token that is good but due, so that a variant in use stays fresh.
     mutating func startIfDue(_ variant: TokenVariant, at moment: Moment) -> [Effect] {
         guard case .ready(let login) = state, let token = login.tokens[variant],
-            login.renewal != .impossible,
+            login.renewal != .impossible || isDerived(variant),
             let due = variant == .primary
-                ? dueTime(of: login) : RefreshSchedule.dueTime(for: token, policy: policy),
+                ? dueTime(of: login) : RefreshSchedule.dueTime(for: token, policy: policy.of(variant)),
             due <= moment.now
         else { return [] }
         return start(variant, login, setback: nil, reason: .due, at: moment)
@@ -191,13 +207,14 @@ extension Session {
 
     /// Begins attempt number n+1; a refresh token known to be expired is never sent.
     mutating func start(
-        _ variant: TokenVariant,
+        _ wanted: TokenVariant,
         _ login: Login,
         setback: Setback?,
         reason: RefreshReason,
         at moment: Moment
     ) -> [Effect] {
         if case .committing = progress { return [] }
+        let variant = step(toward: wanted, at: moment.now)
         if let end = login.certainEnd, end <= moment.now {
             return self.end(
                 .refreshTokenExpired,
@@ -207,7 +224,7 @@ extension Session {
                 at: moment
             )
         }
-        guard login.renewal != .impossible else { return [] }
+        guard login.renewal != .impossible || isDerived(variant) else { return [] }
         var attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
         if case .suspended(_, let suspension) = state { attempt.suspension = suspension }
         state = .refreshing(login, attempt)
@@ -221,21 +238,23 @@ extension Session {
         reason: RefreshReason,
         at now: Instant
     ) -> Attempt {
-        Attempt(
+        let usesRefreshToken = login.hasRefreshToken && !isDerived(variant)
+        return Attempt(
             number: nextAttempt(),
             variant: variant,
             phase: .reserving,
             startedAt: now,
             reason: reason,
             setback: setback,
-            isReplay: login.use == .unanswered,
+            usesRefreshToken: usesRefreshToken,
+            isReplay: usesRefreshToken && login.use == .unanswered,
             isFirstUse: login.use == .unsent
         )
     }
 
     /// First step of an attempt that already stands in the state.
     mutating func begin(_ attempt: Attempt, _ login: Login, at moment: Moment) -> [Effect] {
-        guard case .refreshToken = login.renewal else { return send(attempt, login) }
+        guard attempt.usesRefreshToken else { return send(attempt, login) }
         let snapshot = snapshot(at: moment) ?? login.snapshot(standing: .loggedIn, at: moment)
         return [.reserve(attempt.number, snapshot)]
     }
@@ -243,12 +262,12 @@ extension Session {
     private mutating func send(_ attempt: Attempt, _ login: Login) -> [Effect] {
         currentAttempt?.phase = .sending
         // From here on the answer can be lost, so it counts as missing until it arrives.
-        if case .refreshToken = login.renewal { renewing?.use = .unanswered }
+        if attempt.usesRefreshToken { renewing?.use = .unanswered }
         return [
             .refresh(
                 RefreshRequest(
                     attempt: attempt.number,
-                    renewal: login.renewal,
+                    renewal: attempt.usesRefreshToken ? login.renewal : .anew,
                     variant: attempt.variant,
                     idToken: login.primary?.idToken,
                     accessToken: login.primary?.secret,
@@ -278,6 +297,9 @@ extension Session {
         )
         var effects: [Effect] = []
         switch outcome {
+        // Nothing ends the credentials of a role before their time.
+        case .granted(let granted) where policy.roles != .none && granted.tokenType == RoleTokens.tokenType:
+            return [.erase(granted.accessToken)]
         case .granted(let granted):
             late.refreshToken = granted.refreshTokenUnchanged ? nil : granted.refreshToken
             late.accessToken = granted.accessToken

@@ -33,7 +33,7 @@ extension Session {
         guard let token = adequateToken(for: TokenNeed(deadline: now), at: now) else { return nil }
         var ends: [Instant] = []
         if let expiresAt = token.expiresAt {
-            ends.append(expiresAt - leastLife(of: token, minimum: nil) + .nanoseconds(1))
+            ends.append(expiresAt - leastLife(of: token, for: TokenNeed(deadline: now)) + .nanoseconds(1))
         }
         if case .ready(let login) = state, let due = dueTime(of: login) { ends.append(due) }
         let until = ends.min() ?? Instant(nanoseconds: .max)
@@ -111,7 +111,7 @@ extension Session {
             return [.reply(waiter, .failure(failure))]
         }
         if let refusal = login.refusals[variant], refusal.until > moment.now {
-            return [.reply(waiter, .failure(misconfigured(refusal.message)))]
+            return [.reply(waiter, .failure(misconfigured(by: refusal)))]
         }
         let need = TokenNeed(variant: variant, deadline: deadline)
         let newerThan = currentAttempt?.startedAt ?? moment.now
@@ -135,22 +135,28 @@ extension Session {
         .misconfigured(message: failure.message, remedy: failure.correction(of: name))
     }
 
-    func misconfigured(_ message: String) -> ServingFailure {
-        misconfigured(by: RefreshFailure(kind: .misconfigured, message: message))
+    /// What callers are told of a token that the server did not give.
+    func misconfigured(by refusal: Login.Refusal) -> ServingFailure {
+        let failure = RefreshFailure(kind: .misconfigured, message: refusal.message)
+        return .misconfigured(
+            message: refusal.message,
+            remedy: refusal.remedy ?? failure.correction(of: name)
+        )
     }
 
     /// Why `need` cannot be met now or by waiting; `nil`: it waits.
     private func immediateFailure(for need: TokenNeed, at now: Instant) -> ServingFailure? {
         guard let login else { return isReauthenticating || mayStart(at: now) ? nil : loginRequired }
         if let refusal = login.refusals[need.variant], refusal.until > now {
-            return misconfigured(refusal.message)
+            return misconfigured(by: refusal)
         }
         if case .suspended(_, let suspension) = state {
             return misconfigured(by: suspension.failure)
         }
-        if login.renewal == .impossible { return lacking(need, login) }
-        if let failure = heldBack(need.variant, at: now),
-            let token = login.tokens[need.variant], token.replaceableAt >= need.deadline
+        let step = step(toward: need.variant, at: now)
+        if login.renewal == .impossible, !isDerived(step) { return lacking(need, login) }
+        if let failure = heldBack(step, at: now),
+            let token = login.tokens[step], token.replaceableAt >= need.deadline
         {
             return failure
         }
@@ -184,12 +190,17 @@ extension Session {
         guard !need.wantsLiveLogin || login != nil, let token = usableToken(need.variant),
             !need.wantsIDToken || token.idToken != nil, isServed(token, to: need)
         else { return nil }
-        return token.lasts(leastLife(of: token, minimum: need.minimumValidity), from: now) ? token : nil
+        return token.lasts(leastLife(of: token, for: need), from: now) ? token : nil
     }
 
-    /// How much life `token` must have left to be an answer; something, even if nobody asks for any.
-    private func leastLife(of token: AccessToken, minimum: Duration?) -> Duration {
-        max(RefreshSchedule.requiredValidity(of: token, minimum: minimum, policy: policy), .nanoseconds(1))
+    /// How much life `token` must have left to meet `need`; something, even if nobody asks for any.
+    private func leastLife(of token: AccessToken, for need: TokenNeed) -> Duration {
+        let least = RefreshSchedule.requiredValidity(
+            of: token,
+            minimum: need.minimumValidity,
+            policy: policy.of(need.variant)
+        )
+        return max(least, .nanoseconds(1))
     }
 
     /// Whether `token` may be served: one in doubt is renewed instead, if a live login can do that.
@@ -203,8 +214,11 @@ extension Session {
     }
 
     /// A token with at least a second left, for a requester that named no minimum.
+    ///
+    /// Credentials of a role are never handed out like that: an SDK uses them until they end.
     func lastResort(for need: TokenNeed, at now: Instant) -> AccessToken? {
-        guard need.minimumValidity == nil, !need.wantsLiveLogin || login != nil,
+        guard need.minimumValidity == nil, !policy.roles.include(need.variant),
+            !need.wantsLiveLogin || login != nil,
             let token = usableToken(need.variant), !need.wantsIDToken || token.idToken != nil
         else { return nil }
         return token.lasts(.seconds(1), from: now) ? token : nil

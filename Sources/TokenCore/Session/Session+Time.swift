@@ -45,13 +45,25 @@ extension Session {
                 )
             }
         case .retrying(let login, let setback) where setback.nextTry <= moment.now:
-            let variant = nextWanted(at: moment.now) ?? .primary
-            effects += start(variant, login, setback: setback, reason: setback.reason, at: moment)
+            effects += retry(login, setback, at: moment)
         case .suspended(let login, let suspension) where suspension.retryAt <= moment.now:
             effects += start(.primary, login, setback: nil, reason: .due, at: moment)
         case .retrying, .suspended, .refreshing, .probing, .reauthenticating: break
         }
         return effects
+    }
+
+    /// Makes the try that was planned after `setback`.
+    private mutating func retry(_ login: Login, _ setback: Setback, at moment: Moment) -> [Effect] {
+        let wanted = nextWanted(at: moment.now)
+        // Where only a role could not be had, and nobody wants it any more, nothing has to be renewed.
+        if wanted == nil, policy.roles == .variants, hasGoodOwnToken(at: moment.now),
+            dueTime(of: login).map({ $0 > moment.now }) ?? true
+        {
+            state = .ready(login)
+            return []
+        }
+        return start(wanted ?? .primary, login, setback: setback, reason: setback.reason, at: moment)
     }
 
     /// A new login is being made durable, so nothing of the old one is started or ended.
