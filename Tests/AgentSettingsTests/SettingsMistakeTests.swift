@@ -56,7 +56,7 @@ struct SettingsMistakeTests {
         ),
         (
             "[session.w]\nkind = \"oicd\"\n",
-            "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito, command, aws_role, github_app"
+            "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito, command, aws_sso, aws_role, github_app"
         ),
         ("a = 1\na = 2\n", "2: a is already written, on line 1"),
     ])

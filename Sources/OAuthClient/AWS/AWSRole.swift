@@ -17,10 +17,6 @@ package struct AWSRole: Equatable, Sendable {
     package static let durations = Duration.seconds(900)...Duration.seconds(43_200)
     /// The service's own default.
     package static let usualDuration = Duration.seconds(3_600)
-    /// The life that credentials have left when they are handed out; the SDKs ask for others soon after.
-    package static let leastValidity = Duration.seconds(900)
-    /// From then on they are renewed without being asked for, so that nobody waits.
-    package static let refreshBefore = leastValidity + .seconds(300)
 
     package init(arn: String, endpoint: String, duration: Duration, sessionName: String) {
         self.arn = arn
@@ -29,10 +25,9 @@ package struct AWSRole: Equatable, Sendable {
         self.sessionName = sessionName
     }
 
-    /// The service in `region`; China has a domain of its own.
+    /// The service in `region`.
     package static func endpoint(in region: String) -> String {
-        let domain = region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
-        return "https://sts.\(region).\(domain)/"
+        AWSRegion.origin(of: "sts", in: region) + "/"
     }
 
     /// Whether the service takes it as `RoleSessionName`: 2 to 64 letters, digits or characters of `_+=,.@-`.

@@ -38,6 +38,13 @@ final class ExchangeSecrets: Sendable {
         /// The names that `kind` uses.
         init(_ kind: ServerProfile.Kind) {
             if case .gitHubApp = kind { secret.insert("token") }
+            if [.identityCenter, .awsRole].contains(kind.identity.kind) {
+                harmless.formUnion(["clientId", "clientName", "clientType", "grantType", "startUrl"])
+                secret.formUnion([
+                    "clientSecret", "deviceCode", "accessToken", "refreshToken", "secretAccessKey",
+                    "sessionToken",
+                ])
+            }
             guard case .json(let backEnd) = kind else { return }
             let fields = backEnd.rules.fields
             let carried = backEnd.codeStep?.carriedMembers ?? []
@@ -48,6 +55,10 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
+    /// Headers of requests that carry a secret.
+    private static let secretHeaders: Set<ByteText> = [
+        "authorization", "dpop", AccessPortal.tokenHeader.bytewise,
+    ]
     /// Bytes of one secret that are kept: an echo of it is found by its beginning.
     private static let longest = 8 << 10
     /// Secrets kept of one exchange: a login polls, asks and tries again, and a server may send any number.
@@ -90,7 +101,7 @@ final class ExchangeSecrets: Sendable {
 
     /// Notes every secret that `request` carries.
     func remember(_ request: OutgoingRequest) {
-        for (name, value) in request.headers where ["authorization", "dpop"].contains(name.bytewise) {
+        for (name, value) in request.headers where Self.secretHeaders.contains(name.bytewise) {
             remember(value.utf8)
             for word in value.bytewise.split(on: " ").dropFirst() { rememberCredentials(word) }
         }

@@ -68,4 +68,18 @@ enum HTTPDate {
         let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400
         return marchYear * 365 + leapDays + (153 * marchMonth + 2) / 5 + day - 719_469
     }
+
+    /// The other way round, for days from 1970 on; `month` from 1.
+    static func civilDate(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let days = daysSince1970 + 719_468
+        let era = days / 146_097
+        let dayOfEra = days % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * marchMonth + 2) / 5 + 1
+        let month = (marchMonth + 2) % 12 + 1
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        return (year, month, day)
+    }
 }

@@ -52,7 +52,5 @@ package struct CognitoPool: Equatable, Sendable {
         userPoolID[(userPoolID.firstIndex(of: "_") ?? userPoolID.startIndex)...].dropFirst()
     }
 
-    private var origin: String {
-        "https://cognito-idp.\(region).amazonaws.com\(region.hasPrefix("cn-") ? ".cn" : "")"
-    }
+    private var origin: String { AWSRegion.origin(of: "cognito-idp", in: region) }
 }

@@ -20,7 +20,7 @@ struct CognitoRefusal: Error, Equatable {
     init(_ reply: HTTPReply, from server: String, at now: WallTime) {
         let object = reply.jsonObject
         status = reply.status
-        exception = CognitoRefusal.exception(of: reply, object)
+        exception = reply.awsException
         explanation = ServerText.cleaned((object?["message"] ?? object?["Message"])?.string ?? "", limit: 300)
         let answer = reply.refused(object: nil, at: now)
         var failure = FailureClassification.classify(answer, from: server)
@@ -40,14 +40,6 @@ struct CognitoRefusal: Error, Equatable {
             }
         }
         self.failure = failure
-    }
-
-    /// `__type` may carry a namespace before `#`, the header an address after `:`.
-    private static func exception(of reply: HTTPReply, _ object: JSONObject?) -> String? {
-        guard let object else { return nil }
-        let text = object["__type"]?.string ?? object["code"]?.string ?? reply.header("x-amzn-errortype")
-        guard let name = text?.bytewise.split(on: "#").last?.bytewise.split(on: ":").first else { return nil }
-        return ServerText.cleaned(name, limit: 100)
     }
 
     /// What an error of Amazon's means for a session.

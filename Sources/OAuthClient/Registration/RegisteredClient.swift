@@ -48,7 +48,7 @@ extension StandardServer {
         )
         let registration = try await tools.registrar.registration(for: purpose) {
             registration throws(RefreshFailure) in
-            try await isGood(registration, metadata)
+            try await isGood(registration, metadata) ? .good : .gone
         } register: { () throws(RefreshFailure) in
             try await register.send()
         }
@@ -153,7 +153,7 @@ extension AuthorizationRequest {
 }
 
 extension RefreshFailure {
-    fileprivate static let clientUnknown = RefreshFailure(
+    static let clientUnknown = RefreshFailure(
         kind: .misconfigured,
         message: "the client that the server registered is not known any more",
         needsLogin: true

@@ -5,6 +5,16 @@ import TokenCore
 
 /// The clients that servers have registered for us, and the registrations under way.
 actor Registrar {
+    /// What a registration that is there can be used for.
+    enum Standing: Sendable {
+        /// Everything.
+        case good
+        /// Whoever is logged in with it goes on with it; another login gets another.
+        case ending
+        /// Nothing: the server does not know it.
+        case gone
+    }
+
     /// Registrations kept of one purpose: sessions may still be logged in as older clients.
     private static let mostOfOnePurpose = 8
 
@@ -26,17 +36,17 @@ actor Registrar {
     ///
     /// - Parameters:
     ///   - purpose: what it is for.
-    ///   - isGood: whether the server still knows a client that is there; one that it does not is dropped.
+    ///   - standing: of a client that is there; one that is gone is dropped.
     ///   - register: registers a new one.
     /// - Returns: the client, which is durable.
     /// - Throws: why there is none.
     func registration(
         for purpose: ClientRegistration.Purpose,
-        if isGood: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> Bool,
+        standing: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> Standing,
         register: @escaping @Sendable () async throws(RefreshFailure) -> ClientRegistration
     ) async throws(RefreshFailure) -> ClientRegistration {
         if let task = underWay[purpose] { return try await task.value.get() }
-        let task = Task { await find(purpose, isGood, register) }
+        let task = Task { await find(purpose, standing, register) }
         underWay[purpose] = task
         let result = await task.value
         underWay[purpose] = nil
@@ -45,14 +55,17 @@ actor Registrar {
 
     private func find(
         _ purpose: ClientRegistration.Purpose,
-        _ isGood: @Sendable (ClientRegistration) async throws(RefreshFailure) -> Bool,
+        _ standing: @Sendable (ClientRegistration) async throws(RefreshFailure) -> Standing,
         _ register: @Sendable () async throws(RefreshFailure) -> ClientRegistration
     ) async -> Result<ClientRegistration, RefreshFailure> {
         do throws(RefreshFailure) {
             let known = await store.registrations().filter { $0.purpose == purpose }
             if let latest = known.last {
-                if try await isGood(latest) { return .success(latest) }
-                await drop(latest)
+                switch try await standing(latest) {
+                case .good: return .success(latest)
+                case .ending: break
+                case .gone: await drop(latest)
+                }
             }
             for old in known.dropLast().dropLast(Registrar.mostOfOnePurpose - 1) { await drop(old) }
             let registered = try await register()

@@ -183,7 +183,10 @@ package final class AuthorizationServers: AuthorizationServing {
             case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
             case .command(let source): CommandServer(profile: profile, source: source, tools: tools)
+            case .identityCenter(let center):
+                IdentityCenterServer(profile: profile, center: center, tools: tools)
             case .awsRole(let role): AWSRoleServer(profile: profile, role: role, tools: tools)
+            case .portalRole(let role): PortalRoleServer(profile: profile, role: role, tools: tools)
             case .gitHubApp(let app): GitHubAppServer(profile: profile, app: app, tools: tools)
             }
         return RedactingServer(

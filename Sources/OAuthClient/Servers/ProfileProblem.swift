@@ -27,7 +27,7 @@ extension ServerProfile.Kind {
         case .oauth2: []
         case .json(let backEnd): backEnd.problems
         case .cognito(let pool): pool.problems
-        case .command: []
+        case .command, .identityCenter, .portalRole: []
         case .awsRole(let role): role.problems
         case .gitHubApp(let app): app.problems
         }
@@ -100,8 +100,9 @@ extension AWSRole {
 
 extension CognitoPool {
     fileprivate var problems: [ProfileProblem] {
-        guard !region.isEmpty, region.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2D })
-        else { return [ProfileProblem("region", "\"\(region)\" is not an AWS region, such as eu-west-1")] }
+        guard AWSRegion.isName(region) else {
+            return [ProfileProblem("region", "\"\(region)\" is not an AWS region, such as eu-west-1")]
+        }
         guard userPoolID.hasPrefix("\(region)_") else {
             return [ProfileProblem("user_pool_id", "must begin with the region, \(region)_")]
         }

@@ -9,6 +9,7 @@ package enum ServerKind: String, CaseIterable, Sendable {
     case json
     case cognito
     case command
+    case identityCenter = "aws_sso"
     case awsRole = "aws_role"
     case gitHubApp = "github_app"
 
@@ -17,6 +18,9 @@ package enum ServerKind: String, CaseIterable, Sendable {
 
     /// Whether such a server registers clients.
     package var hasClients: Bool { isStandard || self == .cognito }
+
+    /// Whether a client may have a secret that the configuration names.
+    package var takesClientSecret: Bool { hasLogins && self != .identityCenter }
 
     /// Whether it is a server at all, with an address and a certificate.
     package var isServer: Bool { self != .command }
@@ -27,8 +31,12 @@ package enum ServerKind: String, CaseIterable, Sendable {
     /// The ways to log in; none where the tokens come without a login.
     package var flows: [LoginFlow] {
         if isStandard { return LoginFlow.allCases }
+        if self == .identityCenter { return [.device] }
         return hasLogins ? [.password, .import] : []
     }
+
+    /// Whether a program can log in in place of a person.
+    package var hasSilentLogins: Bool { flows.contains(.password) }
 
     /// The flow of a session that names none; without a login that is ``LoginFlow/clientCredentials``, which needs
     /// nobody.
@@ -62,7 +70,10 @@ extension ServerProfile.Kind {
         case .json(let backEnd): Identity(kind: .json, address: backEnd.refreshURL)
         case .cognito(let pool): Identity(kind: .cognito, address: pool.url, pool: pool.userPoolID)
         case .command(let source): Identity(kind: .command, address: source.command.first ?? "")
+        case .identityCenter(let center):
+            Identity(kind: .identityCenter, address: center.tokenService, pool: center.startURL)
         case .awsRole(let role): Identity(kind: .awsRole, address: role.endpoint)
+        case .portalRole(let role): Identity(kind: .awsRole, address: role.portal ?? "")
         case .gitHubApp(let app): Identity(kind: .gitHubApp, address: app.apiURL)
         }
     }

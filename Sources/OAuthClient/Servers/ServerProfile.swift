@@ -20,8 +20,12 @@ package struct ServerProfile: Equatable, Sendable {
         indirect case cognito(CognitoPool)
         /// A program that prints tokens.
         indirect case command(CommandSource)
+        /// IAM Identity Center of Amazon Web Services.
+        indirect case identityCenter(IdentityCenter)
         /// A role of Amazon Web Services, given for the token of another session.
         indirect case awsRole(AWSRole)
+        /// A role that IAM Identity Center has assigned to whoever is logged in to another session.
+        indirect case portalRole(PortalRole)
         /// An installation of a GitHub App.
         indirect case gitHubApp(GitHubApp)
     }

@@ -121,6 +121,20 @@ enum ZonedTime {
         return WallTime(secondsSince1970: ((days * 24 + hour) * 60 + minute) * 60 + second - distance)
     }
 
+    /// `2026-11-14T22:13:20Z`; years have four digits, or ``read(_:)`` does not take it.
+    static func text(of time: WallTime) -> String {
+        let seconds = max(0, time.secondsSince1970)
+        let date = HTTPDate.civilDate(daysSince1970: seconds / 86_400)
+        return "\(date.year)-\(twoDigits(date.month))-\(twoDigits(date.day))T\(clock(seconds % 86_400))Z"
+    }
+
+    /// `22:13:20`, of the seconds since midnight.
+    static func clock(_ seconds: Int64) -> String {
+        "\(twoDigits(seconds / 3600)):\(twoDigits(seconds / 60 % 60)):\(twoDigits(seconds % 60))"
+    }
+
+    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
     /// Seconds east of UTC.
     private static func distance(_ bytes: inout ArraySlice<UInt8>) -> Int64? {
         if take(&bytes, "Zz") { return 0 }

@@ -35,7 +35,10 @@ struct KindBench {
         case .json(let backEnd): server = JSONServer(profile: profile, backEnd: backEnd, tools: tools)
         case .cognito(let pool): server = CognitoServer(profile: profile, pool: pool, tools: tools)
         case .command(let source): server = CommandServer(profile: profile, source: source, tools: tools)
+        case .identityCenter(let center):
+            server = IdentityCenterServer(profile: profile, center: center, tools: tools)
         case .awsRole(let role): server = AWSRoleServer(profile: profile, role: role, tools: tools)
+        case .portalRole(let role): server = PortalRoleServer(profile: profile, role: role, tools: tools)
         case .gitHubApp(let app): server = GitHubAppServer(profile: profile, app: app, tools: tools)
         }
     }

@@ -125,7 +125,7 @@ struct RegistrationTests {
                 group.addTask {
                     let found = try? await registrar.registration(for: purpose) {
                         _ throws(RefreshFailure) in
-                        true
+                        .good
                     } register: { () throws(RefreshFailure) in
                         let number = count.next()
                         for _ in 0..<1_000 { await Task.yield() }

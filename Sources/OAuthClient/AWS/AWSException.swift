@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+extension HTTPReply {
+    /// Amazon's name of the error, such as `ForbiddenException`; `nil`: it was not Amazon's service that answered.
+    ///
+    /// In a body it may carry a namespace before `#`, in the header an address after `:`.
+    var awsException: String? {
+        guard let object = jsonObject else { return nil }
+        let text = object["__type"]?.string ?? object["code"]?.string ?? header("x-amzn-errortype")
+        guard let name = text?.bytewise.split(on: "#").last?.bytewise.split(on: ":").first else { return nil }
+        return ServerText.cleaned(name, limit: 100)
+    }
+}
+
+extension OAuthError {
+    /// What Amazon's name of an error is called in OAuth: `SlowDownException` is `slow_down`.
+    init(exception: String, description: String? = nil) {
+        let suffix = "Exception"
+        let name = exception.hasSuffix(suffix) ? exception.dropLast(suffix.utf8.count) : exception[...]
+        var code = ""
+        for byte in name.utf8 {
+            let isCapital = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+            if isCapital, !code.isEmpty { code.append("_") }
+            code.append(Character(Unicode.Scalar(isCapital ? byte | 0x20 : byte)))
+        }
+        self.init(code: code, description: description)
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// The client that the token service has registered for us: one for all sessions there, kept sealed.
+extension IdentityCenterServer {
+    /// A registration with less time left is not logged in with, as the login would end with it; Amazon's live 90 days.
+    private static let longestLogin: Duration = .seconds(30 * 86_400)
+
+    private var purpose: ClientRegistration.Purpose {
+        ClientRegistration.Purpose(
+            issuer: center.tokenService,
+            redirectURI: "",
+            authentication: IdentityCenter.scope
+        )
+    }
+
+    /// The client that a login was made with.
+    ///
+    /// - Throws: `misconfigured` if it is gone.
+    func knownClient(_ found: FoundServer?) async throws(RefreshFailure) -> ClientRegistration {
+        guard let client = found?.client,
+            let registration = await tools.registrar.registration(of: client, at: center.tokenService)
+        else { throw .clientUnknown }
+        return registration
+    }
+
+    /// The client for a new login.
+    func clientForLogin() async throws(RefreshFailure) -> ClientRegistration {
+        try await tools.registrar.registration(for: purpose) {
+            standing(of: $0)
+        } register: { () throws(RefreshFailure) in
+            try await register()
+        }
+    }
+
+    private func standing(of registration: ClientRegistration) -> Registrar.Standing {
+        guard let end = registration.secretExpiresAt else { return .good }
+        let left = end - tools.timekeeper.wallTime
+        if left >= Self.longestLogin { return .good }
+        return left > .zero ? .ending : .gone
+    }
+
+    func unregister(_ found: FoundServer?) async {
+        // The service deletes no client; it forgets each when its time is over.
+        guard let client = found?.client,
+            let registration = await tools.registrar.registration(of: client, at: center.tokenService)
+        else { return }
+        await tools.registrar.drop(registration)
+    }
+
+    private func register() async throws(RefreshFailure) -> ClientRegistration {
+        let (object, _) = try await service.post("/client/register") { members in
+            members.add("clientName", "tokenagent")
+            members.add("clientType", "public")
+            members.add("scopes", [IdentityCenter.scope])
+        }
+        let host = try service.url("").hostAndPort
+        guard let id = object["clientId"]?.string, id.isKept(upTo: 4 << 10),
+            let secret = object["clientSecret"]?.string, secret.isKept(upTo: 16 << 10)
+        else {
+            let message = "\(host): the registered client has no name or no secret"
+            throw RefreshFailure(kind: .misbehaved, message: message)
+        }
+        var registration = ClientRegistration(
+            purpose: purpose,
+            clientID: id,
+            redirectURIs: [],
+            method: "client_secret_post"
+        )
+        registration.secret = try tools.memory.sealing(secret, as: .clientSecret)
+        if let end = object.seconds("clientSecretExpiresAt"), end > 0 {
+            registration.secretExpiresAt = WallTime(secondsSince1970: end)
+        }
+        return registration
+    }
+}
+
+extension ClientRegistration {
+    /// Adds who the client is to the body of a request.
+    func add(to members: JSONRequestBody.Members, _ memory: SealedMemory) throws(RefreshFailure) {
+        members.add("clientId", clientID)
+        if let secret { try members.add("clientSecret", secret, from: memory) }
+    }
+}
+
+extension String {
+    /// Whether it is printable, and of a length that is kept.
+    fileprivate func isKept(upTo longest: Int) -> Bool {
+        (1...longest).contains(utf8.count) && utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+}

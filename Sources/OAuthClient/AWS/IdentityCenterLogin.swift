@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// One login to IAM Identity Center: the person agrees in a browser, we wait (RFC 8628 in Amazon's spelling).
+struct IdentityCenterLogin {
+    var server: IdentityCenterServer
+    var conversation: any LoginConversing
+
+    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+        guard flow == .device else {
+            let message = "sessions of kind aws_sso log in by device, not \(flow.rawValue)"
+            throw .failed(RefreshFailure(kind: .misconfigured, message: message))
+        }
+        let (client, grant) = try await begin()
+        return try await DeviceFlow(tools: server.tools, conversation: conversation).finish(grant) {
+            () async throws(LoginStop) in
+            try await tokens(for: grant, as: client)
+        }
+    }
+
+    /// The client to log in with, and the code for the person.
+    ///
+    /// A service that has forgotten the client registers another one, once a login.
+    private func begin() async throws(LoginStop) -> (ClientRegistration, DeviceGrant) {
+        do throws(RefreshFailure) {
+            let client = try await server.clientForLogin()
+            do throws(RefreshFailure) {
+                return (client, try await deviceGrant(as: client))
+            } catch {
+                guard error.code == "invalid_client" else { throw error }
+                await server.tools.registrar.drop(client)
+                let another = try await server.clientForLogin()
+                return (another, try await deviceGrant(as: another))
+            }
+        } catch {
+            throw .failed(error)
+        }
+    }
+
+    /// Asks for a code (StartDeviceAuthorization).
+    private func deviceGrant(as client: ClientRegistration) async throws(RefreshFailure) -> DeviceGrant {
+        let service = server.service
+        let answer: (object: JSONObject, requestedAt: Instant)
+        do throws(RefreshFailure) {
+            answer = try await service.post("/device_authorization") { members throws(RefreshFailure) in
+                try client.add(to: members, server.tools.memory)
+                members.add("startUrl", server.center.startURL)
+            }
+        } catch {
+            var failure = error
+            if failure.code == "invalid_request" {
+                failure.kind = .misconfigured
+                failure.remedy = "check start_url, and that region is the one of IAM Identity Center"
+            }
+            throw failure
+        }
+        guard let grant = DeviceGrant(answer.object, requestedAt: answer.requestedAt, named: .camelCase)
+        else {
+            let host = try service.url("").hostAndPort
+            throw RefreshFailure(kind: .misbehaved, message: "\(host): not a device code answer")
+        }
+        return grant
+    }
+
+    private func tokens(
+        for grant: DeviceGrant,
+        as client: ClientRegistration
+    ) async throws(LoginStop) -> LoginGrant {
+        do throws(FailedRenewal) {
+            var tokens = try await server.tokens(as: client, by: DeviceGrant.grantType) {
+                $0.add("deviceCode", grant.deviceCode)
+            }
+            tokens.scope = [IdentityCenter.scope]
+            return LoginGrant(
+                tokens: tokens,
+                renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible,
+                tokenEndpoint: server.center.tokenService,
+                server: FoundServer(issuer: server.center.tokenService, client: client.clientID)
+            )
+        } catch {
+            throw .failed(error.failure)
+        }
+    }
+}
