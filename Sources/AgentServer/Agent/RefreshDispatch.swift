@@ -201,6 +201,9 @@ extension RefreshDispatch {
         Task { [request] in
             let outcome = await agent.ports.authorization.refresh(name, request)
             refreshFinished(request.attempt, outcome, for: name, in: agent)
+            if outcome.failure?.kind == .sourceRefused {
+                sources.noteRefusal(of: request.sources, for: name, in: agent)
+            }
             erasure.giveBack(request.secrets)
             work.end()
         }

@@ -51,8 +51,12 @@ extension LiveConfiguration {
         return self[name]?.isOpen != true
     }
 
-    /// Checks what is asked for at a `[[socket]]` beside the plain token: only what the socket's table names.
+    /// Checks what is asked for beside the plain token: at a `[[socket]]` only what its table names, and roles only
+    /// where their credentials are handed out.
     func checkVariant(_ variant: TokenVariant, _ call: TokenCall) throws(RequestFailure) {
+        if variant != .primary, call.format != .role, self[call.session]?.policy.roles == .variants {
+            throw .unnamedRole(of: call.session)
+        }
         guard variant != .primary, call.connection.caller.restrictedPath != nil else { return }
         let socket = restriction(of: call.connection)
         if let scope = variant.scopes.first(where: { socket?.scopes.contains($0.bytewise) != true }) {

@@ -36,7 +36,7 @@ package struct AgentConfiguration: Equatable, Sendable {
 /// One session of the configuration.
 package struct SessionSettings: Equatable, Sendable {
     package var policy: SessionPolicy
-    /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`, `command`, `aws_role`.
+    /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`, `command`, `aws_sso`, `aws_role`.
     package var kind: String
     /// Where the session's tokens come from, for people: the issuer or the host of its endpoints.
     package var issuer: String
@@ -109,7 +109,7 @@ package struct SessionSettings: Equatable, Sendable {
     }
 
     /// Whether it has the credentials of a role in place of a token.
-    var hasRoleCredentials: Bool { kind == "aws_role" }
+    var hasRoleCredentials: Bool { policy.roles == .own }
 
     /// Whether every peer that may connect sees the session.
     var isOpen: Bool { rules.isEmpty && sources.rules.isEmpty }

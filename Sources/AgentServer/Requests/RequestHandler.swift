@@ -275,15 +275,11 @@ extension RequestHandler {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let name = kept.session.name
-        guard kept.settings.hasRoleCredentials else { throw .noRole(of: name) }
         let query = request.head.address.query
-        let wanted = query.isEmpty ? TokenQuery() : try TokenQuery(query)
-        guard wanted == TokenQuery(minimumValidity: wanted.minimumValidity, timeout: wanted.timeout) else {
-            let message = "The parameters are min_valid and timeout."
-            throw RequestFailure(code: .badRequest, message: message, session: name)
-        }
+        let wanted = try RoleQuery(query, of: name, kept.settings.policy.roles).wanted
         let call = try TokenCall(wanted, for: name, as: .role, on: connection)
-        try confirmations.confirmed(call, to: .token, within: wanted.timeout, in: agent) {
+        try agent.configuration.checkVariant(wanted.variant, call)
+        try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout, in: agent) {
             $0.requests.tokens.serve(wanted, $1, in: $0)
         }
     }

@@ -51,7 +51,7 @@ extension RequestFailure {
         self.init(failure, of: session)
         guard case .noIDToken = failure, let settings else { return }
         switch settings.kind {
-        case "json": message = "Sessions of kind json have no ID token."
+        case "json", "aws_sso": message = "Sessions of kind \(settings.kind) have no ID token."
         case "cognito": break
         case _ where settings.scopes.contains("openid"):
             message = "The issuer gave no ID token that could be taken over, although openid is asked for."

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SealedStore
 import TokenCore
 
 /// The tokens that other sessions' tokens are made from (RFC 8693): asked for as programs ask for theirs, so that a
@@ -129,6 +130,20 @@ final class SourceTokenRequests {
     func refuseAll(of source: SessionName, in agent: isolated SessionAgent) {
         for (waiter, renewal) in waiting where renewal.source.session == source {
             fail(waiter, .absent(source), in: agent)
+        }
+    }
+
+    /// Has the source of `name` replace the token that a server did not take.
+    func noteRefusal(of tokens: SourceTokens, for name: SessionName, in agent: isolated SessionAgent) {
+        guard let source = agent.sessions[name]?.settings.sources.subject, let token = tokens.subject,
+            agent.sessions[source.session] != nil
+        else { return }
+        // Nobody waits: what becomes of it is told by the source's next event.
+        let waiter = WaiterID(rawValue: next)
+        next -= 1
+        let fingerprint = agent.ports.memory.fingerprint(of: token)
+        agent.apply(source.session) { session, moment in
+            session.tokenRefused(by: waiter, token, fingerprint, deadline: moment.now, at: moment)
         }
     }
 

@@ -32,6 +32,10 @@ final class RefusalReports {
         let body = try RequestBody(request.body, RefreshMembers.self)
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
         let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
+        var call = call
+        if let variant, variant != .primary, kept.settings.policy.roles == .variants {
+            call.format = .renewal
+        }
         guard let text = try body.value(\.rejectedToken) else {
             return tokens.forceRefresh(variant ?? .primary, rejecting: nil, call, in: agent)
         }

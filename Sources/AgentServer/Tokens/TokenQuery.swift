@@ -27,17 +27,18 @@ struct TokenQuery: Equatable {
     /// Reads a query; unknown, repeated or malformed parameters are refused, so that a typing error is not
     /// silently another request.
     init(_ query: some StringProtocol) throws(RequestFailure) {
-        guard let parameters = RequestTarget.parameters(of: query) else {
-            throw RequestFailure(code: .badRequest, message: "The query is not properly encoded.")
-        }
+        guard let parameters = RequestTarget.parameters(of: query) else { throw .queryNotEncoded }
+        try self.init(parameters)
+    }
+
+    /// Reads the parameters of a query.
+    init(_ parameters: [(name: ByteText, value: String)]) throws(RequestFailure) {
         var seen: Set<ByteText> = []
         var scopes: [String] = []
         var audience: String?
         var proof = ProofParameters()
         for (name, value) in parameters {
-            guard seen.insert(name).inserted || name == "scope" else {
-                throw RequestFailure(code: .badRequest, message: "A parameter is given twice.")
-            }
+            guard seen.insert(name).inserted || name == "scope" else { throw .repeatedParameter }
             switch name {
             case "min_valid": minimumValidity = try Self.seconds(value, of: name.text)
             case "timeout": timeout = try Self.seconds(value, of: name.text)

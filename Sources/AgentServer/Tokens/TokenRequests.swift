@@ -260,6 +260,12 @@ extension TokenRequests {
             return answerKnownPeer(token, to: call, in: agent)
         }
         guard call.format != .renewal else { return answerRenewal(token, to: call, at: moment, in: agent) }
+        // Credentials of a role are handed out at one address alone.
+        if call.format != .role, token.tokenType == RoleTokens.tokenType,
+            agent.sessions[call.session]?.settings.policy.roles != RoleTokens.none
+        {
+            return answer(.unnamedRole(of: call.session), to: call, in: agent)
+        }
         guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
             return answer(.noIDToken, to: call, in: agent)
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import OAuthClient
 import TokenCore
 
 /// Checks which sessions are made from which, once all have been read.
@@ -27,7 +28,25 @@ struct SourceCheck {
         let others = settings.sessions.filter { settings.places[$0.name]?.file == nil }
         remove(others, from: &settings)
         // Otherwise nothing comes into force.
-        if problems.isEmpty { removeOrphans(from: &settings) }
+        guard problems.isEmpty else { return }
+        removeOrphans(from: &settings)
+        connectRoles(in: &settings)
+    }
+
+    /// Tells the roles of IAM Identity Center where it is: as the sessions say that they are made from.
+    private func connectRoles(in settings: inout Settings) {
+        let sources = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
+        for index in settings.sessions.indices {
+            guard case .portalRole(var role) = settings.sessions[index].server,
+                let source = settings.sessions[index].sources.subject.flatMap({ sources[$0] }),
+                case .identityCenter(let center) = source.server
+            else { continue }
+            role.portal = center.portal
+            settings.sessions[index].server = .portalRole(role)
+            if settings.sessions[index].trust == ServerTrust() {
+                settings.sessions[index].trust = source.trust
+            }
+        }
     }
 
     /// Takes those out of `settings` whose sources are not there, and those that are made from them.
@@ -106,9 +125,14 @@ extension ConfiguredSources {
 private struct SourceLines {
     private let sources: [SessionName: [SessionName]]
     private let roles: Set<SessionName>
+    /// The roles that are assigned by an account and a name.
+    private let assigned: Set<SessionName>
+    private let centers: Set<SessionName>
 
     init(_ sessions: [ConfiguredSession]) {
         roles = Set(sessions.lazy.filter(\.hasRoleCredentials).map(\.name))
+        assigned = Set(sessions.lazy.filter(\.isAssignedRole).map(\.name))
+        centers = Set(sessions.lazy.filter { $0.server.identity.kind == .identityCenter }.map(\.name))
         let derived = sessions.filter { !$0.sources.all.isEmpty }
         sources = Dictionary(derived.map { ($0.name, $0.sources.all) }) { first, _ in first }
     }
@@ -118,6 +142,13 @@ private struct SourceLines {
         guard source != name else { return "names the session itself" }
         guard !roles.contains(source) else {
             return "names \(source), which has the credentials of a role and no token"
+        }
+        guard !assigned.contains(name) || centers.contains(source) else {
+            return
+                "names \(source), which is not of kind aws_sso: account_id and role_name are for one that is"
+        }
+        guard assigned.contains(name) || !roles.contains(name) || !centers.contains(source) else {
+            return "names \(source), whose token gives roles by account_id and role_name, not by role_arn"
         }
         guard !leads(from: source, to: name) else {
             return "leads in a circle: \(source) is itself made from \(name)"

@@ -25,7 +25,7 @@ struct ClientReader {
         let id = isUnregistered ? unregistered() : clientID(kind)
         var client = ConfiguredClient(id: id ?? "", isUnregistered: isUnregistered)
         client.metadataURL = kind == .oidc ? metadataURL() : nil
-        client.secret = kind.hasLogins ? clientSecret() : .none
+        client.secret = kind.takesClientSecret ? clientSecret() : .none
         if kind.isStandard { readProof(into: &client) }
         return id == nil ? nil : client
     }

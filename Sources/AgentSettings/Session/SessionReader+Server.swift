@@ -12,7 +12,8 @@ extension SessionReader {
         case .json: backEnd().map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
         case .command: table.commandSource().map { .command($0) }
-        case .awsRole: table.role().map { .awsRole($0) }
+        case .identityCenter: table.identityCenter().map { .identityCenter($0) }
+        case .awsRole: table.role()
         case .gitHubApp: table.gitHubApp(home: home).map { .gitHubApp($0) }
         }
     }

@@ -6,8 +6,12 @@ import TokenCore
 /// The keys of sessions whose tokens come from something else than a login.
 extension SessionReader {
     /// What a session of kind `aws_role` or flow `token_exchange` is made from; nothing for all others.
-    mutating func sources(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredSources {
-        if kind == .awsRole { return table.roleSources() }
+    mutating func sources(
+        _ kind: ServerKind,
+        _ server: ServerProfile.Kind?,
+        _ flow: LoginFlow
+    ) -> ConfiguredSources {
+        if kind == .awsRole { return table.roleSources(server) }
         guard kind.isStandard else { return ConfiguredSources() }
         var reader = ExchangeReader(table, home: home)
         defer { table = reader.table }
@@ -16,14 +20,17 @@ extension SessionReader {
         return ConfiguredSources()
     }
 
-    /// Refuses keys about a login that the session does not have.
-    mutating func refuseLoginKeys() {
-        let keys = [
-            "max_session_age", "warn_before", "reauth", "reauth_command", "redirect_port", "redirect_uri",
-            "prompt", "login_hint", "acr_values", "max_age", "authorization_parameters",
+    /// Refuses keys about logins that the session does not have; those of people may be left.
+    mutating func refuseLoginKeys(exceptOfPeople hasPeople: Bool) {
+        let silent = ["reauth", "reauth_command"]
+        let others = [
+            "max_session_age", "warn_before", "redirect_port", "redirect_uri", "prompt", "login_hint",
+            "acr_values", "max_age", "authorization_parameters",
         ]
-        for key in keys where table.value(key) != nil {
-            table.report(key, "is never used: the session has no login of its own")
+        let reason =
+            hasPeople ? "only a person logs in to such a session" : "the session has no login of its own"
+        for key in silent + (hasPeople ? [] : others) where table.value(key) != nil {
+            table.report(key, "is never used: \(reason)")
         }
     }
 }

@@ -25,16 +25,17 @@ struct SessionReader {
         let authorization = isStandard ? authorizationRequest() : AuthorizationRequest()
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
-        let sources = sources(kind, flow)
+        let sources = sources(kind, server, flow)
         let trust = kind.isServer ? trust() : ServerTrust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
         let hasLogins = kind.hasLogins && flow != .tokenExchange
-        let reauthentication = hasLogins ? reauthentication() : []
+        let hasSilentLogins = hasLogins && kind.hasSilentLogins
+        let reauthentication = hasSilentLogins ? reauthentication() : []
         var policy = policy(defaults, reauthentication, kind, flow)
         // What was made from another session ends with that.
         if !sources.all.isEmpty { policy.tokensOutliveLogin = false }
-        let command = hasLogins ? reauthenticationCommand(reauthentication) : []
-        if !hasLogins { refuseLoginKeys() }
+        let command = hasSilentLogins ? reauthenticationCommand(reauthentication) : []
+        if !hasSilentLogins { refuseLoginKeys(exceptOfPeople: hasLogins) }
         let hosts = hosts()
         let rules = rules()
         table.refuseUnknownKeys()
@@ -99,9 +100,10 @@ struct SessionReader {
         policy.tokensOutliveLogin = kind.isStandard || kind == .command || kind == .gitHubApp
         policy.startsByItself = flow.needsNobody
         if kind == .awsRole {
-            policy.minimumValidity = max(policy.minimumValidity, AWSRole.leastValidity)
-            policy.refreshBefore = max(policy.refreshBefore, AWSRole.refreshBefore)
+            policy = policy.forRoles
+            policy.roles = .own
         }
+        if kind == .identityCenter { policy.roles = .variants }
         // "prompt" is what happens when nothing else is left.
         policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }
         return policy

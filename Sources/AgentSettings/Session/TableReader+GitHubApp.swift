@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
-import Text
 
 /// Kind `github_app`.
 extension TableReader {
@@ -13,7 +12,7 @@ extension TableReader {
         let repositories = strings("repositories") ?? []
         var permissions = table("permissions")
         let levels = permissions?.texts() ?? [:]
-        let address = url("api_url")?.description ?? GitHubApp.usualAPI
+        let address = baseAddress("api_url") ?? GitHubApp.usualAPI
         guard let id, let place, let key else { return nil }
         return GitHubApp(
             appID: id,
@@ -21,7 +20,7 @@ extension TableReader {
             installation: Int64(place).map { .id($0) } ?? .account(place),
             repositories: repositories,
             permissions: levels,
-            apiURL: address.utf8.last == UInt8(ascii: "/") ? String(address.dropLast()) : address
+            apiURL: address
         )
     }
 

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
-import Text
 import TokenCore
 
 /// Kind `aws_role`.
 extension TableReader {
-    /// The role; `nil` with the reasons in the problem list.
-    mutating func role() -> AWSRole? {
-        let arn = required("role_arn", "the role, as \"arn:aws:iam::123456789012:role/NAME\"")
-        let endpoint = endpoint()
+    /// What gives the role; `nil` with the reasons in the problem list.
+    mutating func role() -> ServerProfile.Kind? {
+        guard has("account_id") || has("role_name") else { return assumedRole().map { .awsRole($0) } }
+        return portalRole().map { .portalRole($0) }
+    }
+
+    /// A role that the Security Token Service gives.
+    private mutating func assumedRole() -> AWSRole? {
+        let arn = required(
+            "role_arn",
+            "the role, as \"arn:aws:iam::123456789012:role/NAME\", or account_id and role_name"
+        )
+        let written = url("sts_endpoint")?.description
+        let region = awsRegion(unless: ["sts_endpoint"])
         let sessionName = string("role_session_name")
         let duration = duration("duration", in: AWSRole.durations, "15m to 12h")
-        guard let arn, let endpoint else { return nil }
+        guard let arn, let endpoint = written ?? region.map(AWSRole.endpoint(in:)) else { return nil }
         return AWSRole(
             arn: arn,
             endpoint: endpoint,
@@ -21,26 +30,32 @@ extension TableReader {
         )
     }
 
-    private mutating func endpoint() -> String? {
-        let region = string("region")
-        let written = url("sts_endpoint")
-        guard !has("sts_endpoint") else { return written?.description }
-        guard let region else {
-            if !has("region") { report("region", "is missing: the AWS region, such as \"eu-west-1\"") }
-            return nil
+    /// A role that IAM Identity Center has assigned.
+    private mutating func portalRole() -> PortalRole? {
+        let others = [
+            "role_arn", "region", "sts_endpoint", "role_session_name", "duration", "subject_token_type",
+        ]
+        for key in others where value(key) != nil {
+            report(key, "must not stand beside account_id and role_name, whose source says the rest")
         }
-        guard region.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") })
-        else {
-            report("region", "\"\(region)\" is not an AWS region, such as eu-west-1")
-            return nil
+        let account = required("account_id", "the number of the account, beside role_name")
+        let name = required("role_name", "the name of the role, beside account_id")
+        guard let account, let name else { return nil }
+        if let role = AssignedRole(account: account, name: name) { return PortalRole(role) }
+        if !AssignedRole.isAccount(account) {
+            report("account_id", "must be the twelve digits of an account, such as \"123456789012\"")
         }
-        return AWSRole.endpoint(in: region)
+        if !AssignedRole.isName(name) {
+            report("role_name", "must be 1 to 64 letters, digits or characters of _+=,.@-")
+        }
+        return nil
     }
 
     /// The session that the role is given for, and which of its tokens is sent.
-    mutating func roleSources() -> ConfiguredSources {
+    mutating func roleSources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
         if !has("from") { report("from", "is missing: the session whose token the role is given for") }
         var sources = sources()
+        if case .portalRole = server { return sources }
         sources.usesIDToken = word("subject_token_type", RoleToken.self) != .accessToken
         return sources
     }

@@ -67,7 +67,9 @@ extension ConfiguredSession {
     private var origin: [String] {
         if case .command(let source) = server { return source.command }
         if case .gitHubApp(let app) = server { return app.origin }
+        if case .identityCenter(let center) = server { return [center.portal] }
         if case .awsRole(let role) = server { return sources.words + [role.arn, role.sessionName] }
+        if case .portalRole(let role) = server { return sources.words + [role.role.description] }
         guard sources != ConfiguredSources() else { return [] }
         return sources.words + [audience ?? ""] + resources + [""] + scopes
     }
@@ -77,6 +79,11 @@ extension ConfiguredSession {
 
     /// Whether it has the credentials of a role in place of a token.
     var hasRoleCredentials: Bool { server.identity.kind == .awsRole }
+
+    /// Whether that is a role which IAM Identity Center has assigned.
+    var isAssignedRole: Bool {
+        if case .portalRole = server { true } else { false }
+    }
 
     /// Error codes of a resource server that call for a refresh.
     package var refreshCodes: [String] {

@@ -11,17 +11,33 @@ struct AWSCommand: ParsableCommand {
         abstract: "Print the credentials of an AWS role.",
         discussion: """
             In a profile of ~/.aws/config: credential_process = tokenctl aws NAME. The credentials have at least 15 \
-            minutes left, or half of their life if that is less.
+            minutes left, or half of their life if that is less. A login to IAM Identity Center has many roles: \
+            --account and --role say which.
             """
     )
 
     @Argument(help: .sessionName)
     var session: SessionArgument
 
+    @Option(help: ArgumentHelp("The account of the role, of a session of kind aws_sso.", valueName: "id"))
+    var account: String?
+
+    @Option(help: ArgumentHelp("The role, of a session of kind aws_sso.", valueName: "name"))
+    var role: String?
+
     @OptionGroup var agent: AgentOptions
 
+    func validate() throws {
+        guard (account == nil) == (role == nil) else {
+            throw ValidationError("--account and --role go together")
+        }
+    }
+
     func run() throws {
-        let request = AgentRequest(.get, "sessions", session.name, "aws")
+        let query = [("account", account), ("role", role)].compactMap { name, value in
+            value.map { (name: name, value: $0) }
+        }
+        let request = AgentRequest(.get, "sessions", session.name, "aws", query: query)
         var body: [UInt8]
         do {
             var connection = try agent.endpoint.connect()

@@ -15,8 +15,9 @@ struct RoleTests {
     private static func agent() async throws -> AgentHarness {
         let agent = try await AgentHarness.configured { configuration, _ in
             configuration.sessions[AgentHarness.home]?.kind = "aws_role"
+            configuration.sessions[AgentHarness.home]?.policy = SessionPolicy().forRoles
+            configuration.sessions[AgentHarness.home]?.policy.roles = .own
             configuration.sessions[AgentHarness.home]?.policy.startsByItself = true
-            configuration.sessions[AgentHarness.home]?.policy.minimumValidity = .seconds(900)
             configuration.sessions[AgentHarness.home]?.sources = SessionSources(
                 subject: SessionSources.Source(session: AgentHarness.work)
             )
@@ -90,6 +91,27 @@ struct RoleTests {
         try peer.send(SocketPeer.request("GET", "/v1/sessions/home/aws"))
         try await agent.answerRole(Self.members.replacing("AKIA", with: "ASIA"))
         #expect(try await peer.answer().body.contains("ASIA"))
+        await agent.stop()
+    }
+
+    /// How old the credentials are that live an hour, and what is answered while the service is down.
+    @Test(arguments: [(2_400, 200), (2_699, 200), (2_701, 503), (3_590, 503)])
+    func `credentials that are about to end are not handed out, even if there are no others`(
+        age: Int64,
+        status: Int
+    ) async throws {
+        let agent = try await Self.agent()
+        agent.time.advance(by: .seconds(age))
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("GET", "/v1/sessions/home/aws?timeout=1"))
+        let call = await agent.serving.nextRefresh()
+        call.answer(.failed(RefreshFailure(kind: .busy, message: "the service is down")))
+        let answer = try await peer.answer()
+        #expect(answer.status == status)
+        #expect(answer.body.contains("AKIA") == (status == 200), "\(answer.body)")
+        #expect(answer.body.contains("service is down") == (status == 503), "\(answer.body)")
+        let sooner = try await agent.role("?min_valid=5&timeout=0")
+        #expect(sooner.status == 200, "what was asked for is enough")
         await agent.stop()
     }
 }

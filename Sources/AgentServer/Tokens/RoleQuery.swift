@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// The parameters of `GET …/aws`: which role of the session, how long its credentials are to live, and the wait.
+struct RoleQuery: Equatable {
+    /// What the credentials are, in the words of a token.
+    let wanted: TokenQuery
+
+    /// Reads a query for the session `name`, whose tokens are roles as `roles` says.
+    init(_ query: some StringProtocol, of name: SessionName, _ roles: RoleTokens) throws(RequestFailure) {
+        if roles == .none { throw .noRole(of: name) }
+        guard let parameters = query.isEmpty ? [] : RequestTarget.parameters(of: query) else {
+            throw .queryNotEncoded
+        }
+        let account = try Self.value(of: "account", in: parameters)
+        let role = try Self.value(of: "role", in: parameters)
+        var wanted = try TokenQuery(parameters.filter { !["account", "role"].contains($0.name) })
+        guard wanted == TokenQuery(minimumValidity: wanted.minimumValidity, timeout: wanted.timeout) else {
+            let message = "The parameters are min_valid, timeout, account and role."
+            throw RequestFailure(code: .badRequest, message: message, session: name)
+        }
+        switch roles {
+        case .none: break
+        case .own where account == nil && role == nil: break
+        case .own:
+            let message = "The role of the session is that of the configuration."
+            throw RequestFailure(
+                code: .badRequest,
+                message: message,
+                session: name,
+                remedy: "tokenctl aws \(name)"
+            )
+        case .variants: wanted.variant = try Self.role(account, role, of: name).variant
+        }
+        self.wanted = wanted
+    }
+
+    private static func value(
+        of name: ByteText,
+        in parameters: [(name: ByteText, value: String)]
+    ) throws(RequestFailure) -> String? {
+        let values = parameters.filter { $0.name == name }.map(\.value)
+        guard values.count <= 1 else { throw .repeatedParameter }
+        return values.first
+    }
+
+    private static func role(
+        _ account: String?,
+        _ role: String?,
+        of name: SessionName
+    ) throws(RequestFailure) -> AssignedRole {
+        guard let account, let role else { throw .unnamedRole(of: name) }
+        guard AssignedRole.isAccount(account) else {
+            let message = "An account is twelve digits."
+            throw RequestFailure(code: .badRequest, message: message, session: name)
+        }
+        guard let role = AssignedRole(account: account, name: role) else {
+            let message = "The name of a role is 1 to 64 letters, digits or characters of _+=,.@-."
+            throw RequestFailure(code: .badRequest, message: message, session: name)
+        }
+        return role
+    }
+}
+
+extension RequestFailure {
+    static let queryNotEncoded = RequestFailure(
+        code: .badRequest,
+        message: "The query is not properly encoded."
+    )
+    static let repeatedParameter = RequestFailure(
+        code: .badRequest,
+        message: "A parameter is given twice."
+    )
+
+    /// Which of many roles is meant has to be said.
+    static func unnamedRole(of name: SessionName) -> RequestFailure {
+        RequestFailure(
+            code: .badRequest,
+            message: "The session has the roles of a person: account and role say which.",
+            session: name,
+            remedy: "tokenctl aws \(name) --account ID --role NAME"
+        )
+    }
+}
