@@ -158,7 +158,7 @@ struct ExampleTreatment: Sendable {
     ]
 
     private static let configuration = [
-        "[session.work]", "[session.ci]", "[session.phone]", "[session.tablet]", "[hooks]",
+        "[session.work]", "[session.ci]", "[session.phone]", "[session.tablet]", "[hooks]", "[session.sso]",
     ].map { ExampleTreatment($0, .configuration) }
 
     private static let protocolPage = [
