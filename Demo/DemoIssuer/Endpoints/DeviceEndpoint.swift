@@ -5,7 +5,7 @@ import Text
 extension IssuerState {
     /// The device authorization endpoint (RFC 8628 §3.1).
     mutating func startDevice(_ request: IssuerRequest) throws -> IssuerReply {
-        guard let client = registry.authenticate(request) else {
+        guard let client = authenticated(request) else {
             throw OAuthRefusal(code: "invalid_client", status: 401)
         }
         let deviceCode = RandomText.token("device")

@@ -8,7 +8,7 @@ extension IssuerState {
 
     /// The pushed authorization request endpoint (RFC 9126 §2).
     mutating func push(_ request: IssuerRequest) throws -> IssuerReply {
-        guard let client = registry.authenticate(request) else {
+        guard let client = authenticated(request) else {
             throw OAuthRefusal(code: "invalid_client", status: 401)
         }
         guard request.form["request_uri"] == nil else { throw OAuthRefusal(code: "invalid_request") }

@@ -5,7 +5,7 @@ import Text
 extension IssuerState {
     /// The revocation endpoint (RFC 7009 §2): an unknown token is no error.
     mutating func revoke(_ request: IssuerRequest) throws -> IssuerReply {
-        guard let client = registry.authenticate(request) else {
+        guard let client = authenticated(request) else {
             throw OAuthRefusal(code: "invalid_client", status: 401)
         }
         let token = request.form["token"] ?? ""

@@ -6,7 +6,7 @@ import Text
 extension IssuerState {
     /// The token endpoint (RFC 6749 §3.2).
     mutating func token(_ request: IssuerRequest) throws -> IssuerReply {
-        guard let client = registry.authenticate(request) else {
+        guard let client = authenticated(request) else {
             throw OAuthRefusal(code: "invalid_client", status: 401)
         }
         let key = try provenKey(request)
@@ -75,7 +75,9 @@ extension IssuerState {
         client: RegisteredClient,
         key: String?
     ) throws -> IssuerReply {
-        guard client.secret != nil else { throw OAuthRefusal(code: "unauthorized_client") }
+        guard client.secret != nil || registry.vouchers[client.id] != nil else {
+            throw OAuthRefusal(code: "unauthorized_client")
+        }
         let authorization = try authorization(form, client: client, user: nil).bound(to: key)
         return try tokens(authorization, refreshToken: nil, withIDToken: false)
     }

@@ -37,6 +37,9 @@ package struct IssuerRegistry: Sendable {
         RegisteredUser(name: "bob", password: "bob-password"),
     ]
 
+    /// Who signs for clients that have no secret, by their ids.
+    package var vouchers: [String: ClientVoucher] = [:]
+
     package init() {}
 
     func client(_ id: String) -> RegisteredClient? {
@@ -50,7 +53,9 @@ package struct IssuerRegistry: Sendable {
     /// The client that sent a request: `client_secret_basic`, `client_secret_post` or `none` (RFC 6749 §2.3).
     func authenticate(_ request: IssuerRequest) -> RegisteredClient? {
         let (id, secret) = IssuerRegistry.credentials(request)
-        guard let id, let client = client(id), client.secret == secret else { return nil }
+        guard let id, let client = client(id), client.secret == secret, vouchers[id] == nil else {
+            return nil
+        }
         return client
     }
 

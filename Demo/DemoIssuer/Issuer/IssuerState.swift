@@ -11,6 +11,8 @@ struct IssuerState: Sendable {
     var issuer = ""
     var grants = GrantLedger()
     var proofs = ProofLedger()
+    /// The `jti` of every assertion that was good: none is good twice.
+    var usedAssertions: Set<String> = []
     var routes = Route.standard
     var log: [IssuerRequest] = []
     private var disturbances: [String: [Disturbance]] = [:]

@@ -29,7 +29,7 @@ struct ReadyAssertion: Sendable {
         case .command(let command):
             return try text(try await run(command, tools.commands), from: "\(name)_command \(command[0])")
         case .gitHubActions:
-            guard let workflow else {
+            guard let workflow, workflow.isKept(in: tools.memory) else {
                 throw RefreshFailure(
                     kind: .misconfigured,
                     message:

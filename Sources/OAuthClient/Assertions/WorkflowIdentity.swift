@@ -18,6 +18,9 @@ package struct WorkflowIdentity: Sendable {
         self.bearer = bearer
     }
 
+    /// Whether the job's secret is there: it stands in no store, so what locks `memory` is its end.
+    func isKept(in memory: SealedMemory) -> Bool { memory.kind(of: bearer) != nil }
+
     /// A token that names `audience`.
     ///
     /// - Parameters:

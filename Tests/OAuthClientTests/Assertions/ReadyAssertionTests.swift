@@ -139,6 +139,15 @@ struct ReadyAssertionTests {
         #expect(bench.exchange.sent.isEmpty)
     }
 
+    @Test func `what locks the agent ends what the job has given it`() async throws {
+        let bench = try bench(.other("x"))
+        bench.memory.lock()
+        try bench.memory.unlock()
+        let failure = try #require(try await bench.refresh().failure)
+        #expect(failure.kind == .misconfigured && failure.remedy?.contains("id-token: write") == true)
+        #expect(bench.exchange.sent.isEmpty)
+    }
+
     @Test func `an agent that no job has started says so`() async throws {
         let bench = try Bench(profile(.gitHubActions))
         let failure = try #require(try await bench.refresh().failure)
