@@ -47,6 +47,11 @@ import Text
         ),
         Section("POST /v1/sessions/NAME/login/ID", LoginAnswerMembers.all, LoginNumberMembers.all),
         Section("POST /v1/sessions/NAME/logout", LogoutMembers.all, LogoutAnswerMembers.all),
+        Section(
+            "POST /v1/sessions/NAME/client-secret",
+            ClientSecretMembers.all,
+            ClientSecretAnswerMembers.all
+        ),
         Section("GET /v1/events", EventMembers.all),
         Section("GET /v1/audit", AuditMembers.all, LostLinesMembers.all),
         Section("POST /v1/lock", LockMembers.all),

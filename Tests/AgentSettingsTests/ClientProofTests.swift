@@ -17,6 +17,7 @@ struct ClientProofTests {
 
     private static let key = AssertionKey(.file("/home/me/key.pem"))
     private static let secret = SecretSource.command(["pass", "x"])
+    private static let given = SessionName("work").map { SecretSource.given(to: $0) } ?? .command([])
 
     @Test(
         arguments: [
@@ -43,6 +44,12 @@ struct ClientProofTests {
             (
                 "client_key_file = \"~/key.pem\"\nclient_assertion_audience = \"urn:x\"",
                 .keyAssertion(key, .other("urn:x"))
+            ),
+            ("client_secret_sealed = true", .secret(given, .automatic)),
+            ("client_secret_sealed = false", .none),
+            (
+                "client_secret_sealed = true\nclient_authentication = \"client_secret_jwt\"",
+                .secretAssertion(given, .endpoint)
             ),
             (#"client_assertion = "github-actions""#, .readyAssertion(.gitHubActions, .endpoint)),
             (
@@ -80,7 +87,7 @@ struct ClientProofTests {
             #"client_authentication = "client_secret_jwt""#,
             [
                 "client_authentication: \"client_secret_jwt\" needs client_secret or client_secret_file or "
-                    + "client_secret_command"
+                    + "client_secret_command or client_secret_sealed"
             ]
         ),
         (
@@ -109,6 +116,14 @@ struct ClientProofTests {
         (
             "client_key_file = \"/k\"\nclient_assertion_file = \"/a\"",
             ["client_assertion_file: only one of client_key_file, client_assertion_file may be given"]
+        ),
+        (
+            "client_secret_file = \"/s\"\nclient_secret_sealed = true",
+            ["client_secret_sealed: only one of client_secret_file, client_secret_sealed may be given"]
+        ),
+        (
+            "client_secret_sealed = \"yes\"",
+            ["client_secret_sealed: must be true or false, not a string"]
         ),
         (#"client_assertion = "gitlab""#, ["client_assertion: \"gitlab\" is not \"github-actions\""]),
         (

@@ -12,6 +12,7 @@ package enum Endpoint: CaseIterable, Sendable {
     case login
     case loginAnswer
     case logout
+    case clientSecret
     case events
     case audit
     case metrics
@@ -82,6 +83,7 @@ extension Endpoint {
         case .login: EndpointTraits(method: .post, path: "/sessions/NAME/login")
         case .loginAnswer: EndpointTraits(method: .post, path: "/sessions/NAME/login/ID")
         case .logout: EndpointTraits(method: .post, path: "/sessions/NAME/logout")
+        case .clientSecret: EndpointTraits(method: .post, path: "/sessions/NAME/client-secret")
         case .events:
             EndpointTraits(
                 method: .get,

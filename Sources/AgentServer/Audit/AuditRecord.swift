@@ -19,6 +19,7 @@ struct AuditRecord: Equatable, Sendable {
     enum Action: String, CaseIterable, Sendable {
         case login
         case logout
+        case clientSecret = "client_secret"
         case lock
         case unlock
         case reload

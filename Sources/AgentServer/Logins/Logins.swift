@@ -9,7 +9,7 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class Logins {
-    private let authorization: any AuthorizationServing
+    let authorization: any AuthorizationServing
     private let memory: SealedMemory
     private var logins: [LoginNumber: LoginUnderWay] = [:]
 
@@ -197,7 +197,7 @@ final class Logins {
     }
 
     /// Seals text that came in a request.
-    private func seal(_ text: String, as kind: SecretKind) throws(RequestFailure) -> SecretID {
+    func seal(_ text: String, as kind: SecretKind) throws(RequestFailure) -> SecretID {
         var text = text
         let sealed = text.withUTF8 { bytes in
             unsafe try? memory.seal(UnsafeRawBufferPointer(bytes), as: kind)

@@ -8,8 +8,8 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class Logouts {
     private var connections: [SessionName: [Connection]] = [:]
-    /// Sessions that leave for good, whose registered client nobody else uses.
-    private var leaving: [SessionName: FoundServer] = [:]
+    /// Sessions that leave for good, each with its registered client if nobody else uses that.
+    private var leaving: [SessionName: FoundServer?] = [:]
 
     /// Serves `POST …/logout`: the login is gone here at once; the answer waits until the server has been
     /// told or cannot be.
@@ -22,8 +22,10 @@ final class Logouts {
         let body = try RequestBody(request.body, LogoutMembers.self)
         let local = try body.value(\.local) ?? false
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
-        if try body.value(\.unregister) ?? false, !local, let server = kept.session.presentLogin?.server {
-            leaving[name] = isShared(server, by: name, in: agent) ? nil : server
+        if try body.value(\.unregister) ?? false {
+            var server = local ? nil : kept.session.presentLogin?.server
+            if let found = server, isShared(found, by: name, in: agent) { server = nil }
+            leaving.updateValue(server, forKey: name)
         }
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
@@ -50,7 +52,9 @@ final class Logouts {
         }
         // Its tokens are revoked: now the client may go too.
         Task {
-            await agent.ports.authorization.unregister(name, server)
+            if let server { await agent.ports.authorization.unregister(name, server) }
+            // Who has to ask the server again needs the secret for that.
+            if result.told != .retrying { await agent.ports.authorization.forgetClientSecret(of: name) }
             answer(result, for: name, in: agent)
         }
     }

@@ -226,6 +226,7 @@ extension RequestHandler {
         case .loginAnswer(let name, let number):
             connection.answer(try logins.serveAnswer(request, number, name))
         case .logout(let name): try serveLogout(of: name, request, on: connection, in: agent)
+        case .clientSecret(let name): try serveClientSecret(of: name, request, on: connection, in: agent)
         case .events: try events.serve(query, on: connection, in: agent)
         case .audit: try audit.serve(query, on: connection, in: agent)
         case .metrics: connection.answer(status.metrics(for: connection, in: agent))
@@ -309,6 +310,20 @@ extension RequestHandler {
             agent,
             call throws(RequestFailure) in
             try agent.requests.logins.serve(request, name, on: call.connection, in: agent)
+        }
+    }
+
+    /// Serves `POST …/client-secret`, which is a part of logging in.
+    private func serveClientSecret(
+        of name: SessionName,
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        try confirmations.confirmed(TokenCall(connection: connection, session: name), to: .login, in: agent) {
+            agent,
+            call throws(RequestFailure) in
+            try agent.requests.logins.serveClientSecret(request, name, on: call.connection, in: agent)
         }
     }
 

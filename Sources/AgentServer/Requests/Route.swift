@@ -16,6 +16,7 @@ enum Route: Equatable, Sendable {
     case login(SessionName)
     case loginAnswer(SessionName, LoginNumber)
     case logout(SessionName)
+    case clientSecret(SessionName)
     case events
     case audit
     case metrics
@@ -58,6 +59,7 @@ enum Route: Equatable, Sendable {
         case .login(let name): (.login, name)
         case .loginAnswer(let name, _): (.loginAnswer, name)
         case .logout(let name): (.logout, name)
+        case .clientSecret(let name): (.clientSecret, name)
         case .events: (.events, nil)
         case .audit: (.audit, nil)
         case .metrics: (.metrics, nil)
@@ -148,6 +150,7 @@ extension Route {
         case .report: self = .report(name)
         case .login: self = .login(name)
         case .logout: self = .logout(name)
+        case .clientSecret: self = .clientSecret(name)
         default:
             guard endpoint == .loginAnswer, let login else { return nil }
             self = .loginAnswer(name, LoginNumber(rawValue: login))

@@ -67,9 +67,11 @@ struct ClientReader {
         let literal = table.string("client_secret")
         let file = table.path("client_secret_file", home: home)
         let command = table.command("client_secret_command")
+        let isSealed = table.boolean("client_secret_sealed") ?? false
         refuseSeveral(ClientKeys.secrets)
         if let command { return .command(command) }
         if let file { return .file(file) }
+        if isSealed { return .given }
         return literal.map { .literal($0) } ?? .none
     }
 
@@ -153,7 +155,9 @@ struct ClientReader {
 
 /// The keys by which a client proves itself, and what each way needs of them.
 private enum ClientKeys {
-    static let secrets = ["client_secret", "client_secret_file", "client_secret_command"]
+    static let secrets = [
+        "client_secret", "client_secret_file", "client_secret_command", "client_secret_sealed",
+    ]
     static let keys = ["client_key_file", "client_key_command"]
     static let assertions = ["client_assertion", "client_assertion_file", "client_assertion_command"]
     static let proofs = secrets + keys + assertions

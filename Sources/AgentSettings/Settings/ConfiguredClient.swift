@@ -27,15 +27,18 @@ package struct ConfiguredClient: Equatable, Sendable {
 
     /// What the OAuth client needs to know.
     ///
-    /// - Parameter seal: puts a secret written in the file into the vault.
+    /// - Parameters:
+    ///   - session: whose client it is.
+    ///   - seal: puts a secret written in the file into the vault.
     /// - Returns: the client.
     /// - Throws: what `seal` throws.
     func identity<Failure: Error>(
+        of session: SessionName,
         sealing seal: (String) throws(Failure) -> SecretID
     ) throws(Failure) -> ClientIdentity {
         ClientIdentity(
             id,
-            proof: proof(try sealedSecret(seal)),
+            proof: proof(try sealedSecret(of: session, seal)),
             introduction: isUnregistered
                 ? ClientIntroduction(document: metadataURL, method: secretMethod) : nil
         )
@@ -47,6 +50,7 @@ package struct ConfiguredClient: Equatable, Sendable {
     }
 
     private func sealedSecret<Failure: Error>(
+        of session: SessionName,
         _ seal: (String) throws(Failure) -> SecretID
     ) throws(Failure) -> SecretSource? {
         switch secret {
@@ -54,6 +58,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         case .literal(let text): .sealed(try seal(text))
         case .file(let path): .file(path)
         case .command(let command): .command(command)
+        case .given: .given(to: session)
         }
     }
 
@@ -127,6 +132,8 @@ package enum ConfiguredSecret: Equatable, Sendable {
     case literal(String)
     case file(String)
     case command([String])
+    /// `client_secret_sealed`: a person gives it to the agent, which keeps it in its store.
+    case given
 }
 
 /// `client_authentication`: how the client proves who it is.

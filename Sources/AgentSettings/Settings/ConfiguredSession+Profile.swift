@@ -15,7 +15,7 @@ extension ConfiguredSession {
     ) throws(Failure) -> ServerProfile {
         ServerProfile(
             kind: server,
-            client: try client.identity(sealing: seal),
+            client: try client.identity(of: name, sealing: seal),
             scopes: scopes,
             flow: flow,
             authorization: authorization,

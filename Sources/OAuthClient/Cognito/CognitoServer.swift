@@ -23,11 +23,7 @@ struct CognitoServer: AuthorizationServer {
         self.profile = profile
         self.pool = pool
         self.tools = tools
-        secrets = SecretReader(
-            source: profile.client.proof.secret,
-            memory: tools.memory,
-            commands: tools.commands
-        )
+        secrets = SecretReader(of: profile, tools)
     }
 
     var heldSecrets: [SecretID] {

@@ -135,11 +135,7 @@ extension StandardServer {
                 registration.redirectURIs.compactMap { LoopbackPlace($0)?.port }
             )
         }
-        server.secrets = SecretReader(
-            proof: server.profile.client.proof,
-            memory: tools.memory,
-            commands: tools.commands
-        )
+        server.secrets = SecretReader(of: server.profile, tools)
         return server
     }
 }

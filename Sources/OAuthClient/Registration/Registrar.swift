@@ -18,7 +18,7 @@ actor Registrar {
     /// Registrations kept of one purpose: sessions may still be logged in as older clients.
     private static let mostOfOnePurpose = 8
 
-    private let store: any RegistrationStoring
+    let store: any RegistrationStoring
     private var underWay:
         [ClientRegistration.Purpose: Task<Result<ClientRegistration, RefreshFailure>, Never>] = [:]
 
@@ -29,7 +29,9 @@ actor Registrar {
 
     /// The client named `client` at `issuer`.
     func registration(of client: String, at issuer: String) async -> ClientRegistration? {
-        await store.registrations().last { $0.isClient(client, at: issuer) }
+        await store.registrations().last {
+            $0.isClient(client, at: issuer) && $0.method != ClientRegistration.given
+        }
     }
 
     /// The client to log in with: one that is there, else a new one, which all who want it wait for.

@@ -131,6 +131,30 @@ package final class AuthorizationServers: AuthorizationServing {
         await server(for: session)?.unregister(found)
     }
 
+    package func keepClientSecret(
+        _ secret: SecretID,
+        for session: SessionName
+    ) async throws(RefreshFailure) {
+        guard let profile = server(for: session)?.profile, let purpose = profile.givenSecret else {
+            tools.memory.erase(secret)
+            throw RefreshFailure(
+                kind: .misconfigured,
+                message: "the session keeps no client secret",
+                remedy: "write client_secret_sealed = true into its table"
+            )
+        }
+        do throws(StorageFailure) {
+            try await tools.registrar.keep(given: secret, for: purpose, of: profile.client.id)
+        } catch {
+            let message = "the client's secret cannot be kept: \(error.message)"
+            throw RefreshFailure(kind: .storage, message: message)
+        }
+    }
+
+    package func forgetClientSecret(of session: SessionName) async {
+        await tools.registrar.forgetSecrets(givenTo: session)
+    }
+
     package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
         let maker = ProofMaker(key: key, memory: tools.memory)
         return try? maker.proof(for: demand, at: tools.timekeeper.wallTime, showing: token)

@@ -62,6 +62,8 @@ package enum ClientProof: Equatable, Sendable {
 /// Where a secret comes from.
 package enum SecretSource: Equatable, Sendable {
     case sealed(SecretID)
+    /// The store keeps the secret, which a person has given to this session.
+    case given(to: SessionName)
     /// A file holding the secret; one trailing line break is not part of it.
     case file(String)
     /// argv of a program that prints the secret; one trailing line break is not part of it.

@@ -6,6 +6,9 @@ import TokenCore
 
 /// Fetches a secret of the configuration, running its command once and keeping the result sealed.
 actor SecretReader {
+    /// Finds the secret that a person has given; `nil`: it is not in the store.
+    typealias GivenSecret = @Sendable () async -> SecretID?
+
     private let source: SecretSource?
     /// What the secret is called in the configuration, without `file` and `command`.
     private let name: String
@@ -14,6 +17,7 @@ actor SecretReader {
     private let access: SmallFile.Access
     private let memory: SealedMemory
     private let commands: any CommandRunning
+    private let findGiven: GivenSecret
     private var kept: SecretID?
 
     /// A password manager may ask the person for a fingerprint.
@@ -25,7 +29,8 @@ actor SecretReader {
         joinedBy separator: String = "_",
         sharedWith access: SmallFile.Access = .anybody,
         memory: SealedMemory,
-        commands: any CommandRunning
+        commands: any CommandRunning,
+        findGiven: @escaping GivenSecret = { nil }
     ) {
         self.source = source
         self.name = name
@@ -33,23 +38,27 @@ actor SecretReader {
         self.access = access
         self.memory = memory
         self.commands = commands
+        self.findGiven = findGiven
     }
 
-    /// Reads what the client proves itself by: its secret, or its key, which nobody else may read.
-    init(proof: ClientProof, memory: SealedMemory, commands: any CommandRunning) {
+    /// Reads what the client of `profile` proves itself by: its secret, or its key, which nobody else may read.
+    init(of profile: ServerProfile, _ tools: ServerTools) {
         let key: SecretSource? =
-            switch proof {
+            switch profile.client.proof {
             case .keyAssertion(let key, _): key.source
             case .certificate(_, let key): key
             case .none, .secret, .secretAssertion, .readyAssertion: nil
             }
         self.init(
-            source: key ?? proof.secret,
+            source: key ?? profile.client.proof.secret,
             named: key == nil ? "client_secret" : "client_key",
             sharedWith: key == nil ? .anybody : .nobody,
-            memory: memory,
-            commands: commands
-        )
+            memory: tools.memory,
+            commands: tools.commands
+        ) { [registrar = tools.registrar] in
+            guard let purpose = profile.givenSecret else { return nil }
+            return await registrar.givenSecret(for: purpose, of: profile.client.id)
+        }
     }
 
     private nonisolated var fileKey: String { "\(name)\(separator)file" }
@@ -61,6 +70,7 @@ actor SecretReader {
     nonisolated var origin: String {
         switch source {
         case nil, .sealed: name
+        case .given: "\(name)\(separator)sealed"
         case .file(let path): "\(fileKey) \(path)"
         case .command(let command): "\(commandKey) \(command[0])"
         }
@@ -72,6 +82,7 @@ actor SecretReader {
         switch source {
         case nil: return nil
         case .sealed(let secret): return secret
+        case .given(let session): return try await given(to: session)
         case .file(let path): return try sealed(try await readFile(path))
         case .command(let command):
             if let kept, memory.kind(of: kept) != nil { return kept }
@@ -86,8 +97,23 @@ actor SecretReader {
 
     /// Drops the kept secret, which the server refused.
     func forget() {
-        if let kept { memory.erase(kept) }
+        // One that a person has given is the store's, until they give another.
+        if let kept, !isGiven { memory.erase(kept) }
         kept = nil
+    }
+
+    private var isGiven: Bool { if case .given = source { true } else { false } }
+
+    /// Looks for it each time: it has another number in memory after the store was locked.
+    private func given(to session: SessionName) async throws(RefreshFailure) -> SecretID {
+        kept = await findGiven()
+        if let kept { return kept }
+        guard !memory.isLocked else { throw .locked }
+        throw RefreshFailure(
+            kind: .misconfigured,
+            message: "\(origin): the store has no secret for this client",
+            remedy: "give it: tokenctl login \(session) --client-secret-stdin"
+        )
     }
 
     private func readFile(_ path: String) async throws(RefreshFailure) -> [UInt8] {

@@ -20,7 +20,7 @@ struct StandardServer: AuthorizationServer {
         self.tools = tools
         discovery = issuer.discovery
         keys = issuer.keys
-        secrets = SecretReader(proof: profile.client.proof, memory: tools.memory, commands: tools.commands)
+        secrets = SecretReader(of: profile, tools)
     }
 
     var heldSecrets: [SecretID] {

@@ -22,6 +22,13 @@ package protocol AuthorizationServing: Sendable {
     /// `found`: what the session's last login found out, if that is known.
     func unregister(_ session: SessionName, _ found: FoundServer?) async
 
+    /// Keeps the secret that a person has given for the client of `session`, durable and sealed, in place of the one
+    /// before; it is erased if that cannot be done.
+    func keepClientSecret(_ secret: SecretID, for session: SessionName) async throws(RefreshFailure)
+
+    /// Forgets the secret that a person has given for the client of `session`.
+    func forgetClientSecret(of session: SessionName) async
+
     /// A proof that the sender of `token` holds `key`, which the token is bound to (RFC 9449 §4.2); `nil`
     /// while the vault is locked.
     func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String?
@@ -34,6 +41,13 @@ package protocol AuthorizationServing: Sendable {
 
 extension AuthorizationServing {
     package func unregister(_ session: SessionName, _ found: FoundServer?) async {}
+
+    package func keepClientSecret(
+        _ secret: SecretID,
+        for session: SessionName
+    ) async throws(RefreshFailure) {}
+
+    package func forgetClientSecret(of session: SessionName) async {}
 }
 
 /// One renewal to send.

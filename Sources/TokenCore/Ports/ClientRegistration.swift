@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// A client that an authorization server has registered for us (RFC 7591 §3.2.1).
+/// A client that an authorization server has registered for us (RFC 7591 §3.2.1), or one that a person has registered
+/// there and whose secret they gave us to keep.
 package struct ClientRegistration: Equatable, Sendable {
     /// What it is for; it is used for nothing else, and at no other issuer.
     package struct Purpose: Hashable, Sendable {
@@ -21,7 +22,8 @@ package struct ClientRegistration: Equatable, Sendable {
     package var clientID: String
     /// Every redirect address that the server knows of it.
     package var redirectURIs: [String]
-    /// `token_endpoint_auth_method`: `none`, `client_secret_basic` or `client_secret_post`.
+    /// `token_endpoint_auth_method`: `none`, `client_secret_basic` or `client_secret_post`; ``given`` of a person's
+    /// client, for which the configuration says it.
     package var method: String
     package var secret: SecretID?
     /// When the server takes the secret no longer; `nil`: it has no end.
@@ -36,6 +38,9 @@ package struct ClientRegistration: Equatable, Sendable {
         self.redirectURIs = redirectURIs
         self.method = method
     }
+
+    /// The ``method`` of a client that a person has registered.
+    package static let given = "given"
 
     /// Every secret it names.
     package var secrets: [SecretID] { [secret, managementToken].compactMap(\.self) }

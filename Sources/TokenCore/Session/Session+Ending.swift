@@ -157,7 +157,7 @@ extension Session {
         self.policy = policy
     }
 
-    /// The configuration was read again: what was suspended is worth another try.
+    /// The configuration was read again, or the client's secret given: what was suspended is worth another try.
     package mutating func retryAllowed(at moment: Moment) -> [Effect] {
         guard case .suspended(var login, _) = state else { return [] }
         login.refusals = [:]

@@ -110,7 +110,7 @@ struct ClientArguments: ParsableArguments {
     var certificateFile: String?
 
     /// Whether the client has something to prove itself by, and so is registered.
-    var hasProof: Bool { secretFile != nil || keyFile != nil || certificateFile != nil }
+    var hasProof: Bool { secretFile != nil || readsSecret || keyFile != nil || certificateFile != nil }
 
     func validate() throws {
         try ClientArguments.check([
@@ -118,6 +118,12 @@ struct ClientArguments: ParsableArguments {
             ("--client-certificate-file", certificateFile),
         ])
     }
+    @Flag(
+        name: .customLong("client-secret-stdin"),
+        help: "Read the client's secret from standard input; the agent keeps it sealed."
+    )
+    var readsSecret = false
+
 
     /// Checks files that options name.
     static func check(_ files: [(option: String, path: String?)]) throws {
@@ -134,3 +140,6 @@ struct ClientArguments: ParsableArguments {
         return nil
     }
 }
+        guard secretFile == nil || !readsSecret else {
+            throw ValidationError("--client-secret-file and --client-secret-stdin exclude each other")
+        }

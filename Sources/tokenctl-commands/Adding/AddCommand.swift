@@ -66,8 +66,7 @@ struct AddCommand: ParsableCommand {
         let chosen = try ChosenSession(wish, offer)
         let text = try SessionDraft(wish, chosen, offer).text
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
-        try file.put(text)
-        let takeover = try SessionFileReload(endpoint: agent.endpoint).takeOver(file)
+        let takeover = try put(file, text)
         try report(file, wish, chosen, offer, takeover.notes)
         try offerLogin(after: takeover.remedy)
     }
@@ -90,6 +89,21 @@ struct AddCommand: ParsableCommand {
                 $0.notes = notes.isEmpty ? nil : notes
             }
             return try StandardOutput.json(message.json)
+    /// Puts the file in place, and what belongs to it into the agent's store.
+    private func put(_ file: SessionFile, _ text: String) throws(AgentError) -> SessionFileReload.Takeover {
+        let reload = SessionFileReload(endpoint: agent.endpoint)
+        guard client.readsSecret else {
+            try file.put(text)
+            return try reload.takeOver(file)
+        }
+        // Without a secret there is nothing to write.
+        let secret = try ClientSecretRequest.secret()
+        try file.put(text)
+        let takeover = try reload.takeOver(file)
+        try reload.give(secret, to: file)
+        return takeover
+    }
+
         }
         let choices = [
             chosen.flow.map { "flow \($0.rawValue)" },

@@ -28,6 +28,11 @@ struct SessionDraft {
         if let number { lines.append((key, String(number))) }
     }
 
+    /// Adds a key that is true or not there.
+    mutating func add(_ key: String, if isTrue: Bool) {
+        if isTrue { lines.append((key, "true")) }
+    }
+
     mutating func add(_ key: String, _ texts: [String]) {
         guard !texts.isEmpty else { return }
         lines.append((key, "[" + texts.map(SessionDraft.quoted).joined(separator: ", ") + "]"))
@@ -99,6 +104,7 @@ extension SessionDraft {
         add("client_key_file", client.keyFile)
         add("client_key_id", client.keyID)
         add("client_certificate_file", client.certificateFile)
+        add("client_secret_sealed", if: client.givesSecret)
         add("scopes", chosen.scopes)
         add("flow", chosen.flow?.rawValue)
         let takesKnownPort = wish.redirectURI == nil && chosen.flow != .device && server.kind != .cognito

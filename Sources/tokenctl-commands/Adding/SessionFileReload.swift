@@ -51,6 +51,16 @@ struct SessionFileReload {
         throw AgentError(.misconfigured, "the agent refuses the session: \(mistake)", session: file.name)
     }
 
+    /// Gives the agent the secret of the client in `file`; takes the file back if it does not keep that.
+    func give(_ secret: consuming Secret, to file: SessionFile) throws(AgentError) {
+        do throws(AgentError) {
+            try ClientSecretRequest(session: file.name).send(secret, to: endpoint)
+        } catch {
+            takeBack(file)
+            throw error
+        }
+    }
+
     /// Has the agent notice that a file has gone.
     func takeAway() throws(AgentError) {
         do throws(AgentError) {

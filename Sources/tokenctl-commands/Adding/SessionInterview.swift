@@ -71,6 +71,7 @@ struct SessionInterview {
             keyID: given.keyID,
             certificateFile: given.certificateFile
         )
+            givesSecret: given.readsSecret,
         let ways = offer?.authentication ?? ["none"]
         let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
         guard wantsSecret, client.id != nil, client.proof.ways == ["none"],

@@ -75,12 +75,16 @@ struct WishedClient {
     var proof: (words: String, ways: [String]) {
         if certificateFile != nil { return ("with a certificate", ["tls"]) }
         if keyFile != nil { return ("with a key", ["private_key_jwt"]) }
-        if secretFile != nil { return ("with a secret", ["basic", "post", "client_secret_jwt"]) }
+        if secretFile != nil || givesSecret {
+            return ("with a secret", ["basic", "post", "client_secret_jwt"])
+        }
         return ("without a secret", ["none"])
     }
 }
 
 /// The region and the pool that the issuer of an Amazon Cognito user pool is made of.
+    /// The agent keeps it, sealed.
+    var givesSecret = false
 struct CognitoIssuer: Equatable {
     let region: String
     let pool: String

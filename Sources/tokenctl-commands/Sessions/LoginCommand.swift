@@ -78,14 +78,25 @@ struct LoginCommand: ParsableCommand {
     )
     var readsRefreshToken = false
 
+    @Flag(
+        name: .customLong("client-secret-stdin"),
+        help: "First give the client's secret, from standard input, to be kept sealed."
+    )
+    var readsClientSecret = false
+
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
         guard issuer == nil || isAddress else {
             throw ValidationError("--issuer goes with the address of a resource")
         }
-        guard !readsPassword || !readsRefreshToken else {
-            throw ValidationError("--password-stdin and --refresh-token-stdin exclude each other")
+        let inputs = [
+            ("--password-stdin", readsPassword), ("--refresh-token-stdin", readsRefreshToken),
+            ("--client-secret-stdin", readsClientSecret),
+        ]
+        let read = inputs.filter(\.1).map(\.0)
+        guard read.count < 2 else {
+            throw ValidationError("\(read[0]) and \(read[1]) exclude each other")
         }
         guard !readsPassword || flow == nil || flow == .password else {
             throw ValidationError("--password-stdin goes with --flow password")
@@ -97,6 +108,9 @@ struct LoginCommand: ParsableCommand {
 
     func run() throws {
         let name = try sessionName()
+        if readsClientSecret {
+            try ClientSecretRequest(session: name).send(ClientSecretRequest.secret(), to: agent.endpoint)
+        }
         var request = try request(to: name)
         defer { request.wipeBody() }
         let conversation = LoginConversation(

@@ -11,7 +11,8 @@ struct LockedRoutesTests {
         ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("GET", "/v1/sessions/work/token"),
         ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/report"),
         ("POST", "/v1/sessions/work/login"), ("POST", "/v1/sessions/work/login/1"),
-        ("POST", "/v1/sessions/work/logout"), ("GET", "/v1/audit"), ("POST", "/v1/vault/init"),
+        ("POST", "/v1/sessions/work/logout"), ("POST", "/v1/sessions/work/client-secret"),
+        ("GET", "/v1/audit"), ("POST", "/v1/vault/init"),
         ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"), ("POST", "/v1/vault/passwd"),
         ("POST", "/v1/vault/rekey"),
     ]

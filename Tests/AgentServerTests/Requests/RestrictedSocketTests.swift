@@ -85,7 +85,8 @@ struct RestrictedSocketTests {
 
     @Test(arguments: [
         ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/login"),
-        ("POST", "/v1/sessions/work/login/1"), ("POST", "/v1/sessions/work/logout"), ("GET", "/v1/events"),
+        ("POST", "/v1/sessions/work/login/1"), ("POST", "/v1/sessions/work/logout"),
+        ("POST", "/v1/sessions/work/client-secret"), ("GET", "/v1/events"),
         ("GET", "/v1/metrics"), ("GET", "/v1/doctor"), ("POST", "/v1/examine"), ("GET", "/v1/audit"),
         ("POST", "/v1/lock"),
         ("POST", "/v1/unlock"), ("POST", "/v1/reload"), ("POST", "/v1/shutdown"), ("GET", "/v1/vault"),

@@ -62,6 +62,7 @@ struct RoutesTests {
         ("/v1/sessions/work/refresh", "[]"), ("/v1/sessions/work/refresh", #"{"x":1}"#),
         ("/v1/sessions/work/refresh", #"{"rejected_token":1}"#),
         ("/v1/sessions/work/logout", #"{"local":"yes"}"#),
+        ("/v1/sessions/work/client-secret", "{}"), ("/v1/sessions/work/client-secret", #"{"secret":""}"#),
         ("/v1/sessions/work/login", #"{"flow":"magic"}"#), ("/v1/sessions/work/report", #"{"status":401}"#),
         ("/v1/vault/slots", #"{"type":"wish"}"#), ("/v1/vault/slots", #"{"type":"command","command":[]}"#),
         ("/v1/vault/passwd", #"{"old":"a"}"#), ("/v1/unlock", "{"),

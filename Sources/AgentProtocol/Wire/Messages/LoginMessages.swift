@@ -31,6 +31,22 @@ package struct LoginNumberMembers: WireMembers {
     package static let table = Self()
 }
 
+/// The body of `POST …/client-secret`.
+package struct ClientSecretMembers: WireMembers {
+    package let secret = WireMember<String>("secret")
+
+    package static let table = Self()
+}
+
+/// The answer of `POST …/client-secret`.
+package typealias ClientSecretMessage = WireMessage<ClientSecretAnswerMembers>
+
+package struct ClientSecretAnswerMembers: WireMembers {
+    package let session = WireMember<String>("session")
+
+    package static let table = Self()
+}
+
 /// One line of the answer of `POST …/login`.
 package enum LoginProgress: Sendable {
     case openURL(OpenURLMessage)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+extension Logins {
+    /// Serves `POST …/client-secret`: what a person gives is durable when it is answered, and used from then on.
+    func serveClientSecret(
+        _ request: HTTPRequest,
+        _ name: SessionName,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        let text = try RequestBody(request.body, ClientSecretMembers.self).required(\.secret)
+        guard !text.isEmpty else {
+            throw RequestFailure(code: .badRequest, message: "The secret is empty.", session: name)
+        }
+        guard agent.phase == .working else { throw agent.stopping }
+        let secret = try seal(text, as: .clientSecret)
+        Task {
+            do throws(RefreshFailure) {
+                try await authorization.keepClientSecret(secret, for: name)
+            } catch {
+                agent.audit.add(.clientSecret, .failed, name, by: .peer(of: connection))
+                return connection.answer(Answer(RequestFailure(error, of: name)))
+            }
+            agent.audit.add(.clientSecret, .done, name, by: .peer(of: connection))
+            // Without the secret, or with another one, the session was suspended.
+            agent.apply(name) { session, moment in session.retryAllowed(at: moment) }
+            connection.answer(.message(ClientSecretMessage { $0.session = name.description }))
+        }
+    }
+}
