@@ -42,31 +42,58 @@ struct ServerArguments: ParsableArguments {
     )
     var deviceAuthorizationEndpoint: String?
 
-    @Option(help: ArgumentHelp("For --kind cognito: the pool's address, if it is another.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp(
+            "For --kind cognito and aws_role: the address, if it is another.",
+            valueName: "url"
+        )
+    )
     var endpoint: String?
+
+    @Option(
+        name: .customLong("role-arn"),
+        help: ArgumentHelp("The AWS role that is given for the token of --from.", valueName: "arn")
+    )
+    var roleARN: String?
+
+    @Option(help: ArgumentHelp("For --kind aws_role: the region to ask for it.", valueName: "region"))
+    var region: String?
+
+    /// The kind that was named, or that the rest makes it.
+    var kindMeant: SessionKind { kind ?? (roleARN == nil ? preset?.kind ?? .oidc : .awsRole) }
 
     /// Those given, by their keys.
     var endpoints: [KnownEndpoint] {
         let given = [
             ("token_endpoint", tokenEndpoint), ("authorization_endpoint", authorizationEndpoint),
-            ("device_authorization_endpoint", deviceAuthorizationEndpoint), ("endpoint", endpoint),
+            ("device_authorization_endpoint", deviceAuthorizationEndpoint),
+            (kindMeant == .awsRole ? "sts_endpoint" : "endpoint", endpoint),
         ]
         return given.compactMap { key, address in address.map { KnownEndpoint(key, $0) } }
     }
 
     /// Whether it is said which server is meant.
-    var namesServer: Bool { preset != nil || issuer != nil || resource != nil || kind == .oauth2 }
+    var namesServer: Bool {
+        preset != nil || issuer != nil || resource != nil || [.oauth2, .awsRole].contains(kindMeant)
+    }
 
     func validate() throws {
-        let kind = kind ?? preset?.kind ?? .oidc
-        if let other = endpoints.first(where: { $0.key != "endpoint" }), kind != .oauth2 {
+        let kind = kindMeant
+        let ofKinds = ["endpoint", "sts_endpoint"]
+        if let other = endpoints.first(where: { !ofKinds.contains($0.key) }), kind != .oauth2 {
             throw ValidationError("\(other.option) goes with --kind oauth2")
         }
-        guard endpoint == nil || kind == .cognito else {
-            throw ValidationError("--endpoint goes with --kind cognito")
+        guard endpoint == nil || [.cognito, .awsRole].contains(kind) else {
+            throw ValidationError("--endpoint goes with --kind cognito or aws_role")
         }
         guard resource == nil || preset == nil && kind == .oidc else {
             throw ValidationError("--url goes with --kind oidc, and with no preset")
+        }
+        guard (roleARN != nil) == (kind == .awsRole), roleARN == nil || preset == nil else {
+            throw ValidationError("--role-arn and --kind aws_role go together, and with no preset")
+        }
+        guard region == nil || kind == .awsRole else {
+            throw ValidationError("--region goes with --kind aws_role")
         }
         try ClientArguments.check([("--ca-file", caFile)])
     }
@@ -91,6 +118,12 @@ struct ClientArguments: ParsableArguments {
     )
     var secretFile: String?
 
+    @Flag(
+        name: .customLong("client-secret-stdin"),
+        help: "Read the client's secret from standard input; the agent keeps it sealed."
+    )
+    var readsSecret = false
+
     @Option(
         name: .customLong("client-key-file"),
         help: ArgumentHelp("A file that holds the client's private key.", valueName: "file")
@@ -113,17 +146,14 @@ struct ClientArguments: ParsableArguments {
     var hasProof: Bool { secretFile != nil || readsSecret || keyFile != nil || certificateFile != nil }
 
     func validate() throws {
+        guard secretFile == nil || !readsSecret else {
+            throw ValidationError("--client-secret-file and --client-secret-stdin exclude each other")
+        }
         try ClientArguments.check([
             ("--client-secret-file", secretFile), ("--client-key-file", keyFile),
             ("--client-certificate-file", certificateFile),
         ])
     }
-    @Flag(
-        name: .customLong("client-secret-stdin"),
-        help: "Read the client's secret from standard input; the agent keeps it sealed."
-    )
-    var readsSecret = false
-
 
     /// Checks files that options name.
     static func check(_ files: [(option: String, path: String?)]) throws {
@@ -140,6 +170,3 @@ struct ClientArguments: ParsableArguments {
         return nil
     }
 }
-        guard secretFile == nil || !readsSecret else {
-            throw ValidationError("--client-secret-file and --client-secret-stdin exclude each other")
-        }

@@ -44,6 +44,15 @@ struct AddCommand: ParsableCommand {
     )
     var redirectURI: String?
 
+    @Option(
+        name: .customLong("from"),
+        help: ArgumentHelp("The session whose token is exchanged for this one's.", valueName: "session")
+    )
+    var source: String?
+
+    @Option(help: ArgumentHelp("Who the tokens are for, where the server wants that.", valueName: "name"))
+    var audience: String?
+
     @Flag(name: .customLong("print"), help: "Only print the file.")
     var isPrinted = false
 
@@ -52,6 +61,15 @@ struct AddCommand: ParsableCommand {
     func validate() throws {
         guard redirectPort == nil || redirectURI == nil else {
             throw ValidationError("--redirect-port and --redirect-uri exclude each other")
+        }
+        guard source == nil || flow == nil else {
+            throw ValidationError("--from goes with no --flow: nobody logs in to such a session")
+        }
+        guard source == nil || server.kindMeant.canBeExchanged || server.kindMeant == .awsRole else {
+            throw ValidationError("--from goes with --kind oidc, oauth2 and aws_role")
+        }
+        guard source != nil || server.kindMeant != .awsRole else {
+            throw ValidationError("--role-arn needs --from: the session whose token the role is given for")
         }
     }
 
@@ -69,6 +87,21 @@ struct AddCommand: ParsableCommand {
         let takeover = try put(file, text)
         try report(file, wish, chosen, offer, takeover.notes)
         try offerLogin(after: takeover.remedy)
+    }
+
+    /// Puts the file in place, and what belongs to it into the agent's store.
+    private func put(_ file: SessionFile, _ text: String) throws(AgentError) -> SessionFileReload.Takeover {
+        let reload = SessionFileReload(endpoint: agent.endpoint)
+        guard client.readsSecret else {
+            try file.put(text)
+            return try reload.takeOver(file)
+        }
+        // Without a secret there is nothing to write.
+        let secret = try ClientSecretRequest.secret()
+        try file.put(text)
+        let takeover = try reload.takeOver(file)
+        try reload.give(secret, to: file)
+        return takeover
     }
 
     private func report(
@@ -89,26 +122,11 @@ struct AddCommand: ParsableCommand {
                 $0.notes = notes.isEmpty ? nil : notes
             }
             return try StandardOutput.json(message.json)
-    /// Puts the file in place, and what belongs to it into the agent's store.
-    private func put(_ file: SessionFile, _ text: String) throws(AgentError) -> SessionFileReload.Takeover {
-        let reload = SessionFileReload(endpoint: agent.endpoint)
-        guard client.readsSecret else {
-            try file.put(text)
-            return try reload.takeOver(file)
-        }
-        // Without a secret there is nothing to write.
-        let secret = try ClientSecretRequest.secret()
-        try file.put(text)
-        let takeover = try reload.takeOver(file)
-        try reload.give(secret, to: file)
-        return takeover
-    }
-
         }
         let choices = [
             chosen.flow.map { "flow \($0.rawValue)" },
             chosen.scopes.isEmpty ? nil : "scopes \(chosen.scopes.joined(separator: " "))",
-            wish.client.id == nil ? "a client that the server registers at the first login" : nil,
+            wish.isRegisteredAtLogin ? "a client that the server registers at the first login" : nil,
         ]
         let words = choices.compactMap(\.self).joined(separator: "; ")
         if !words.isEmpty { try say("Chosen: \(words)") }
@@ -122,6 +140,11 @@ struct AddCommand: ParsableCommand {
     /// - Throws: as the login does.
     private func offerLogin(after remedy: String?) throws {
         guard !agent.wantsJSON else { return }
+        guard source == nil else {
+            let use = server.kindMeant == .awsRole ? "aws" : "get"
+            let commands = [remedy, "tokenctl \(use) \(name)"].compactMap(\.self).joined(separator: " && ")
+            return try say("Use it with: \(commands)")
+        }
         let commands = [remedy, "tokenctl login \(name)"].compactMap(\.self).joined(separator: " && ")
         guard remedy == nil, flow != .import, try Question.agreement(to: "Log in now?") == true else {
             return try say("Log in with: \(commands)")

@@ -32,6 +32,7 @@ struct ChosenSession {
         _ wish: SessionWish,
         _ offered: [LoginCommand.Flow]?
     ) throws(AgentError) -> LoginCommand.Flow? {
+        guard wish.source == nil else { return nil }
         let known = wish.flow ?? wish.server.preset?.flow
         guard let offered else { return known }
         if let known {
@@ -63,9 +64,9 @@ struct ChosenSession {
     ) -> [String] {
         guard wish.scopes.isEmpty else { return wish.scopes }
         // The usual ones are about a person's login, and a resource says itself which it wants.
-        guard wish.server.kind != .cognito, wish.server.resource == nil, flow != .clientCredentials else {
-            return []
-        }
+        guard wish.server.kind != .cognito, wish.server.resource == nil, flow != .clientCredentials,
+            wish.source == nil
+        else { return [] }
         let usual = SessionWish.usualScopes
         let wanted = wish.server.preset?.scopes ?? (wish.server.kind == .oidc ? usual : [])
         guard let offered = offer?.scopes else { return wanted }
@@ -80,6 +81,9 @@ struct ChosenSession {
         var notes: [String] = []
         if let flow = wish.flow, flow != .import, let offered, !offered.contains(flow) {
             notes.append("the issuer does not name the flow \(flow.rawValue)")
+        }
+        if wish.source != nil, let offer, offer.features?.contains("token_exchange") != true {
+            notes.append("the issuer does not name token exchange")
         }
         let proof = wish.client.proof
         if wish.client.id != nil, let ways = offer?.authentication, Set(ways).isDisjoint(with: proof.ways) {

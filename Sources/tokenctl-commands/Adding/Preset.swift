@@ -44,6 +44,13 @@ enum SessionKind: String, CaseIterable, ExpressibleByArgument {
     case oidc
     case oauth2
     case cognito
+    case awsRole = "aws_role"
+
+    /// Whether its tokens are given to a client.
+    var hasClients: Bool { self != .awsRole }
+
+    /// Whether its tokens may be had for those of another session (RFC 8693).
+    var canBeExchanged: Bool { self == .oidc || self == .oauth2 }
 }
 
 extension Preset: ExpressibleByArgument {

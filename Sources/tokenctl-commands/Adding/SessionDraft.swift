@@ -98,16 +98,22 @@ extension SessionDraft {
             add("resource", server.resource)
             add("issuer", server.issuer)
         }
+        add("from", wish.source)
+        add("role_arn", server.role?.arn)
+        add("region", server.role?.region)
         for endpoint in server.endpoints { add(endpoint.key, endpoint.address) }
         add("client_id", client.id)
         add("client_secret_file", client.secretFile)
+        add("client_secret_sealed", if: client.givesSecret)
         add("client_key_file", client.keyFile)
         add("client_key_id", client.keyID)
         add("client_certificate_file", client.certificateFile)
-        add("client_secret_sealed", if: client.givesSecret)
         add("scopes", chosen.scopes)
-        add("flow", chosen.flow?.rawValue)
-        let takesKnownPort = wish.redirectURI == nil && chosen.flow != .device && server.kind != .cognito
+        add("audience", wish.audience)
+        let isExchanged = wish.source != nil && server.role == nil
+        add("flow", isExchanged ? "token_exchange" : chosen.flow?.rawValue)
+        let takesKnownPort =
+            wish.redirectURI == nil && wish.source == nil && chosen.flow != .device && server.kind != .cognito
         add("redirect_port", wish.redirectPort ?? (takesKnownPort ? preset?.redirectPort : nil))
         add("redirect_uri", wish.redirectURI)
         add("ca_file", server.caFile)

@@ -28,12 +28,13 @@ struct SessionInterview {
             if server.preset == nil { server.issuer = answer }
         }
         let preset = server.preset
-        server.kind = given.kind ?? preset?.kind ?? .oidc
+        server.kind = given.kind ?? preset?.kind ?? given.kindMeant
+        server.role = given.roleARN.map { WishedRole(arn: $0, region: given.region) }
         server.issuer = server.issuer ?? preset?.issuer
         let known = server.kind == .oauth2 ? preset?.endpoints ?? [] : []
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
-        if server.issuer == nil, server.resource == nil, server.kind != .oauth2 {
+        if server.issuer == nil, server.resource == nil, ![.oauth2, .awsRole].contains(server.kind) {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             server.issuer = try Question.visible("Issuer\(form)", kind: "issuer", option: "--issuer")
         }
@@ -48,14 +49,17 @@ struct SessionInterview {
     /// - Returns: the session that is wanted.
     /// - Throws: as above.
     func wish(at server: WishedServer, _ offer: ExaminationMessage?) throws(AgentError) -> SessionWish {
-        SessionWish(
+        let client = try server.kind.hasClients ? client(of: server.preset, offer) : WishedClient()
+        return SessionWish(
             name: command.name,
             server: server,
-            client: try client(of: server.preset, offer),
+            client: client,
             flow: command.flow,
             scopes: command.scopes,
             redirectPort: command.redirectPort,
-            redirectURI: command.redirectURI
+            redirectURI: command.redirectURI,
+            source: command.source,
+            audience: command.audience
         )
     }
 
@@ -67,11 +71,11 @@ struct SessionInterview {
         var client = WishedClient(
             id: try clientID(preset, offer),
             secretFile: given.secretFile,
+            givesSecret: given.readsSecret,
             keyFile: given.keyFile,
             keyID: given.keyID,
             certificateFile: given.certificateFile
         )
-            givesSecret: given.readsSecret,
         let ways = offer?.authentication ?? ["none"]
         let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
         guard wantsSecret, client.id != nil, client.proof.ways == ["none"],
@@ -93,7 +97,7 @@ struct SessionInterview {
         if let given = command.client.id { return given }
         let isRegistered =
             offer?.features?.contains("registration") == true && !command.client.hasProof
-            && command.flow != .import
+            && command.flow != .import && command.source == nil
         guard !isRegistered else {
             let answer = try Question.atTerminal("Client ID (empty: the server registers one)")
             return answer.flatMap { $0.isEmpty ? nil : $0 }

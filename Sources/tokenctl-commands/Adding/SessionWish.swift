@@ -17,6 +17,12 @@ struct SessionWish {
     var scopes: [String] = []
     var redirectPort: Int?
     var redirectURI: String?
+    /// The session whose token is sent for this one's.
+    var source: String?
+    var audience: String?
+
+    /// Whether the server is asked for a client when somebody logs in.
+    var isRegisteredAtLogin: Bool { server.kind.hasClients && client.id == nil }
 }
 
 /// The authorization server of a session that is to be made.
@@ -27,6 +33,7 @@ struct WishedServer {
     /// The protected resource that names the server.
     var resource: String?
     var endpoints: [KnownEndpoint] = []
+    var role: WishedRole?
     var caFile: String?
 
     /// What the server offers; nil where none publishes that.
@@ -62,11 +69,20 @@ extension AgentError {
     }
 }
 
+/// A role of Amazon Web Services that is to be given for a session's token.
+struct WishedRole {
+    var arn: String
+    /// nil: the service's address says it.
+    var region: String?
+}
+
 /// The client of a session that is to be made, and what it proves itself by.
 struct WishedClient {
     /// nil: the server registers one at the first login.
     var id: String?
     var secretFile: String?
+    /// The agent keeps it, sealed.
+    var givesSecret = false
     var keyFile: String?
     var keyID: String?
     var certificateFile: String?
@@ -83,8 +99,6 @@ struct WishedClient {
 }
 
 /// The region and the pool that the issuer of an Amazon Cognito user pool is made of.
-    /// The agent keeps it, sealed.
-    var givesSecret = false
 struct CognitoIssuer: Equatable {
     let region: String
     let pool: String

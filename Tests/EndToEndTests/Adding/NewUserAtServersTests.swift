@@ -6,25 +6,8 @@ import Text
 
 private let isMissing: Comment =
     "the script that runs the server is not here; set TOKENAGENT_IDP_DIR to its directory"
-
-extension NewUser {
-    /// Answers the question whether to log in, and waits until that is done.
-    fileprivate func logIn(at terminal: ProgramAtTerminal) async throws {
-        try await terminal.type("", after: "Log in now? [Y/n] ")
-        let isLoggedIn = try await terminal.shows("Logged in to home.")
-        try #require(isLoggedIn, "\(terminal.screen) \(browserLog)")
-    }
-
-    private var browserLog: Substring { (File.text(agent.home.path("browser.log")) ?? "").suffix(2000) }
-
-    /// Whether the session gives tokens, before and after a refresh.
-    fileprivate func hasTokens() async throws -> Bool {
-        let first = try await tokenctl("get", "home")
-        let refreshed = try await tokenctl("refresh", "home")
-        let second = try await tokenctl("get", "home")
-        return first.status == 0 && refreshed.status == 0 && second.status == 0 && first.line != second.line
-    }
-}
+private let isOff: Comment =
+    "takes half a minute and PyPI; set TOKENAGENT_TEST_FULL=1, and TOKENAGENT_IDP_DIR to the directory of its script"
 
 extension EndToEnd {
     /// From the address of a server that this project did not write to a token, in two commands.
@@ -80,6 +63,68 @@ extension EndToEnd {
             #expect(try await user.tokenctl("login", "home").status == 0)
             #expect(try await user.hasTokens())
         }
+
+        @Test func `a program's own login needs no file if its secret is piped in`() async throws {
+            let server = try Glewlwyd.current()
+            let user = try NewUser()
+            let added = try await user.tokenctl(
+                "add",
+                "home",
+                "--issuer",
+                server.issuer("keep"),
+                "--client-id",
+                "tokenagent-confidential",
+                "--client-secret-stdin",
+                "--flow",
+                "client_credentials",
+                "--scope",
+                "api",
+                input: server.secret + "\n"
+            )
+            #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
+            #expect(try await user.hasTokens())
+            let found = try await user.agent.shell("grep -rlF -e '\(server.secret)' \"$HOME\"")
+            #expect(found.standardOutput.isEmpty, "\(found)")
+        }
+
+        @Test(.enabled(if: STS.script.isAvailable, isMissing))
+        func `a login and a role are two more commands`() async throws {
+            try await STS.whileRunning { sts in
+                let server = try Glewlwyd.current()
+                let user = try NewUser()
+                try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
+                let terminal = try user.atTerminal(
+                    "add",
+                    "home",
+                    "--issuer",
+                    server.issuer("keep"),
+                    "--client-id",
+                    "tokenagent-public",
+                    "--redirect-port",
+                    "18409"
+                )
+                try await terminal.type("", after: "File with the client's secret (empty: it has none): ")
+                try await user.logIn(at: terminal)
+                let role = "arn:aws:iam::123456789012:role/deploy"
+                let added = try await user.tokenctl(
+                    "add",
+                    "deploy",
+                    "--role-arn",
+                    role,
+                    "--from",
+                    "home",
+                    "--endpoint",
+                    "\(sts.endpoint)/"
+                )
+                #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
+                #expect(added.standardOutput.hasSuffix("\nUse it with: tokenctl aws deploy\n"), "\(added)")
+                let credentials = try await user.tokenctl("aws", "deploy")
+                #expect(credentials.status == 0, "\(credentials)")
+                #expect(credentials.standardOutput.contains("\"SecretAccessKey\""))
+                let kept = try await user.tokenctl("remove", "home")
+                #expect(kept.status == 2 && kept.standardError.contains("deploy"), "\(kept)")
+            }
+        }
     }
 
     /// The same for clients that prove themselves by keys and certificates.
@@ -114,6 +159,21 @@ extension EndToEnd {
             try await user.logIn(at: terminal)
             #expect(!terminal.screen.contains("Note: "), "\(terminal.screen)")
             #expect(try await user.hasTokens())
+        }
+    }
+
+    /// The same for a protected resource, whose server registers the client.
+    @Suite(.enabled(if: MCPServer.isAvailable, isOff), .mcpServer, .serialized)
+    struct NewUserAtResourceTests {
+        @Test func `an address alone is enough where the server registers clients`() async throws {
+            let server = try await MCPServer.start("--separate-as", "--access-ttl", "60")
+            let user = try NewUser()
+            try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
+            let terminal = try user.atTerminal("add", "home", "--url", server.resource)
+            try await terminal.type("", after: "Client ID (empty: the server registers one): ")
+            try await user.logIn(at: terminal)
+            #expect(try await user.hasTokens())
+            #expect(try server.requests(to: "register").count == 1)
         }
     }
 

@@ -75,6 +75,62 @@ extension EndToEnd {
             #expect(try await terminal.shows("secret is not an absolute path"), "\(terminal.screen)")
         }
 
+        @Test func `a token for another use is one command more than the login`() async throws {
+            let issuer = try await DemoIssuer.start()
+            let user = try NewUser()
+            let home = ["add", "home", "--issuer", issuer.issuer, "--client-id", "demo-public"]
+            #expect(try await user.tokenctl(home).status == 0)
+            let added = try await user.tokenctl(
+                "add",
+                "made",
+                "--from",
+                "home",
+                "--issuer",
+                issuer.issuer,
+                "--client-id",
+                "demo-public",
+                "--scope",
+                "openid",
+                "--audience",
+                "api://reports"
+            )
+            #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
+            #expect(added.standardOutput.hasSuffix("\nUse it with: tokenctl get made\n"), "\(added)")
+            // Until somebody has logged in there is nothing to exchange, and what helps is named.
+            let early = try await user.tokenctl("get", "made")
+            #expect(early.status == 4 && early.standardError.contains("tokenctl login home"), "\(early)")
+            let login = try await user.tokenctl(
+                "login",
+                "home",
+                "--username",
+                "alice",
+                "--password-stdin",
+                input: "alice-password\n"
+            )
+            #expect(login.status == 0, "\(login)")
+            let token = try await user.tokenctl("get", "made")
+            let first = try await user.tokenctl("get", "home")
+            #expect(token.status == 0 && token.line != first.line, "\(token)")
+            #expect(issuer.tokenRequests("urn:ietf:params:oauth:grant-type:token-exchange") == 1)
+        }
+
+        @Test(arguments: [
+            (["--role-arn", "arn:x"], "--role-arn needs --from"),
+            (["--kind", "aws_role", "--from", "home"], "--role-arn and --kind aws_role go together"),
+            (["--kind", "cognito", "--from", "home"], "--from goes with --kind oidc, oauth2 and aws_role"),
+            (["--from", "home", "--flow", "device"], "--from goes with no --flow"),
+            (
+                ["--issuer", "https://id.example", "--region", "eu-west-1"],
+                "--region goes with --kind aws_role"
+            ),
+            (["--client-secret-file", "/s", "--client-secret-stdin"], "exclude each other"),
+        ])
+        func `options that do not belong together are named`(options: [String], words: String) async throws {
+            let user = try NewUser()
+            let refused = try await user.tokenctl(["add", "z"] + options)
+            #expect(refused.status == 2 && refused.standardError.contains(words), "\(refused)")
+        }
+
         @Test func `an agent that began before there was any configuration takes a session over`()
             async throws
         {

@@ -53,7 +53,7 @@ extension EndToEnd {
             Bad("--preset", "github", says: "there is no terminal to ask for the client id; use --client-id"),
             Bad("--preset", "keycloak", says: "there is no terminal to ask for the issuer; use --issuer"),
             Bad("--preset", "nonesuch", says: "- google"),
-            Bad("--kind", "json", says: "'oidc', 'oauth2' or 'cognito'"),
+            Bad("--kind", "json", says: "'oidc', 'oauth2', 'cognito' or 'aws_role'"),
             Bad("--issuer", "ISSUER", says: "there is no terminal to ask for the client id"),
             Bad("--issuer", "ISSUER", "--client-id", "x", "--flow", "magic", says: "'browser', 'device'"),
             Bad(

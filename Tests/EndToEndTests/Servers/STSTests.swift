@@ -122,7 +122,7 @@ extension EndToEnd {
 }
 
 /// The running service.
-private struct STS {
+struct STS {
     static let script = ProviderScript("moto_sts.py")
 
     let state: JSONObject
