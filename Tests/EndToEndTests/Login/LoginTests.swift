@@ -117,6 +117,15 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
+        @Test func `a hint says who is to log in, where the server takes it`() async throws {
+            let scene = try await Scene(session: "login_hint = \"bob\"", flow: "browser")
+            try await scene.agent.start()
+            let login = try await scene.agent.tokenctl("login", "work")
+            #expect(login.status == 0, "\(login)")
+            let claims = try await scene.agent.tokenctl("claims", "work", "--id-token", "--json")
+            #expect(claims.standardOutput.contains(#""sub":"bob""#), "\(claims)")
+        }
+
         @Test func `a wrong password changes nothing`() async throws {
             let scene = try await Scene.loggedIn()
             let before = try await scene.token()

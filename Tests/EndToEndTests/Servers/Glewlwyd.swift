@@ -80,7 +80,7 @@ struct GlewlwydScene: WalkedLogin {
         flow: String,
         client: String = "public",
         scopes: String = #""openid", "offline_access", "api""#,
-        port: Int = 0,
+        port: Int? = 0,
         more: String = ""
     ) async throws {
         server = try Glewlwyd.current()
@@ -98,7 +98,7 @@ struct GlewlwydScene: WalkedLogin {
                 \(trust)
                 scopes = [\(scopes)]
                 flow = "\(flow)"
-                redirect_port = \(port)
+                \(port.map { "redirect_port = \($0)" } ?? "")
                 \(more)
 
                 """

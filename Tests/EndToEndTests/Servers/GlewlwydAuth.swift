@@ -23,6 +23,13 @@ struct GlewlwydAuth: SuiteTrait, TestScoping {
 
     @TaskLocal static var server: Server?
 
+    /// Whether every token request needs a proof with the server's nonce, if the client wants bound tokens (RFC 9449).
+    private let bindsTokens: Bool
+
+    fileprivate init(bindsTokens: Bool) {
+        self.bindsTokens = bindsTokens
+    }
+
     private static let script = ProviderScript("glewlwyd_auth.py")
 
     static var isAvailable: Bool { script.isAvailable }
@@ -38,14 +45,25 @@ struct GlewlwydAuth: SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await GlewlwydAuth.script.whileRunning(["--access-ttl", "60"]) { work, state in
+        // Beside a server that is used at the same time, with a redirect address of its own.
+        let redirect = bindsTokens ? ["--redirect", "http://127.0.0.1:18410/callback"] : []
+        try await GlewlwydAuth.script.whileRunning(["--access-ttl", "60"] + redirect) { work, state in
+            for realm in bindsTokens ? ["strong", "par"] : [] {
+                let words = [
+                    "oauth-dpop-allowed=true", "oauth-dpop-iat-duration=60", "oauth-dpop-iat-gap-duration=5",
+                    "oauth-dpop-nonce-mandatory=true", "oauth-dpop-nonce-counter=20",
+                ]
+                let set = try await GlewlwydAuth.script.run([work.path, "set", realm] + words)
+                try #require(set.status == 0, "\(set)")
+            }
             try await GlewlwydAuth.$server.withValue(Server(work: work, state: state), operation: function)
         }
     }
 }
 
 extension Trait where Self == GlewlwydAuth {
-    static var glewlwydAuth: Self { GlewlwydAuth() }
+    static var glewlwydAuth: Self { GlewlwydAuth(bindsTokens: false) }
+    static var glewlwydAuthWithProofs: Self { GlewlwydAuth(bindsTokens: true) }
 }
 
 /// An agent whose session `work` is that of one of glewlwyd's clients.
@@ -57,6 +75,7 @@ struct GlewlwydAuthScene: WalkedLogin {
     ///   - client: its name in the state of the server.
     ///   - realm: `strong`, or `par`, which refuses an authorization request that was not pushed.
     ///   - flow: of the login.
+    ///   - port: of the redirect address, which the server knows.
     ///   - proof: the keys by which the client proves itself, in place of those that belong to it.
     ///   - more: further keys.
     /// - Throws: what the agent's start throws.
@@ -64,6 +83,7 @@ struct GlewlwydAuthScene: WalkedLogin {
         _ client: String,
         realm: String = "strong",
         flow: String = "browser",
+        port: Int = 18406,
         proof: String? = nil,
         more: String = ""
     ) async throws {
@@ -81,7 +101,7 @@ struct GlewlwydAuthScene: WalkedLogin {
                 \(proof ?? GlewlwydAuthScene.proof(registered))
                 scopes = [\(flow == "browser" ? #""openid", "offline_access", "api""# : #""api""#)]
                 flow = "\(flow)"
-                \(flow == "browser" ? "redirect_port = 18406" : "")
+                \(flow == "browser" ? "redirect_port = \(port)" : "")
                 \(more)
 
                 """

@@ -47,6 +47,68 @@ extension EndToEnd {
             #expect(try await scene.get() != first)
         }
 
+        @Test func `a key that is a JWK says its own name`() async throws {
+            let server = try GlewlwydAuth.current()
+            let pem = try #require(File.text(server.client("jwt_es256")["key"]?.string ?? ""))
+            let key = try ProvingKey(pem: pem)
+            var webKey = key.webKey
+            webKey["d"] = key.secret
+            webKey["kid"] = "jwt_es256"
+            let files = try TemporaryDirectory()
+            let path = try files.write(JSONValue.object(webKey).text, to: "key.json", mode: 0o600)
+            let scene = try await GlewlwydAuthScene(
+                "jwt_es256",
+                flow: "client_credentials",
+                proof: "client_key_file = \"\(path)\""
+            )
+            try await scene.logIn()
+            let refreshed = try await scene.refresh()
+            #expect(refreshed.status == 0, "\(refreshed.standardError) \(scene.agent.log)")
+        }
+
+        @Test func `assertions that another program signs are read anew each time`() async throws {
+            let server = try GlewlwydAuth.current()
+            let client = server.client("jwt_pem")
+            let files = try TemporaryDirectory()
+            let signer = try files.write(Self.signer, to: "sign")
+            let words = [
+                "sh", signer, client["key"]?.string ?? "", client["client_id"]?.string ?? "",
+                "\(server.issuer("strong"))/token",
+            ]
+            let list = words.map { "\"\($0)\"" }.joined(separator: ", ")
+            let path = files.path("assertion")
+            for proof in ["client_assertion_command = [\(list)]", "client_assertion_file = \"\(path)\""] {
+                func sign() async throws {
+                    let signed = try await Program.run(
+                        words,
+                        environment: ["PATH": TestEnvironment.searchPath]
+                    )
+                    try #require(signed.status == 0, "\(signed)")
+                    try files.write(signed.standardOutput, to: "assertion")
+                }
+                try await sign()
+                let scene = try await GlewlwydAuthScene("jwt_pem", flow: "client_credentials", proof: proof)
+                #expect(try await scene.agent.reaches("ready", "work"), "\(scene.agent.log)")
+                // This server takes none twice.
+                try await sign()
+                let refreshed = try await scene.refresh()
+                #expect(refreshed.status == 0, "\(refreshed.standardError) \(scene.agent.log)")
+            }
+        }
+
+        /// Signs an assertion with the key, for the client and the audience that are its arguments.
+        private static let signer = #"""
+            coded() { base64 -w0 | tr '+/' '-_' | tr -d '='; }
+            now=$(date +%s)
+            name=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
+            header=$(printf '{"alg":"RS256","typ":"JWT"}' | coded)
+            claims=$(printf '{"iss":"%s","sub":"%s","aud":"%s","jti":"%s","iat":%s,"exp":%s}' \
+                "$2" "$2" "$3" "$name" "$now" "$((now + 60))" | coded)
+            printf '%s.%s.%s' "$header" "$claims" \
+                "$(printf '%s.%s' "$header" "$claims" | openssl dgst -sha256 -sign "$1" | coded)"
+
+            """#
+
         @Test func `a refresh that cannot be proven is not sent, so the login survives`() async throws {
             let server = try GlewlwydAuth.current()
             let text = try #require(File.text(server.client("jwt_es256")["key"]?.string ?? ""))

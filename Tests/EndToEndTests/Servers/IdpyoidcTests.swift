@@ -35,6 +35,50 @@ extension EndToEnd {
                 #expect(try await scene.agent.status("work")["state"]?.string == "ready")
             }
 
+            @Test
+            func `a login is asked for again where the configuration wants that, in the class it names`()
+                async throws
+            {
+                let password = "urn:oasis:names:tc:SAML:2.0:ac:classes:InternetProtocolPassword"
+                for (more, asksAgain) in [("", false), ("prompt = \"login consent\"", true)] {
+                    let scene = try await IdpyoidcScene(
+                        more: """
+                            acr_values = ["\(password)"]
+                            max_age = "1h"
+                            \(more)
+                            """
+                    )
+                    try await scene.logIn()
+                    let claims = try await scene.agent.tokenctl("claims", "work", "--id-token", "--json")
+                    let printed = try JSONValue(parsing: claims.standardOutput.utf8).object
+                    let identity = printed?["claims"]?.object
+                    #expect(identity?["acr"]?.string == password, "\(claims)")
+                    #expect(identity?["auth_time"]?.integer != nil, "\(claims)")
+                    // The browser has kept the login at the server, which asks again only if it is told to.
+                    try await scene.logIn()
+                    let browser = File.text(scene.agent.home.path("browser.log")) ?? ""
+                    #expect(browser.contains("/verify/user") == asksAgain, "\(browser)")
+                }
+            }
+
+            @Test func `an address and a public client are enough for a new user`() async throws {
+                let server = try #require(Idpyoidc.server)
+                let user = try NewUser()
+                try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
+                let terminal = try user.atTerminal(
+                    "add",
+                    "home",
+                    "--issuer",
+                    server.issuer,
+                    "--client-id",
+                    "tokenagent-public",
+                    "--redirect-port",
+                    "18405"
+                )
+                try await user.logIn(at: terminal)
+                #expect(try await user.hasTokens())
+            }
+
             @Test func `a login's token is exchanged, anew for each renewal, and ends with the login`()
                 async throws
             {

@@ -92,8 +92,14 @@ struct MCPScene: WalkedLogin {
     ///   - server: as the test has started it.
     ///   - sessions: their names.
     ///   - more: further keys of each session.
+    ///   - pages: the file with the state of the server whose pages a login leads to, if it is another one.
     /// - Throws: what the agent's start throws.
-    init(_ server: MCPServer.Running, sessions: [String] = ["work"], more: String = "") async throws {
+    init(
+        _ server: MCPServer.Running,
+        sessions: [String] = ["work"],
+        more: String = "",
+        pages: String? = nil
+    ) async throws {
         self.server = server
         let trust = server.authority.map { "ca_file = \"\($0)\"" } ?? ""
         let tables = sessions.map { name in
@@ -109,7 +115,7 @@ struct MCPScene: WalkedLogin {
         agent = try AgentUnderTest(
             configuration: "[agent]\nget_timeout = \"5s\"\n" + tables.joined(separator: "\n")
         )
-        try ProviderScript.writeBrowser(of: agent, for: server.statePath)
+        try ProviderScript.writeBrowser(of: agent, for: pages ?? server.statePath)
         try await agent.start()
     }
 

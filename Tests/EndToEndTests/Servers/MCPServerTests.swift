@@ -112,6 +112,31 @@ extension EndToEnd {
             #expect(try await scene.get() != token)
         }
 
+        @Test func `a tool that wants a recent login has it after the command that is named`() async throws {
+            let server = try await MCPServer.start(
+                "--separate-as",
+                "--stateless",
+                "--json-response",
+                "--access-ttl",
+                "120"
+            )
+            let scene = try await MCPScene(server)
+            try await scene.logIn()
+            let end = ContinuousClock.now + .seconds(21)
+            #expect(try await scene.call("fresh").status == 0)
+            let token = try await scene.get()
+            #expect(try await Polling.until(within: .seconds(60)) { ContinuousClock.now >= end })
+            let refused = try await scene.call("fresh")
+            #expect(refused.status == 4 && refused.complainsInOneLine, "\(refused)")
+            let remedy = "tokenctl login work --max-age 20s"
+            #expect(refused.standardError.hasSuffix("run: \(remedy)\n"), "\(refused)")
+            #expect(try await scene.get() == token)
+            let stepped = try await scene.agent.shell(remedy)
+            try #require(stepped.status == 0, "\(stepped) \(scene.agent.log)")
+            let called = try await scene.call("fresh")
+            #expect(called.status == 0 && called.standardOutput.contains("alice"), "\(called)")
+        }
+
         @Test func `a document about the client is its name, where the server reads it`() async throws {
             let server = try await MCPServer.start("--cimd", "--tls", "--access-ttl", "60")
             let document = server.state["cimd_document"]?.string ?? ""

@@ -5,9 +5,16 @@ import Text
 
 /// A client's key, and the DPoP proofs it signs, right or wrong as a test wants them (RFC 9449 §4.2).
 package struct ProvingKey: Sendable {
-    private let key = P256.Signing.PrivateKey()
+    private let key: P256.Signing.PrivateKey
 
-    package init() {}
+    package init() {
+        key = P256.Signing.PrivateKey()
+    }
+
+    /// A key that somebody else has drawn.
+    package init(pem: String) throws {
+        key = try P256.Signing.PrivateKey(pemRepresentation: pem)
+    }
 
     /// The public half as a JSON Web Key (RFC 7518 §6.2.1).
     package var webKey: JSONObject {
@@ -19,7 +26,7 @@ package struct ProvingKey: Sendable {
         ]
     }
 
-    /// The private half, which no proof may hold.
+    /// The private half (RFC 7518 §6.2.2), which no proof may hold.
     package var secret: JSONValue { .string(ProvingKey.encode(key.rawRepresentation)) }
 
     package var thumbprint: String { ProvingKey.thumbprint(of: webKey) }
