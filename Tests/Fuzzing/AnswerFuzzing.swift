@@ -92,7 +92,7 @@ func fuzzIDToken(_ bytes: [UInt8]) {
     else { return }
     let rules = IDTokenRules(
         issuer: "https://id.example.com",
-        client: ClientIdentity("cli"),
+        clientID: "cli",
         nonce: nil,
         algorithms: Set(SignatureAlgorithm.allCases)
     )
