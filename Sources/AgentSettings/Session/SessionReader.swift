@@ -22,7 +22,7 @@ struct SessionReader {
         let client = client(kind)
         let scopes = isStandard ? table.strings("scopes") ?? [] : []
         let flow = flow(kind)
-        let authorization = isStandard ? authorizationRequest() : AuthorizationRequest()
+        let authorization = isStandard ? table.authorizationRequest() : AuthorizationRequest()
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
         let sources = sources(kind, server, flow)

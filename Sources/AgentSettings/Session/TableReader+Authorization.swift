@@ -4,14 +4,14 @@ import OAuthClient
 import TokenCore
 
 /// The keys that go into the authorization request of a login in the browser.
-extension SessionReader {
+extension TableReader {
     mutating func authorizationRequest() -> AuthorizationRequest {
         let redirect = redirect()
         let prompt = prompt()
-        let hint = table.string("login_hint")
-        let classes = table.words("acr_values") ?? []
+        let hint = string("login_hint")
+        let classes = words("acr_values") ?? []
         let day = Duration.seconds(86_400)
-        let age = table.duration("max_age", in: .zero...day * 3_650, "0s to 3650d")
+        let age = duration("max_age", in: .zero...day * 3_650, "0s to 3650d")
         return AuthorizationRequest(
             redirect: redirect,
             prompt: prompt,
@@ -23,23 +23,23 @@ extension SessionReader {
     }
 
     private mutating func redirect() -> AuthorizationRequest.Redirect {
-        let port = table.integer("redirect_port", in: 0...65_535)
-        let uri = table.string("redirect_uri")
-        if table.has("redirect_uri"), table.has("redirect_port") {
-            table.report("redirect_port", "must not stand beside redirect_uri, which has a port of its own")
+        let port = integer("redirect_port", in: 0...65_535)
+        let uri = string("redirect_uri")
+        if has("redirect_uri"), has("redirect_port") {
+            report("redirect_port", "must not stand beside redirect_uri, which has a port of its own")
         }
         return uri.map { .registered($0) } ?? .port(port ?? 0)
     }
 
     /// `prompt`; empty: none is sent.
     private mutating func prompt() -> String? {
-        guard case .string("") = table.value("prompt")?.content else { return table.string("prompt") }
+        guard case .string("") = value("prompt")?.content else { return string("prompt") }
         return ""
     }
 
     /// `authorization_parameters`, a string each.
     private mutating func furtherParameters() -> [String: String] {
-        guard var reader = table.table("authorization_parameters") else { return [:] }
+        guard var reader = table("authorization_parameters") else { return [:] }
         return reader.texts()
     }
 }
