@@ -16,11 +16,13 @@ extension IssuerState {
         document["issuer"] = .string(issuer)
         for (name, path) in endpoints { document[name] = .string(issuer + path) }
         document["response_types_supported"] = ["code"]
-        document["grant_types_supported"] = .strings([
-            "authorization_code", "refresh_token", "password", "client_credentials",
-            "urn:ietf:params:oauth:grant-type:device_code",
-            "urn:ietf:params:oauth:grant-type:token-exchange",
-        ])
+        document["grant_types_supported"] = .strings(
+            [
+                "authorization_code", "refresh_token", "password", "client_credentials",
+                "urn:ietf:params:oauth:grant-type:device_code",
+                "urn:ietf:params:oauth:grant-type:token-exchange",
+            ] + (registry.signers.isEmpty ? [] : [IssuerState.assertionGrant])
+        )
         document["token_endpoint_auth_methods_supported"] = [
             "client_secret_basic", "client_secret_post", "none",
         ]

@@ -1,33 +1,56 @@
 // SPDX-License-Identifier: MIT
 
 extension IssuerState {
-    /// Token exchange (RFC 8693 §2): a living access token of this issuer for another one, which can do no more.
+    /// Token exchange (RFC 8693 §2): a living token of this issuer for another one, which can do no more.
     mutating func exchangeToken(
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
     ) throws -> IssuerReply {
-        let types = ["access_token", "jwt"].map { "urn:ietf:params:oauth:token-type:" + $0 }
-        guard let type = form["subject_token_type"], types.contains(type) else {
-            throw OAuthRefusal(code: "invalid_request", description: "unknown subject_token_type")
-        }
-        guard let subject = form["subject_token"].flatMap({ grants.access($0, now: now) }) else {
-            throw OAuthRefusal(code: "invalid_request", description: "the subject_token is not valid")
-        }
         guard
             form["actor_token"] == nil || form["actor_token"].flatMap({ grants.access($0, now: now) }) != nil
         else { throw OAuthRefusal(code: "invalid_request", description: "the actor_token is not valid") }
-        var authorization = subject.authorization.bound(to: key)
+        var authorization = try subject(form, of: client).bound(to: key)
         authorization.client = client.id
         authorization.family = grants.newFamily()
         authorization = try narrowed(authorization, form)
+        if form["requested_token_type"] == IssuerState.identityAssertionType {
+            return try identityAssertion(authorization, form)
+        }
         // Some servers give a refresh token here too (RFC 8693 §2.2.1).
         let refreshToken = settings.refreshTokens == .always ? newRefreshToken(authorization) : nil
         return try tokens(
             authorization,
             refreshToken: refreshToken,
             withIDToken: false,
-            issuedTokenType: types[0]
+            issuedTokenType: IssuerState.tokenType("access_token")
         )
+    }
+
+    private static func tokenType(_ word: String) -> String { "urn:ietf:params:oauth:token-type:" + word }
+
+    /// What the token that is exchanged allows: an access token, or an ID token that was given to `client`.
+    private func subject(
+        _ form: FormFields,
+        of client: RegisteredClient
+    ) throws(OAuthRefusal) -> GrantLedger.Authorization {
+        let token = form["subject_token"] ?? ""
+        switch form["subject_token_type"] {
+        case IssuerState.tokenType("access_token"), IssuerState.tokenType("jwt"):
+            if let subject = grants.access(token, now: now) { return subject.authorization }
+        case IssuerState.tokenType("id_token"):
+            if let claims = signingKey.claims(of: token), claims["aud"]?.string == client.id,
+                let end = claims["exp"]?.integer, end > WallClock.seconds
+            {
+                return GrantLedger.Authorization(
+                    client: client.id,
+                    user: claims["sub"]?.string,
+                    scope: settings.knownScopes.sorted(),
+                    family: 0
+                )
+            }
+        default: throw OAuthRefusal(code: "invalid_request", description: "unknown subject_token_type")
+        }
+        throw OAuthRefusal(code: "invalid_request", description: "the subject_token is not valid")
     }
 }

@@ -57,6 +57,8 @@ struct GrantLedger: Sendable {
     var devices: [String: DeviceGrant] = [:]
     var refreshTokens: [String: RefreshToken] = [:]
     var accessTokens: [String: IssuedToken] = [:]
+    /// The assertions that were accepted, by who signed them and their `jti`.
+    var assertions: Set<String> = []
     var deadFamilies: Set<Int> = []
     private var families = 0
 

@@ -6,11 +6,18 @@ import Text
 extension IssuerState {
     /// The token endpoint (RFC 6749 §3.2).
     mutating func token(_ request: IssuerRequest) throws -> IssuerReply {
-        guard let client = authenticated(request) else {
+        let client = authenticated(request)
+        let isAssertion = request.form["grant_type"] == IssuerState.assertionGrant
+        guard client != nil || isAssertion && registry.namesNobody(request) else {
             throw OAuthRefusal(code: "invalid_client", status: 401)
         }
         let key = try provenKey(request)
-        var reply = try answer(request.form, client: client, key: key)
+        var reply: IssuerReply
+        if let client {
+            reply = try answer(request.form, client: client, key: key)
+        } else {
+            reply = try acceptAssertion(request.form, client: nil, key: key)
+        }
         reply.headers += nextNonce(afterProofOf: key)
         return reply
     }
@@ -27,6 +34,8 @@ extension IssuerState {
         case "client_credentials": return try acceptClientCredentials(form, client: client, key: key)
         case "urn:ietf:params:oauth:grant-type:token-exchange":
             return try exchangeToken(form, client: client, key: key)
+        case IssuerState.assertionGrant where !registry.signers.isEmpty:
+            return try acceptAssertion(form, client: client, key: key)
         case "urn:ietf:params:oauth:grant-type:device_code":
             return try pollDevice(form, client: client, key: key)
         case nil: throw OAuthRefusal(code: "invalid_request", description: "grant_type is missing")

@@ -25,6 +25,28 @@ package struct RegisteredUser: Equatable, Sendable {
     }
 }
 
+/// Somebody whose assertions stand for a login (RFC 7523 §3).
+package struct TrustedSigner: Equatable, Sendable {
+    /// `typ` of identity assertions (draft-ietf-oauth-identity-assertion-authz-grant §3.1).
+    package static let identityAssertion = "oauth-id-jag+jwt"
+
+    /// `iss` of the assertions.
+    package var name: String
+    /// Its public keys, as members of a key set (RFC 7517 §5).
+    package var keys: [JSONValue]
+    /// What `aud` may name; empty: the issuer or its token endpoint.
+    package var audiences: [String]
+    /// `typ` that the assertions must have; `nil`: any.
+    package var type: String?
+
+    package init(_ name: String, keys: [JSONValue], audiences: [String] = [], type: String? = nil) {
+        self.name = name
+        self.keys = keys
+        self.audiences = audiences
+        self.type = type
+    }
+}
+
 /// Who may ask for tokens.
 package struct IssuerRegistry: Sendable {
     package var clients = [
@@ -36,6 +58,7 @@ package struct IssuerRegistry: Sendable {
         RegisteredUser(name: "alice", password: "alice-password"),
         RegisteredUser(name: "bob", password: "bob-password"),
     ]
+    package var signers: [TrustedSigner] = []
 
     /// Who signs for clients that have no secret, by their ids.
     package var vouchers: [String: ClientVoucher] = [:]
@@ -48,6 +71,12 @@ package struct IssuerRegistry: Sendable {
 
     func user(_ name: String) -> RegisteredUser? {
         users.first { $0.name == name }
+    }
+
+    /// Whether a request names no client at all.
+    func namesNobody(_ request: IssuerRequest) -> Bool {
+        let (id, secret) = IssuerRegistry.credentials(request)
+        return id == nil && secret == nil && request.form["client_assertion"] == nil
     }
 
     /// The client that sent a request: `client_secret_basic`, `client_secret_post` or `none` (RFC 6749 §2.3).

@@ -14,16 +14,13 @@ struct PossessionProof {
     /// Reads the value of a `DPoP` header and checks everything that needs no knowledge of the request.
     init(parsing text: String) throws(ProofRefusal) {
         guard text.utf8.count <= PossessionProof.maximumSize else { throw .oversized }
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),
-            let signature = Base64.urlDecoded(parts[2].utf8)
-        else { throw .malformed }
-        guard header["typ"] == "dpop+jwt" else { throw .wrongType }
-        guard header["alg"] == "ES256" else { throw .wrongAlgorithm }
-        guard header["crit"] == nil else { throw .criticalHeader }
-        key = try ProofKey(header["jwk"])
-        guard key.isSigner(of: "\(parts[0]).\(parts[1])", signature) else { throw .badSignature }
-        self.claims = claims
+        guard let token = CompactToken(text) else { throw .malformed }
+        guard token.header["typ"] == "dpop+jwt" else { throw .wrongType }
+        guard token.header["alg"] == "ES256" else { throw .wrongAlgorithm }
+        guard token.header["crit"] == nil else { throw .criticalHeader }
+        key = try ProofKey(token.header["jwk"])
+        guard key.isSigner(of: token.input, token.signature) else { throw .badSignature }
+        claims = token.claims
     }
 
     /// Compares what the proof says with the request it came with.
@@ -38,9 +35,5 @@ struct PossessionProof {
         guard let accessToken else { return }
         let hash = Base64.urlEncoded(SHA256.hash(data: Array(accessToken.utf8)))
         guard claims["ath"]?.string == hash else { throw .wrongAccessToken }
-    }
-
-    private static func object(_ part: Substring) -> JSONObject? {
-        Base64.urlDecoded(part.utf8).flatMap { try? JSONValue(parsing: $0) }?.object
     }
 }

@@ -52,12 +52,9 @@ package enum SigningKey: Sendable {
 
     /// The claims of `token`, if this key has signed it.
     package func claims(of token: String) -> JSONObject? {
-        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, let signature = Base64.urlDecoded(parts[2].utf8),
-            isSignature(signature, of: Array("\(parts[0]).\(parts[1])".utf8)),
-            let claims = Base64.urlDecoded(parts[1].utf8)
+        guard let token = CompactToken(token), isSignature(token.signature, of: Array(token.input.utf8))
         else { return nil }
-        return (try? JSONValue(parsing: claims))?.object
+        return token.claims
     }
 
     /// The public half as a member of the key set (RFC 7517).
@@ -70,7 +67,8 @@ package enum SigningKey: Sendable {
         return .object(object)
     }
 
-    private var keyID: String {
+    /// `kid` of what it signs.
+    package var keyID: String {
         switch self {
         case .es256(let key):
             Base64.urlEncoded(SHA256.hash(data: key.publicKey.rawRepresentation).prefix(9))
