@@ -134,10 +134,13 @@ package struct SessionSources: Equatable, Sendable {
     package struct Source: Equatable, Sendable {
         package var session: SessionName
         package var usesIDToken: Bool
+        /// Its token is shown as an assertion, which a server may take only once (RFC 7523 §3 (7)).
+        package var isShownOnce: Bool
 
-        package init(session: SessionName, usesIDToken: Bool = false) {
+        package init(session: SessionName, usesIDToken: Bool = false, isShownOnce: Bool = false) {
             self.session = session
             self.usesIDToken = usesIDToken
+            self.isShownOnce = isShownOnce
         }
     }
 

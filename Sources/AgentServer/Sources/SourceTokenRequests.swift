@@ -16,6 +16,8 @@ final class SourceTokenRequests {
     }
 
     private var waiting: [WaiterID: Waiting] = [:]
+    /// The token of each source that was shown last as an assertion.
+    private var shown: [SessionName: SecretID] = [:]
     /// Counts down from the largest number, so that it never meets those of programs' requests.
     private var next = UInt64.max
 
@@ -39,14 +41,32 @@ final class SourceTokenRequests {
         for source in sources {
             let need = TokenNeed(of: source, deadline: agent.now)
             let session = agent.sessions[source.session]?.session
-            guard session?.meets(need, at: agent.now) != true else { continue }
-            ask(Waiting(source: source, session: name, request: request), in: agent)
+            let spent = spentToken(of: source, in: agent)
+            guard session?.meets(need, at: agent.now) != true || spent != nil else { continue }
+            ask(Waiting(source: source, session: name, request: request), replacing: spent, in: agent)
             return true
         }
         return false
     }
 
-    private func ask(_ renewal: Waiting, in agent: isolated SessionAgent) {
+    /// The present token of `source`, if it is not to be shown again and there can be another one.
+    private func spentToken(
+        of source: SessionSources.Source,
+        in agent: isolated SessionAgent
+    ) -> SecretID? {
+        guard source.isShownOnce, let session = agent.sessions[source.session]?.session, session.canRefresh,
+            let token = session.token(for: TokenNeed(of: source, deadline: agent.now), at: agent.now),
+            shown[source.session] == token.secret
+        else { return nil }
+        return token.secret
+    }
+
+    /// Asks the source for a token, other than `spent`.
+    private func ask(
+        _ renewal: Waiting,
+        replacing spent: SecretID?,
+        in agent: isolated SessionAgent
+    ) {
         let waiter = WaiterID(rawValue: next)
         next -= 1
         waiting[waiter] = renewal
@@ -56,7 +76,13 @@ final class SourceTokenRequests {
         }
         agent.apply(source.session) { session, moment in
             let need = TokenNeed(of: source, deadline: moment.now + session.policy.getTimeout)
-            return session.tokenRequested(by: waiter, need, at: moment)
+            guard let spent else { return session.tokenRequested(by: waiter, need, at: moment) }
+            return session.refreshRequested(
+                by: waiter,
+                rejecting: spent,
+                deadline: need.deadline,
+                at: moment
+            )
         }
         agent.refreshes.demand(source.session, in: agent)
     }
@@ -69,10 +95,12 @@ final class SourceTokenRequests {
         in agent: isolated SessionAgent
     ) throws(RefreshFailure) -> SourceTokens {
         guard let sources = agent.sessions[name]?.settings.sources else { return SourceTokens() }
-        return SourceTokens(
+        let tokens = SourceTokens(
             subject: try secret(of: sources.subject, in: agent),
             actor: try secret(of: sources.actor, in: agent)
         )
+        if let subject = sources.subject, subject.isShownOnce { shown[subject.session] = tokens.subject }
+        return tokens
     }
 
     private func secret(
@@ -162,6 +190,7 @@ final class SourceTokenRequests {
     /// Lets go of everything: the agent locks or stops.
     func forget() {
         waiting = [:]
+        shown = [:]
     }
 }
 
