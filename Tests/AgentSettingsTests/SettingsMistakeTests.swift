@@ -74,7 +74,7 @@ struct SettingsMistakeTests {
         ),
         (
             "flow = \"implicit\"",
-            "flow: \"implicit\" is not one of browser, device, password, client_credentials, import, token_exchange"
+            "flow: \"implicit\" is not one of browser, device, password, client_credentials, import, token_exchange, jwt_bearer"
         ),
         (
             "flow = \"client_credentials\"",

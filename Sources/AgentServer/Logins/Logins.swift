@@ -244,7 +244,7 @@ extension RequestFailure {
             } else if settings.kind == "command" {
                 "a program prints its tokens"
             } else {
-                "its tokens are exchanged for one that is renewed elsewhere"
+                "its tokens are given for something that is there anyway"
             }
         let message = "There is no login to \(name): \(origin)."
         return RequestFailure(code: .badRequest, message: message, session: name, remedy: remedy)

@@ -20,45 +20,52 @@ struct ClientReader {
     }
 
     /// The client; `nil` where one is missing.
-    mutating func read(_ kind: ServerKind) -> ConfiguredClient? {
-        let isUnregistered = kind == .oidc && !table.has("client_id")
-        let id = isUnregistered ? unregistered() : clientID(kind)
+    mutating func read(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredClient? {
+        let isUnregistered = kind == .oidc && flow != .jwtBearer && !table.has("client_id")
+        let id = isUnregistered ? unregistered(flow) : clientID(kind, flow)
         var client = ConfiguredClient(id: id ?? "", isUnregistered: isUnregistered)
-        client.metadataURL = kind == .oidc ? metadataURL() : nil
+        client.metadataURL = kind == .oidc ? metadataURL(flow) : nil
         client.secret = kind.takesClientSecret ? clientSecret() : .none
         if kind.isStandard { readProof(into: &client) }
         return id == nil ? nil : client
     }
 
-    private mutating func clientID(_ kind: ServerKind) -> String? {
+    private mutating func clientID(_ kind: ServerKind, _ flow: LoginFlow) -> String? {
         guard kind.hasClients else { return "" }
+        // An assertion names whoever asks (RFC 7523 §2.1).
+        if flow == .jwtBearer, !table.has("client_id") { return withoutClient() }
         return table.required("client_id", "the name of the client registered at the authorization server")
     }
 
     /// A server that publishes its metadata may register clients; there is nothing then that could prove to be ours.
-    private mutating func unregistered() -> String? {
-        _ = table.string("client_id")
-        if let proof = Self.writtenProofs(in: table).first {
-            table.report("client_id", "is missing: \(proof) is of a registered client")
-            return nil
-        }
-        let flow = table.string("flow")
-        if flow == LoginFlow.import.rawValue {
+    private mutating func unregistered(_ flow: LoginFlow) -> String? {
+        guard withoutClient() != nil else { return nil }
+        if flow == .import {
             table.report("client_id", "is missing: a refresh token is of the client it was given to")
             return nil
         }
-        if flow == LoginFlow.tokenExchange.rawValue {
+        if flow == .tokenExchange {
             table.report("client_id", "is missing: an exchange is made by a registered client")
             return nil
         }
         return ""
     }
 
+    /// Nothing, where no client is named; `nil`: something proves that there is one.
+    private mutating func withoutClient() -> String? {
+        _ = table.string("client_id")
+        guard let proof = Self.writtenProofs(in: table).first else { return "" }
+        table.report("client_id", "is missing: \(proof) is of a registered client")
+        return nil
+    }
+
     /// `client_metadata_url`, for a session whose server is to know the client by it.
-    private mutating func metadataURL() -> String? {
+    private mutating func metadataURL(_ flow: LoginFlow) -> String? {
         let address = table.url("client_metadata_url")
         if address != nil, table.has("client_id") {
             table.report("client_metadata_url", "must not stand beside client_id, which always wins")
+        } else if address != nil, flow == .jwtBearer {
+            table.report("client_metadata_url", "is never used: write it as client_id")
         }
         return address?.description
     }

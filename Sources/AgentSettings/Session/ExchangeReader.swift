@@ -11,8 +11,9 @@ struct ExchangeReader {
 
     /// The keys that say whose token is sent.
     static let subjects = ["from", "subject_token_file", "subject_token_command"]
+    /// Those that no other flow has.
     private static let keys =
-        subjects + ["subject_token_type", "requested_token_type", "actor_from", "derived"]
+        subjects.dropFirst() + ["subject_token_type", "requested_token_type", "actor_from"]
     /// The types that the token of a session can have.
     private static let sessionTypes = [TokenType.accessToken, .idToken, .jwt]
 
@@ -36,15 +37,17 @@ struct ExchangeReader {
             )
         }
         sources.usesIDToken = subject == .session && type == .idToken
-        sources.exchange = TokenExchange(
-            subject: subject,
-            subjectTokenType: (type ?? (subject == .session ? .accessToken : .jwt)).uri,
-            requestedTokenType: requested?.uri
+        sources.grant = .exchange(
+            TokenExchange(
+                subject: subject,
+                subjectTokenType: (type ?? (subject == .session ? .accessToken : .jwt)).uri,
+                requestedTokenType: requested?.uri
+            )
         )
         return sources
     }
 
-    /// Objects to the keys of an exchange in a session that has a login.
+    /// Objects to the keys of an exchange in a session of another flow.
     mutating func refuse() {
         for key in Self.keys where table.value(key) != nil {
             table.report(key, "is never used: it is for flow \"token_exchange\"")

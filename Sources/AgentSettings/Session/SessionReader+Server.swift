@@ -29,7 +29,7 @@ extension SessionReader {
         if table.has("resources") {
             table.report("resources", "must not stand beside resource, which is asked for by itself")
         }
-        let others = ["reauth_command"] + ExchangeReader.subjects
+        let others = ["reauth_command"] + ExchangeReader.subjects + AssertionGrantReader.sources
         let secrets = ClientReader.writtenProofs(in: table) + others.filter { table.has($0) }
         if !table.has("issuer"), let secret = secrets.first {
             table.report(
@@ -44,10 +44,17 @@ extension SessionReader {
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {
         let issuer = table.url("issuer")
+        var written = writtenEndpoints()
         if !table.has("token_endpoint") {
-            table.report("token_endpoint", "is missing: without discovery the endpoints are written by hand")
+            if table.has("service_account_file") {
+                written.token = AssertionGrant.serviceAccountEndpoint
+            } else {
+                table.report(
+                    "token_endpoint",
+                    "is missing: without discovery the endpoints are written by hand"
+                )
+            }
         }
-        let written = writtenEndpoints()
         return written.token.map {
             FixedEndpoints(
                 token: $0,
@@ -96,10 +103,10 @@ extension SessionReader {
         )
     }
 
-    mutating func client(_ kind: ServerKind) -> ConfiguredClient? {
+    mutating func client(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredClient? {
         var reader = ClientReader(table, home: home)
         defer { table = reader.table }
-        return reader.read(kind)
+        return reader.read(kind, flow)
     }
 
     private mutating func backEnd() -> JSONBackEnd? {

@@ -5,7 +5,8 @@ import TokenCore
 
 /// The keys of sessions whose tokens come from something else than a login.
 extension SessionReader {
-    /// What a session of kind `aws_role` or flow `token_exchange` is made from; nothing for all others.
+    /// What a session of kind `aws_role` or of flow `token_exchange` or `jwt_bearer` is made from; nothing for all
+    /// others.
     mutating func sources(
         _ kind: ServerKind,
         _ server: ServerProfile.Kind?,
@@ -13,11 +14,30 @@ extension SessionReader {
     ) -> ConfiguredSources {
         if kind == .awsRole { return table.roleSources(server) }
         guard kind.isStandard else { return ConfiguredSources() }
+        let exchanged = exchanged(flow)
+        let asserted = asserted(flow)
+        if flow.isLogin {
+            for key in ["from", "derived"] where table.value(key) != nil {
+                table.report(key, "is never used: it is for flow \"token_exchange\" or \"jwt_bearer\"")
+            }
+        }
+        return exchanged ?? asserted ?? ConfiguredSources()
+    }
+
+    private mutating func exchanged(_ flow: LoginFlow) -> ConfiguredSources? {
         var reader = ExchangeReader(table, home: home)
         defer { table = reader.table }
         if flow == .tokenExchange { return reader.read() }
         reader.refuse()
-        return ConfiguredSources()
+        return nil
+    }
+
+    private mutating func asserted(_ flow: LoginFlow) -> ConfiguredSources? {
+        var reader = AssertionGrantReader(table, home: home)
+        defer { table = reader.table }
+        if flow == .jwtBearer { return reader.read() }
+        reader.refuse()
+        return nil
     }
 
     /// Refuses keys about logins that the session does not have; those of people may be left.

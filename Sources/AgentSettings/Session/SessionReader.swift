@@ -14,21 +14,21 @@ struct SessionReader {
     /// The session, or `nil` with the reasons in the problem list.
     mutating func read(defaults: SessionPolicy) -> ConfiguredSession? {
         let written: ServerKind? = table.word("kind", ServerKind.self)
-        guard let kind = table.has("kind") ? written : .oidc else { return nil }
+        guard let kind = table.has("kind") ? written : usualKind else { return nil }
         let isStandard = kind.isStandard
         let server = server(kind)
         let endpoints = kind == .oidc ? writtenEndpoints() : WrittenEndpoints()
         let issuer = isStandard ? table.string("issuer") : nil
-        let client = client(kind)
-        let scopes = isStandard ? table.strings("scopes") ?? [] : []
         let flow = flow(kind)
+        let client = client(kind, flow)
+        let scopes = isStandard ? table.strings("scopes") ?? [] : []
         let authorization = isStandard ? table.authorizationRequest() : AuthorizationRequest()
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
         let sources = sources(kind, server, flow)
         let trust = kind.isServer ? trust() : ServerTrust()
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
-        let hasLogins = kind.hasLogins && flow != .tokenExchange
+        let hasLogins = kind.hasLogins && flow.isLogin
         let hasSilentLogins = hasLogins && kind.hasSilentLogins
         let reauthentication = hasSilentLogins ? reauthentication() : []
         var policy = policy(defaults, reauthentication, kind, flow)
@@ -61,6 +61,12 @@ struct SessionReader {
         )
         report(server, session, kind)
         return server != nil && client != nil && table.problems.isEmpty ? session : nil
+    }
+
+    /// The kind of a session that names none; a service account of Google needs no issuer.
+    private var usualKind: ServerKind {
+        let isServiceAccount = table.has("service_account_file")
+        return isServiceAccount && !table.has("issuer") && !table.has("resource") ? .oauth2 : .oidc
     }
 
     /// Reports what the OAuth client objects to, which knows best what it cannot work with.

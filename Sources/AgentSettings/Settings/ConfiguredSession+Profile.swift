@@ -21,7 +21,7 @@ extension ConfiguredSession {
             authorization: authorization,
             audience: audience,
             resources: resources,
-            exchange: sources.exchange,
+            grant: sources.grant,
             trust: trust,
             bindsTokens: bindsTokens,
             endpoints: endpoints
@@ -75,7 +75,7 @@ extension ConfiguredSession {
     }
 
     /// Whether nobody logs in to the session.
-    package var hasNoLogin: Bool { sources.exchange != nil || !server.identity.kind.hasLogins }
+    package var hasNoLogin: Bool { sources.grant != nil || !server.identity.kind.hasLogins }
 
     /// Whether it has the credentials of a role in place of a token.
     var hasRoleCredentials: Bool { server.identity.kind == .awsRole }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import Text
 import TokenCore
 
 /// What a session without a login of its own is made from.
@@ -13,37 +14,31 @@ package struct ConfiguredSources: Equatable, Sendable {
     package var usesIDToken = false
     /// `derived = "open"`: only its own `allow` counts, not that of its sources.
     package var isOpen = false
-    /// What is exchanged, for the flow `token_exchange`.
-    package var exchange: TokenExchange?
+    /// What its tokens are given for, for the flows `token_exchange` and `jwt_bearer`.
+    package var grant: TokenGrant?
 
     /// The sessions among them.
     package var all: [SessionName] { [subject, actor].compactMap(\.self) }
 
+    /// Whether what is made from them shows their tokens as assertions.
+    package var areAssertions: Bool { assertion != nil }
+
     /// The most exchanges that lead from a login to a session.
     static let longestChain = 4
 
-    /// The file that the token to exchange is in, with its key.
-    var file: (key: String, path: String)? {
-        if case .file(let path) = exchange?.subject { ("subject_token_file", path) } else { nil }
-    }
+    /// The file that is read for its requests, with its key.
+    var file: (key: String, path: String)? { grant?.file }
 
-    /// The commands that are run for the token to exchange.
+    /// The commands that are run for its requests.
     var commands: [[String]] {
-        if case .command(let words) = exchange?.subject { return [words] }
-        return file.map { [RenewedFile.command(for: $0.path)] } ?? []
+        (grant?.command).map { [$0] } ?? file.map { [RenewedFile.command(for: $0.path)] } ?? []
     }
 
     /// What they are, in words that keep their places: when one changes, so do the tokens made from them.
     var words: [String] {
         let sessions = [subject?.description ?? "", actor?.description ?? "", usesIDToken ? "id" : "access"]
-        guard let exchange else { return subject == nil ? [] : sessions }
-        let origin: [String] =
-            switch exchange.subject {
-            case .session: []
-            case .file(let path): [path]
-            case .command(let command): command
-            }
-        return sessions + [exchange.subjectTokenType, exchange.requestedTokenType ?? ""] + origin
+        guard let grant else { return subject == nil ? [] : sessions }
+        return sessions + grant.words + [file?.path ?? ""] + (grant.command ?? [])
     }
 
     /// The keys that differ from `old`.
@@ -57,8 +52,72 @@ package struct ConfiguredSources: Equatable, Sendable {
                 exchange?.subjectTokenType != old.exchange?.subjectTokenType || usesIDToken != old.usesIDToken
             ),
             ("requested_token_type", exchange?.requestedTokenType != old.exchange?.requestedTokenType),
+            ("assertion_key_id", assertion?.keyID != old.assertion?.keyID),
+            ("assertion_claims", assertion?.claims != old.assertion?.claims),
         ]
-        return differing.filter(\.1).map(\.0)
+        return differing.filter(\.1).map(\.0) + assertionKeys(differingFrom: old)
+    }
+
+    /// The keys that say where the assertion comes from, as far as they differ from those of `old`; `from` is compared by
+    /// itself.
+    private func assertionKeys(differingFrom old: ConfiguredSources) -> [String] {
+        let supplies = [old.assertion?.source.supply, assertion?.source.supply]
+        guard supplies[0]?.source != supplies[1]?.source || supplies[0]?.name != supplies[1]?.name else {
+            return []
+        }
+        let names = supplies.compactMap { $0?.name }
+        return names.first == names.last ? Array(names.prefix(1)) : names
+    }
+
+    private var exchange: TokenExchange? {
+        if case .exchange(let exchange)? = grant { exchange } else { nil }
+    }
+
+    private var assertion: AssertionGrant? {
+        if case .assertion(let assertion)? = grant { assertion } else { nil }
+    }
+}
+
+extension TokenGrant {
+    /// The file with what is shown, or with the key that signs it, and its key in the configuration.
+    fileprivate var file: (key: String, path: String)? {
+        switch self {
+        case .exchange(let exchange):
+            if case .file(let path) = exchange.subject { ("subject_token_file", path) } else { nil }
+        case .assertion(let assertion): assertion.file
+        }
+    }
+
+    /// The program that prints one of these.
+    fileprivate var command: [String]? {
+        switch self {
+        case .exchange(let exchange):
+            if case .command(let words) = exchange.subject { words } else { nil }
+        case .assertion(let assertion): assertion.command
+        }
+    }
+
+    /// What else decides which tokens come of it.
+    fileprivate var words: [String] {
+        switch self {
+        case .exchange(let exchange): [exchange.subjectTokenType, exchange.requestedTokenType ?? ""]
+        case .assertion(let assertion): [JSONValue.object(assertion.claims).text]
+        }
+    }
+}
+
+extension AssertionGrant {
+    fileprivate var file: (key: String, path: String)? {
+        guard let supply = source.supply, case .file(let path) = supply.source else { return nil }
+        return ("\(supply.name)_file", path)
+    }
+
+    fileprivate var command: [String]? {
+        if case .command(let words)? = source.supply?.source { words } else { nil }
+    }
+
+    fileprivate var keyID: String? {
+        if case .signed(let key) = source { key.identifier } else { nil }
     }
 }
 

@@ -95,7 +95,7 @@ extension ServerMetadata {
             (.pushedRequests, pushedAuthorization != nil), (.dpop, proofAlgorithms?.isEmpty == false),
             (.revocation, revocation != nil), (.registration, registration != nil),
             (.tokenExchange, grants("urn:ietf:params:oauth:grant-type:token-exchange")),
-            (.jwtBearer, grants("urn:ietf:params:oauth:grant-type:jwt-bearer")),
+            (.jwtBearer, grants(AssertionGrant.grantType.bytewise)),
         ]
         return features.filter(\.1).map(\.0)
     }

@@ -23,7 +23,7 @@ extension StandardLogin {
 
     /// RFC 7523 §2.1: a token that somebody else has signed stands for the person.
     private func logInByAssertion(_ assertion: SecretID) async throws(LoginStop) -> LoginGrant {
-        let form = FormBody([("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")])
+        let form = FormBody([("grant_type", AssertionGrant.grantType)])
         try add("assertion", assertion, to: form)
         addScope(to: form)
         return try await exchange(form)

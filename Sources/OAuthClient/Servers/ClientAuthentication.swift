@@ -16,6 +16,7 @@ struct ClientAuthentication: Sendable {
         case certificate(ClientCertificate)
     }
 
+    /// Empty: the assertion of a grant names whoever asks (RFC 7523 §2.1).
     let clientID: String
     let proof: Proof
 
@@ -53,7 +54,7 @@ struct ClientAuthentication: Sendable {
     func prove(_ request: inout OutgoingRequest, _ tools: ServerTools) async throws(RefreshFailure) {
         let form = request.form.map { FormBody(copying: $0) } ?? FormBody()
         // Beside Basic and assertions it proves nothing, but there are servers that look for it there alone.
-        form.add("client_id", clientID)
+        if !clientID.utf8.isEmpty { form.add("client_id", clientID) }
         do {
             switch proof {
             case .none: break

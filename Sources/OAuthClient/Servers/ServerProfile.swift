@@ -42,8 +42,8 @@ package struct ServerProfile: Equatable, Sendable {
     package var audience: String?
     /// Sent as `resource`, absolute URIs without fragment (RFC 8707 §2).
     package var resources: [String]
-    /// What is exchanged for the session's tokens (RFC 8693); `nil`: they come from a login or the client's credentials.
-    package var exchange: TokenExchange?
+    /// What the session's tokens are given for; `nil`: a login, or the client's credentials.
+    package var grant: TokenGrant?
     package var trust: ServerTrust
     /// Tokens are bound to a key whose possession each request proves (RFC 9449).
     package var bindsTokens: Bool
@@ -58,7 +58,7 @@ package struct ServerProfile: Equatable, Sendable {
         authorization: AuthorizationRequest = AuthorizationRequest(),
         audience: String? = nil,
         resources: [String] = [],
-        exchange: TokenExchange? = nil,
+        grant: TokenGrant? = nil,
         trust: ServerTrust = ServerTrust(),
         bindsTokens: Bool = false,
         endpoints: WrittenEndpoints = WrittenEndpoints()
@@ -70,7 +70,7 @@ package struct ServerProfile: Equatable, Sendable {
         self.authorization = authorization
         self.audience = audience
         self.resources = resources
-        self.exchange = exchange
+        self.grant = grant
         self.trust = trust
         self.bindsTokens = bindsTokens
         self.endpoints = endpoints

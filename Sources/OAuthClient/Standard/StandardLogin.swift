@@ -37,10 +37,8 @@ struct StandardLogin {
         case .password: try await logInByPassword()
         case .clientCredentials: try await logInByClientCredentials()
         case .import: try await logInByImport()
-        case .tokenExchange:
-            throw misconfigured(
-                "there is no login by token_exchange: log in where the exchanged token is from"
-            )
+        case .tokenExchange, .jwtBearer:
+            throw misconfigured("there is no login by \(flow.rawValue): it needs a configuration of its own")
         }
     }
 

@@ -3,7 +3,7 @@
 import SealedStore
 import TokenCore
 
-/// One renewal at an OAuth 2.0 token endpoint (RFC 6749 §6, §4.4; RFC 8693).
+/// One renewal at an OAuth 2.0 token endpoint (RFC 6749 §6, §4.4; RFC 8693; RFC 7523).
 struct StandardRefresh {
     var server: StandardServer
     var request: RefreshRequest
@@ -41,7 +41,7 @@ struct StandardRefresh {
     /// A token to exchange that is read for this request alone.
     private func subjectToken() async throws(TokenEndpoint.Refusal) -> SecretID? {
         do throws(RefreshFailure) {
-            return try await server.profile.exchange?.subjectToken(server.tools)
+            return try await server.profile.grant?.subjectToken(server.tools)
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
         }
@@ -103,6 +103,8 @@ struct StandardRefresh {
     private func pinnedURL() throws(RefreshFailure) -> EndpointURL? {
         guard let pinned = request.tokenEndpoint, let url = try? EndpointURL(pinned) else { return nil }
         if let written = server.profile.writtenTokenEndpoint, written != pinned {
+            // There is no refresh token that only the old one may see.
+            guard request.renewal != .anew else { return nil }
             let message = "token_endpoint is not the one this session logged in at (\(pinned))"
             throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
         }
@@ -132,7 +134,8 @@ struct StandardRefresh {
                 publicAddressOnly: metadata?.publicAddressOnly(url) ?? request.server?.isPublic ?? false,
                 tools: server.tools,
                 prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) },
-                isExchange: isExchange
+                isExchange: grant?.isExchange ?? false,
+                assertions: assertions
             )
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
@@ -170,9 +173,9 @@ struct StandardRefresh {
             if request.renewal == .anew { reply.answer.scope = reply.answer.scope ?? scope }
             return reply
         } catch {
-            // Some servers refuse a scope they granted themselves; without one they give what they granted. An
-            // exchange asks for less than its source can do, and must not bring more.
-            guard request.variant == .primary, !scope.isEmpty, !isExchange,
+            // Some servers refuse a scope they granted themselves; without one they give what they granted. What is
+            // made from another token is to do less than that, and must not come to do more.
+            guard request.variant == .primary, !scope.isEmpty, grant == nil,
                 error.failure.code == "invalid_scope"
             else {
                 throw error
@@ -218,8 +221,12 @@ struct StandardRefresh {
             let message = "the server gave no refresh token: log in again"
             throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .interactionRequired, message: message))
         }
-        if !scope.isEmpty { form.add("scope", scope.joined(separator: " ")) }
+        if !scope.isEmpty, grant?.saysScope != true { form.add("scope", scope.joined(separator: " ")) }
         if let audience = request.variant.audience {
+            guard grant?.saysScope != true else {
+                let message = "a service account has tokens for scopes: no audience can be asked for"
+                throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .variantRefused, message: message))
+            }
             form.add(audience.isAbsoluteURI ? "resource" : "audience", audience)
         } else {
             server.profile.addAudience(to: form)
@@ -227,15 +234,20 @@ struct StandardRefresh {
         return form
     }
 
-    private var isExchange: Bool { request.renewal == .anew && server.profile.exchange != nil }
+    /// What stands for a login where there is none; `nil`: a refresh token or the client's own credentials.
+    private var grant: TokenGrant? { request.renewal == .anew ? server.profile.grant : nil }
 
-    /// Adds what stands for a login where there is none.
+    /// Makes what is shown in place of a login.
+    private var assertions: GrantAssertions? {
+        guard request.renewal == .anew, var assertions = server.assertions else { return nil }
+        assertions.scope = requestedScope
+        return assertions
+    }
+
     private func addGrant(to form: FormBody) throws(TokenEndpoint.Refusal) {
-        guard let exchange = server.profile.exchange else {
-            return form.add("grant_type", "client_credentials")
-        }
+        guard let grant else { return form.add("grant_type", "client_credentials") }
         do throws(RefreshFailure) {
-            try exchange.add(request.sources, to: form, server.tools.memory)
+            try grant.add(request.sources, to: form, server.tools.memory)
         } catch {
             throw TokenEndpoint.Refusal(failure: error)
         }

@@ -13,6 +13,8 @@ struct StandardServer: AuthorizationServer {
     let keys: KeySetCache
     /// Of the secret, or of the key, by which the client proves who it is.
     var secrets: SecretReader
+    /// What is shown in place of a login; `nil`: there are logins, or another session has it.
+    let assertions: GrantAssertions?
 
     /// `issuer`: the one that `profile` describes.
     init(profile: ServerProfile, issuer: Issuer, tools: ServerTools) {
@@ -21,13 +23,14 @@ struct StandardServer: AuthorizationServer {
         discovery = issuer.discovery
         keys = issuer.keys
         secrets = SecretReader(of: profile, tools)
+        assertions = GrantAssertions(profile, tools)
     }
 
     var heldSecrets: [SecretID] {
         get async {
             let registered: [SecretID] =
                 if lacksClient, let issuer { await tools.registrar.secrets(at: issuer) } else { [] }
-            return registered + [await secrets.held].compactMap(\.self)
+            return registered + [await secrets.held, await assertions?.held].compactMap(\.self)
         }
     }
 
@@ -52,6 +55,7 @@ struct StandardServer: AuthorizationServer {
             return .granted(try await StandardRefresh(server: server, request: request).run())
         } catch {
             var failure = error.failure
+            if [.misconfigured, .grantDead].contains(failure.kind) { await assertions?.forget() }
             if failure.code == "invalid_client" {
                 await secrets.forget()
                 // The next login registers another one.

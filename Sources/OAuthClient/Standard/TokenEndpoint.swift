@@ -17,6 +17,8 @@ struct TokenEndpoint: Sendable {
     var showsPassword = false
     /// Whether its requests exchange tokens (RFC 8693).
     var isExchange = false
+    /// Shown in each request in place of a login; `nil`: the form has all that stands for one.
+    var assertions: GrantAssertions?
 
     /// Adds the client's credentials to `form` and sends it.
     ///
@@ -34,7 +36,7 @@ struct TokenEndpoint: Sendable {
     struct Refusal: Error {
         var failure: RefreshFailure
         var endpointIsMissing = false
-        /// When to date another proof (RFC 9449 §8), by the server's clock if known; `nil`: none would help.
+        /// When to date another proof (RFC 9449 §8) or assertion, by the server's clock if known; `nil`: none would help.
         var proofTime: WallTime?
         /// The refresh token that the answer brought in spite of the failure.
         var leftover: Leftover?
@@ -53,41 +55,32 @@ struct TokenEndpoint: Sendable {
             publicAddressOnly: publicAddressOnly
         )
         request.headers = [("accept", "application/json")]
-        guard let prover else { return try await send(try await proven(request)) }
         do throws(Refusal) {
-            return try await send(try await proven(request), prover, at: tools.timekeeper.wallTime)
+            return try await send(try await proven(request, at: tools.timekeeper.wallTime))
         } catch {
             // Only once more: a server that is never satisfied must not keep us busy.
             guard let time = error.proofTime else { throw error }
-            return try await send(try await proven(request), prover, at: time)
+            return try await send(try await proven(request, at: time))
         }
     }
 
-    /// `request` with a proof of the client that no other request has.
-    private func proven(_ request: OutgoingRequest) async throws(Refusal) -> OutgoingRequest {
-        var request = request
-        do throws(RefreshFailure) {
-            try await authentication.prove(&request, tools)
-        } catch {
-            throw Refusal(failure: error)
-        }
-        return request
-    }
-
-    /// Sends `request` with a proof of its own.
-    private func send(
+    /// `request` with an assertion and proofs that no other request has; `time` dates what the server compares with its
+    /// clock.
+    private func proven(
         _ request: OutgoingRequest,
-        _ prover: ProofMaker,
         at time: WallTime
-    ) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
-        let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
+    ) async throws(Refusal) -> OutgoingRequest {
         var request = request
         do throws(RefreshFailure) {
+            try await assertions?.add(to: &request, at: time, tools)
+            try await authentication.prove(&request, tools)
+            guard let prover else { return request }
+            let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
             request.headers.append(("dpop", try prover.proof(for: demand, at: time)))
         } catch {
             throw Refusal(failure: error)
         }
-        return try await send(request)
+        return request
     }
 
     private func send(
@@ -105,15 +98,25 @@ struct TokenEndpoint: Sendable {
             return (try read(reply), requestedAt)
         } catch {
             let isMissing = [404, 405, 410].contains(reply.status) && error.code == nil
+            let time = reply.serverTime ?? tools.timekeeper.wallTime
             let mayProveAgain =
                 error.code == "invalid_dpop_proof" || error.code == "use_dpop_nonce" && hasNonce
+            let helps = prover != nil && mayProveAgain || error.code == "invalid_grant" && isMisdated(time)
             throw Refusal(
                 failure: error,
                 endpointIsMissing: isMissing,
-                proofTime: mayProveAgain ? reply.serverTime ?? tools.timekeeper.wallTime : nil,
+                proofTime: helps ? time : nil,
                 leftover: leftover(of: reply, requestedAt: requestedAt)
             )
         }
+    }
+
+    /// Whether an assertion of ours may have been refused because a server's clock shows `time`; another day is not
+    /// believed.
+    private func isMisdated(_ time: WallTime) -> Bool {
+        let now = tools.timekeeper.wallTime
+        let difference = max(time - now, now - time)
+        return assertions?.isOurs == true && difference > .seconds(30) && difference < .seconds(86_400)
     }
 
     /// The answer in `reply`, or what the lack of one means.

@@ -171,12 +171,21 @@ package enum LoginFlow: String, CaseIterable, Sendable {
     case clientCredentials = "client_credentials"
     case `import`
     case tokenExchange = "token_exchange"
+    case jwtBearer = "jwt_bearer"
 
     /// Needs no person, so that sessions start by themselves (``SessionPolicy/startsByItself``).
     package var needsNobody: Bool {
         switch self {
-        case .clientCredentials, .tokenExchange: true
+        case .clientCredentials, .tokenExchange, .jwtBearer: true
         case .browser, .device, .password, .import: false
+        }
+    }
+
+    /// Whether there is a login at all, if only the client's own.
+    package var isLogin: Bool {
+        switch self {
+        case .browser, .device, .password, .clientCredentials, .import: true
+        case .tokenExchange, .jwtBearer: false
         }
     }
 }

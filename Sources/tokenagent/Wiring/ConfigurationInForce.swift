@@ -311,7 +311,9 @@ extension SessionSettings {
 extension SessionSources {
     fileprivate init(_ sources: ConfiguredSources) {
         self.init(
-            subject: sources.subject.map { Source(session: $0, usesIDToken: sources.usesIDToken) },
+            subject: sources.subject.map {
+                Source(session: $0, usesIDToken: sources.usesIDToken, isShownOnce: sources.areAssertions)
+            },
             actor: sources.actor.map { Source(session: $0) }
         )
     }

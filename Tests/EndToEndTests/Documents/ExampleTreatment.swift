@@ -158,7 +158,8 @@ struct ExampleTreatment: Sendable {
     ]
 
     private static let configuration = [
-        "[session.work]", "[session.ci]", "[session.phone]", "[session.tablet]", "[hooks]", "[session.sso]",
+        "[session.work]", "[session.ci]", "[session.drive]", "[session.staff]", "[session.phone]",
+        "[session.tablet]", "[hooks]", "[session.sso]",
     ].map { ExampleTreatment($0, .configuration) }
 
     private static let protocolPage = [

@@ -22,10 +22,12 @@ struct TokenExchangeTests {
     ) -> ServerProfile {
         var profile = ServerProfile.fixed(secret: secret)
         profile.flow = .tokenExchange
-        profile.exchange = TokenExchange(
-            subject: subject,
-            subjectTokenType: TokenType.accessToken.uri,
-            requestedTokenType: requested
+        profile.grant = .exchange(
+            TokenExchange(
+                subject: subject,
+                subjectTokenType: TokenType.accessToken.uri,
+                requestedTokenType: requested
+            )
         )
         return profile
     }

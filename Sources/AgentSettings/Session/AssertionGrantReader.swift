@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import Text
+import TokenCore
+
+/// Reads the assertion that a session of flow `jwt_bearer` gets its tokens for (RFC 7523 §2.1).
+struct AssertionGrantReader {
+    /// The session's.
+    private(set) var table: TableReader
+    private let home: String?
+
+    /// The keys that say where the assertion comes from.
+    static let sources =
+        ["from", "assertion_file", "assertion_command", "service_account_file"] + keys
+    private static let keys = ["assertion_key_file", "assertion_key_command"]
+    /// Those that no other flow has.
+    private static let own = sources.dropFirst() + ["assertion_key_id", "assertion_claims"]
+
+    /// A reader of `table`, in which `~/` means `home`.
+    init(_ table: TableReader, home: String?) {
+        self.table = table
+        self.home = home
+    }
+
+    /// What the tokens are given for, with mistakes in the problem list.
+    mutating func read() -> ConfiguredSources {
+        var sources = table.sources()
+        let source = source()
+        let claims = claims()
+        guard let source else { return sources }
+        switch source {
+        case .session, .file, .command:
+            if table.has("assertion_claims") {
+                table.report("assertion_claims", "is never used: somebody else has made the assertion")
+            }
+        case .signed:
+            if claims["iss"] == nil, !table.has("client_id") {
+                table.report(
+                    "assertion_claims",
+                    "must have \"iss\", or write client_id: who makes the assertion"
+                )
+            }
+        case .serviceAccount: checkServiceAccount(claims)
+        }
+        sources.grant = .assertion(AssertionGrant(source, claims: claims))
+        return sources
+    }
+
+    /// Objects to the keys of such an assertion in a session of another flow.
+    mutating func refuse() {
+        for key in Self.own where table.value(key) != nil {
+            table.report(key, "is never used: it is for flow \"jwt_bearer\"")
+        }
+    }
+
+    private mutating func source() -> AssertionGrant.Source? {
+        let file = table.path("assertion_file", home: home)
+        let command = table.command("assertion_command")
+        let account = table.path("service_account_file", home: home)
+        let key = key()
+        let written = Self.sources.filter { table.has($0) }
+        guard let first = written.first else {
+            table.report("flow", "\"jwt_bearer\" needs one of \(Self.sources.joined(separator: ", "))")
+            return nil
+        }
+        guard written.count == 1 else {
+            table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
+            return nil
+        }
+        if first == "from" { return .session }
+        return file.map { .file($0) } ?? command.map { .command($0) } ?? account.map { .serviceAccount($0) }
+            ?? key.map { .signed($0) }
+    }
+
+    private mutating func key() -> AssertionKey? {
+        let file = table.path("assertion_key_file", home: home)
+        let command = table.command("assertion_key_command")
+        let identifier = table.string("assertion_key_id")
+        if table.has("assertion_key_id"), !Self.keys.contains(where: { table.has($0) }) {
+            table.report("assertion_key_id", "is never used: it is for an assertion_key_file")
+        }
+        let source: SecretSource? = command.map { .command($0) } ?? file.map { .file($0) }
+        return source.map { AssertionKey($0, identifier: identifier) }
+    }
+
+    /// `assertion_claims`, as JSON.
+    private mutating func claims() -> JSONObject {
+        guard let reader = table.table("assertion_claims") else { return JSONObject() }
+        var claims = JSONObject()
+        for entry in reader.entries {
+            if let objection = Self.objection(to: entry) {
+                reader.report(entry.key, objection)
+            } else {
+                claims[entry.key] = JSONValue(entry.value)
+            }
+        }
+        return claims
+    }
+
+    private static func objection(to claim: TOMLTable.Entry) -> String? {
+        guard !AssertionGrant.freshClaims.contains(claim.key) else {
+            return "must not be written: each assertion has its own"
+        }
+        if AssertionGrant.textClaims.contains(claim.key) {
+            return claim.value.text?.isEmpty == false ? nil : "must be one string that is not empty"
+        }
+        guard JSONValue(claim.value) == nil else { return nil }
+        return
+            "must be a string, an integer, a boolean, or an array or table of these, not \(claim.value.kind)"
+    }
+
+    /// The file says who asks, and `scopes` what for.
+    private func checkServiceAccount(_ claims: JSONObject) {
+        let said = [("iss", "the file says it"), ("scope", "write scopes into the session")]
+        for (claim, place) in said where claims[claim] != nil {
+            table.report("assertion_claims", "must not have \"\(claim)\": \(place)")
+        }
+        for key in ["audience", "resources"] where table.has(key) {
+            table.report(key, "is never used: the tokens of a service account are for scopes")
+        }
+    }
+}
+
+extension JSONValue {
+    /// The value of a key; `nil`: JSON has none like it, or a claim should not.
+    fileprivate init?(_ value: TOMLValue) {
+        if let text = value.text {
+            self = .string(text)
+        } else if case .integer(let number) = value.content {
+            self = .integer(number)
+        } else if case .boolean(let truth) = value.content {
+            self = .bool(truth)
+        } else if case .array(let elements) = value.content {
+            let values = elements.compactMap { JSONValue($0) }
+            guard values.count == elements.count else { return nil }
+            self = .array(values)
+        } else if case .table(let table) = value.content {
+            var object = JSONObject()
+            for entry in table.entries {
+                guard let value = JSONValue(entry.value) else { return nil }
+                object[entry.key] = value
+            }
+            self = .object(object)
+        } else {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Text
+import TokenCore
+
+/// What is shown in place of a login (RFC 7523 §2.1), made or read anew for every request.
+struct GrantAssertions: Sendable {
+    private enum Origin: Sendable {
+        case file(String)
+        case command([String])
+        case key(SecretReader, identifier: String?)
+        case serviceAccount(SecretReader)
+    }
+
+    private let origin: Origin
+    private let claims: JSONObject
+    private let clientID: String
+    /// The token endpoint, where a person has written it.
+    private let writtenEndpoint: String?
+    /// Asked for, where the assertion says that.
+    var scope: [String] = []
+
+    /// From `iat` to `exp` of an assertion for Google, seconds: it takes up to an hour.
+    private static let serviceAccountLifetime: Int64 = 300
+
+    /// `nil`: sessions of `profile` show none, or that of another session.
+    init?(_ profile: ServerProfile, _ tools: ServerTools) {
+        guard case .assertion(let grant)? = profile.grant, let supply = grant.source.supply else {
+            return nil
+        }
+        let reader = SecretReader(
+            source: supply.source,
+            named: supply.name,
+            sharedWith: .nobody,
+            memory: tools.memory,
+            commands: tools.commands
+        )
+        switch grant.source {
+        case .session: return nil
+        case .file(let path): origin = .file(path)
+        case .command(let words): origin = .command(words)
+        case .signed(let key): origin = .key(reader, identifier: key.identifier)
+        case .serviceAccount: origin = .serviceAccount(reader)
+        }
+        claims = grant.claims
+        clientID = profile.client.id
+        writtenEndpoint = profile.writtenTokenEndpoint
+    }
+
+    /// Reads the key that signs; `nil`: somebody else has signed.
+    private var key: SecretReader? {
+        switch origin {
+        case .file, .command: nil
+        case .key(let reader, _), .serviceAccount(let reader): reader
+        }
+    }
+
+    /// Whether we sign them, by our clock.
+    var isOurs: Bool { key != nil }
+
+    /// The key, if it has been read.
+    var held: SecretID? {
+        get async { await key?.held }
+    }
+
+    /// Drops the key, with which no token was to be had.
+    func forget() async {
+        await key?.forget()
+    }
+
+    /// Adds an assertion to `request`, whose form is copied for that: a request that is sent again has another one.
+    ///
+    /// - Parameters:
+    ///   - request: a form, for the token endpoint.
+    ///   - time: when it is made, by our clock or the server's.
+    ///   - tools: what runs programs, and the memory that has the key.
+    /// - Throws: why there is none; nothing is to be sent then.
+    func add(
+        to request: inout OutgoingRequest,
+        at time: WallTime,
+        _ tools: ServerTools
+    ) async throws(RefreshFailure) {
+        let form = request.form.map { FormBody(copying: $0) } ?? FormBody()
+        form.add("assertion", try await make(for: request.url, at: time, tools))
+        request.form = form
+    }
+
+    private func make(
+        for url: EndpointURL,
+        at time: WallTime,
+        _ tools: ServerTools
+    ) async throws(RefreshFailure) -> String {
+        switch origin {
+        case .file(let path):
+            let ready = ReadyAssertion(source: .file(path), name: "assertion", workflow: nil)
+            return try await ready.fetch(audience: url.description, tools)
+        case .command(let words):
+            return try await TokenCommand(words, key: "assertion_command").run(tools).token
+        case .key(let reader, let identifier):
+            let issuer = JSONValue.string(clientID)
+            let all = allClaims(
+                ["iss": issuer, "sub": claims["iss"] ?? issuer],
+                for: url,
+                from: time,
+                lifetime: ClientAssertions.lifetime
+            )
+            let text = try await text(of: reader, tools)
+            do throws(SigningKey.Problem) {
+                let key = try SigningKey(text)
+                return try await key.token(of: all, with: try key.algorithm(among: nil), as: identifier)
+            } catch {
+                throw error.failure(of: reader)
+            }
+        case .serviceAccount(let reader):
+            let account = try ServiceAccount(try await text(of: reader, tools), from: reader.origin)
+            try account.check(url, written: writtenEndpoint)
+            var own: JSONObject = ["iss": .string(account.email)]
+            if !scope.isEmpty { own["scope"] = .string(scope.joined(separator: " ")) }
+            let lifetime = GrantAssertions.serviceAccountLifetime
+            return try await account.token(of: allClaims(own, for: url, from: time, lifetime: lifetime))
+        }
+    }
+
+    private func text(of reader: SecretReader, _ tools: ServerTools) async throws(RefreshFailure) -> String {
+        guard let secret = try await reader.read() else {
+            throw RefreshFailure(kind: .misconfigured, message: "\(reader.origin) is missing")
+        }
+        return try tools.memory.text(of: secret)
+    }
+
+    /// `own` claims, those of the configuration, and those that no other assertion has.
+    ///
+    /// It names the very address it goes to, so that a server to which it was sent cannot show it to another one, unless
+    /// the configuration says what it has to name.
+    private func allClaims(
+        _ own: JSONObject,
+        for url: EndpointURL,
+        from time: WallTime,
+        lifetime: Int64
+    ) -> JSONObject {
+        var all = own
+        all["aud"] = .string(url.description)
+        for claim in claims.members { all[claim.name] = claim.value }
+        all["iat"] = .integer(time.secondsSince1970)
+        all["exp"] = .integer(time.secondsSince1970 + lifetime)
+        all["jti"] = .string(RandomText.make())
+        return all
+    }
+}
