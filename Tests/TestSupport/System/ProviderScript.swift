@@ -55,7 +55,8 @@ package struct ProviderScript: Sendable {
     /// - Returns: what the script says about the server.
     /// - Throws: ``Failure``.
     package func start(in work: TemporaryDirectory, _ options: [String]) async throws -> JSONObject {
-        let started = try await run([work.path, "start"] + options)
+        // A first start fetches packages and makes keys, beside others that do the same.
+        let started = try await run([work.path, "start"] + options, within: .seconds(180))
         guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
         else { throw Failure.notStarted(started.standardError) }
         return state
@@ -77,10 +78,14 @@ package struct ProviderScript: Sendable {
 
     /// Runs it to its end.
     @discardableResult
-    package func run(_ arguments: [String]) async throws -> ProgramResult {
+    package func run(
+        _ arguments: [String],
+        within limit: Duration = .seconds(60)
+    ) async throws -> ProgramResult {
         try await Program.run(
             ["python3", path] + arguments,
-            environment: ["PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/"]
+            environment: ["PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/"],
+            within: limit
         )
     }
 }
