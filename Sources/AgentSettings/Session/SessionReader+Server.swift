@@ -13,9 +13,15 @@ extension SessionReader {
         case .cognito: cognito().map { .cognito($0) }
         case .command: table.commandSource().map { .command($0) }
         case .identityCenter: table.identityCenter().map { .identityCenter($0) }
-        case .awsRole: table.role()
+        case .awsRole: role()
         case .gitHubApp: table.gitHubApp(home: home).map { .gitHubApp($0) }
         }
+    }
+
+    private mutating func role() -> ServerProfile.Kind? {
+        var reader = RoleReader(table)
+        defer { table = reader.table }
+        return reader.read()
     }
 
     private mutating func issuer() -> String? {

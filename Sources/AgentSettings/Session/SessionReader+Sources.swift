@@ -12,7 +12,7 @@ extension SessionReader {
         _ server: ServerProfile.Kind?,
         _ flow: LoginFlow
     ) -> ConfiguredSources {
-        if kind == .awsRole { return table.roleSources(server) }
+        if kind == .awsRole { return roleSources(server) }
         guard kind.isStandard else { return ConfiguredSources() }
         let exchanged = exchanged(flow)
         let asserted = asserted(flow)
@@ -22,6 +22,12 @@ extension SessionReader {
             }
         }
         return exchanged ?? asserted ?? ConfiguredSources()
+    }
+
+    private mutating func roleSources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
+        var reader = RoleReader(table)
+        defer { table = reader.table }
+        return reader.sources(server)
     }
 
     private mutating func exchanged(_ flow: LoginFlow) -> ConfiguredSources? {

@@ -3,24 +3,34 @@
 import OAuthClient
 import TokenCore
 
-/// Kind `aws_role`.
-extension TableReader {
+/// Reads what a session of kind `aws_role` is made from.
+struct RoleReader {
+    /// The session's.
+    private(set) var table: TableReader
+
+    /// A reader of `table`.
+    init(_ table: TableReader) {
+        self.table = table
+    }
+
     /// What gives the role; `nil` with the reasons in the problem list.
-    mutating func role() -> ServerProfile.Kind? {
-        guard has("account_id") || has("role_name") else { return assumedRole().map { .awsRole($0) } }
+    mutating func read() -> ServerProfile.Kind? {
+        guard table.has("account_id") || table.has("role_name") else {
+            return assumedRole().map { .awsRole($0) }
+        }
         return portalRole().map { .portalRole($0) }
     }
 
     /// A role that the Security Token Service gives.
     private mutating func assumedRole() -> AWSRole? {
-        let arn = required(
+        let arn = table.required(
             "role_arn",
             "the role, as \"arn:aws:iam::123456789012:role/NAME\", or account_id and role_name"
         )
-        let written = url("sts_endpoint")?.description
-        let region = awsRegion(unless: ["sts_endpoint"])
-        let sessionName = string("role_session_name")
-        let duration = duration("duration", in: AWSRole.durations, "15m to 12h")
+        let written = table.url("sts_endpoint")?.description
+        let region = table.awsRegion(unless: ["sts_endpoint"])
+        let sessionName = table.string("role_session_name")
+        let duration = table.duration("duration", in: AWSRole.durations, "15m to 12h")
         guard let arn, let endpoint = written ?? region.map(AWSRole.endpoint(in:)) else { return nil }
         return AWSRole(
             arn: arn,
@@ -35,28 +45,30 @@ extension TableReader {
         let others = [
             "role_arn", "region", "sts_endpoint", "role_session_name", "duration", "subject_token_type",
         ]
-        for key in others where value(key) != nil {
-            report(key, "must not stand beside account_id and role_name, whose source says the rest")
+        for key in others where table.value(key) != nil {
+            table.report(key, "must not stand beside account_id and role_name, whose source says the rest")
         }
-        let account = required("account_id", "the number of the account, beside role_name")
-        let name = required("role_name", "the name of the role, beside account_id")
+        let account = table.required("account_id", "the number of the account, beside role_name")
+        let name = table.required("role_name", "the name of the role, beside account_id")
         guard let account, let name else { return nil }
         if let role = AssignedRole(account: account, name: name) { return PortalRole(role) }
         if !AssignedRole.isAccount(account) {
-            report("account_id", "must be the twelve digits of an account, such as \"123456789012\"")
+            table.report("account_id", "must be the twelve digits of an account, such as \"123456789012\"")
         }
         if !AssignedRole.isName(name) {
-            report("role_name", "must be 1 to 64 letters, digits or characters of _+=,.@-")
+            table.report("role_name", "must be 1 to 64 letters, digits or characters of _+=,.@-")
         }
         return nil
     }
 
     /// The session that the role is given for, and which of its tokens is sent.
-    mutating func roleSources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
-        if !has("from") { report("from", "is missing: the session whose token the role is given for") }
-        var sources = sources()
+    mutating func sources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
+        if !table.has("from") {
+            table.report("from", "is missing: the session whose token the role is given for")
+        }
+        var sources = table.sources()
         if case .portalRole = server { return sources }
-        sources.usesIDToken = word("subject_token_type", RoleToken.self) != .accessToken
+        sources.usesIDToken = table.word("subject_token_type", RoleToken.self) != .accessToken
         return sources
     }
 }
