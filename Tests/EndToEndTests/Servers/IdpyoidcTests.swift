@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DemoIssuer
 import TestSupport
 import Testing
 import Text
@@ -105,6 +106,55 @@ extension EndToEnd {
                 #expect(seen.count == 4)
                 #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
                 #expect(try await scene.agent.tokenctl("get", "made").status == 4)
+            }
+        }
+
+        @Suite(.idpyoidc("--access-ttl", "600")) struct Lasting {
+            /// Another organization's issuer, which trusts `issuer` and its keys.
+            private static func partner(of issuer: String) async throws -> DemoIssuer {
+                let partner = try await DemoIssuer.start()
+                let keys = try await Program.run(
+                    ["curl", "-s", issuer + "/jwks"],
+                    environment: ["PATH": TestEnvironment.searchPath]
+                )
+                let set = try JSONValue(parsing: keys.standardOutput.utf8).object
+                partner.registry.clients.append(RegisteredClient(id: "tokenagent-public"))
+                partner.registry.signers = [TrustedSigner(issuer, keys: set?["keys"]?.array ?? [])]
+                return partner
+            }
+
+            @Test func `a token that is exchanged here is the assertion at another issuer`() async throws {
+                let issuer = Idpyoidc.server?.issuer ?? ""
+                let partner = try await Self.partner(of: issuer)
+                let scene = try await IdpyoidcScene(
+                    tables: """
+                        [session.made]
+                        issuer = "\(issuer)"
+                        client_id = "tokenagent-public"
+                        scopes = ["openid"]
+                        flow = "token_exchange"
+                        from = "work"
+                        audience = "\(partner.issuer)"
+
+                        [session.partner]
+                        issuer = "\(partner.issuer)"
+                        client_id = "tokenagent-public"
+                        scopes = ["api"]
+                        flow = "jwt_bearer"
+                        from = "made"
+
+                        """
+                )
+                try await scene.logIn()
+                #expect(try await scene.agent.reaches("ready", "partner"), "\(scene.agent.log)")
+                for _ in 0..<2 {
+                    let result = try await scene.agent.tokenctl("refresh", "partner")
+                    #expect(result.status == 0, "\(result) \(scene.agent.log)")
+                }
+                let shown = partner.requests(to: "/token").compactMap { $0.form["assertion"] }
+                #expect(shown.count == 3 && Set(shown).count == 3)
+                #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
+                #expect(try await scene.agent.tokenctl("get", "partner").status == 4)
             }
         }
 
