@@ -155,6 +155,7 @@ struct Login: Equatable, Sendable {
     ) -> (Login, Set<SecretID>) {
         let variant = attempt.variant
         var next = self
+        if renewal == .anew, tokens.isEmpty { next.begin(at: granted.requestedAt) }
         next.interruptions = 0
         let isRotated = granted.refreshToken != nil && !granted.refreshTokenUnchanged
         next.tokens[variant] = successor(of: variant, granted, jitter: jitter)
@@ -180,6 +181,13 @@ struct Login: Equatable, Sendable {
         next.remarks = remarks.filter { next.tokens[$0.key] != nil }
         next.remarks[variant] = granted.remarks.isEmpty ? nil : granted.remarks
         return (next, secrets.subtracting(next.secrets))
+    }
+
+    /// Begins with the first tokens of a session that starts by itself: it may have waited for its source, which began
+    /// before what is made from it.
+    private mutating func begin(at instant: Instant) {
+        loggedInTime = loggedInTime + (instant - loggedInAt)
+        loggedInAt = instant
     }
 
     /// When the login ends after an answer that named this lifetime for its refresh token, or none.

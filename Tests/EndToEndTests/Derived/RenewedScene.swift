@@ -29,6 +29,9 @@ enum RenewedKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
         }
     }
 
+    /// How often something is asked for until it has its first token.
+    var firstFetches: Int { self == .chain ? 2 : 1 }
+
     /// `GET` of it gives out what a program uses.
     var path: String { self == .role ? "/v1/sessions/made/aws" : "/v1/sessions/made/token" }
 }
@@ -47,8 +50,9 @@ struct RenewedScene {
     let issuer: DemoIssuer
     let agent: AgentUnderTest
     private let gitHub: GitHubDouble
-    /// What `made` is made from, and `made` itself.
+    /// The login that `made` is made from.
     private let sources: String
+    /// `made`, and what stands between it and the login.
     private let table: String
 
     private static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -79,12 +83,7 @@ struct RenewedScene {
         let identity = try authority.issue(for: ["laptop"])
         try agent.home.write(identity.certificatePEM, to: "config/tokenagent/client.pem")
         try agent.home.write(identity.privateKeyPEM, to: "config/tokenagent/client-key.pem")
-        let work = Scene.session("work", issuer)
-        switch kind {
-        case .exchange, .role: sources = work
-        case .chain: sources = work + "[session.middle]\n\(Self.exchange(at: issuer, of: "work"))\n"
-        case .gitHubApp, .command, .clientKey, .clientCertificate, .resource: sources = ""
-        }
+        sources = kind.source == nil ? "" : Scene.session("work", issuer)
         table = Self.table(of: kind, issuer, agent.home, more)
         try mend()
         try agent.configure(sources + table)
@@ -134,7 +133,9 @@ struct RenewedScene {
                 """
             case .resource: "resource = \"\(issuer.issuer)/mcp\""
             }
-        return "[session.made]\n\(lines)\n\(more)\n"
+        // Both start at the same moment.
+        let middle = kind == .chain ? "[session.middle]\n\(exchange(at: issuer, of: "work"))\n" : ""
+        return middle + "[session.made]\n\(lines)\n\(more)\n"
     }
 
     private static func exchange(at issuer: DemoIssuer, of source: String) -> String {

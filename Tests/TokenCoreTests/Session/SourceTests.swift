@@ -100,4 +100,17 @@ import Testing
         )
         #expect(try #require(source.restarted().session.loginBegan) > began)
     }
+
+    @Test func `what waited for its source began after that, whichever started first`() throws {
+        var made = SessionScript(policy: Self.policy)
+        let begin = made.sleepUntilWake()
+        let started = made.moment
+        made.advance(by: .seconds(5))
+        _ = made.answer(begin, made.granted())
+        #expect(started.now < made.moment.now)
+        #expect(made.restarted().session.loginBegan == made.moment.now)
+        #expect(made.session.status.loggedInAt == made.moment.now)
+        _ = made.answer(made.sleepUntilWake(), made.granted())
+        #expect(try #require(made.session.loginBegan) < made.moment.now)
+    }
 }
