@@ -22,7 +22,8 @@ struct RoleTests {
                 subject: SessionSources.Source(session: AgentHarness.work)
             )
         }
-        try await agent.logIn()
+        // The login's own token is due in no test: the refreshes are the role's.
+        try await agent.logIn(lifetime: .seconds(86_400))
         try await agent.answerRole(members)
         #expect(try await Polling.until { try await agent.role().status == 200 })
         return agent
@@ -105,6 +106,7 @@ struct RoleTests {
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("GET", "/v1/sessions/home/aws?timeout=1"))
         let call = await agent.serving.nextRefresh()
+        #expect(call.session == AgentHarness.home)
         call.answer(.failed(RefreshFailure(kind: .busy, message: "the service is down")))
         let answer = try await peer.answer()
         #expect(answer.status == status)
