@@ -50,6 +50,11 @@ final class ConnectionBench: @unchecked Sendable {
 
         /// Whether everything has been read and nothing more comes.
         var isAtEnd: Bool {
+            // A program that another test starts at this moment holds a copy of the closed socket until it runs.
+            if !isOpen {
+                var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&end, 1, 60_000)
+            }
             var byte: UInt8 = 0
             return recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) == 0
         }
