@@ -24,12 +24,12 @@ struct RegistrationRequest: Sendable {
                 remedy: "register a client there and write its client_id into the session"
             )
         }
-        var request = OutgoingRequest(url: url, trust: profile.trust)
-        request.publicAddressOnly = metadata.publicAddressOnly(url)
-        request.headers = [("accept", "application/json")]
         let redirectURIs = redirectURIs
-        request.json = try JSONRequestBody { body throws(RefreshFailure) in describe(body, redirectURIs) }
-        let reply = try await tools.send(request)
+        var reply = try await ask(url, redirectURIs, for: grants)
+        if RegistrationRequest.isRefusalOfMetadata(reply), grants != RegistrationRequest.plainGrants {
+            // Some servers register a client for the device grant only under a name of their own.
+            reply = try await ask(url, redirectURIs, for: RegistrationRequest.plainGrants)
+        }
         let object = reply.jsonObject
         guard [200, 201].contains(reply.status), let object, OAuthError(object) == nil else {
             throw refusal(reply, url)
@@ -75,11 +75,35 @@ struct RegistrationRequest: Sendable {
         return all.joined(separator: " ")
     }
 
-    private func describe(_ body: JSONRequestBody.Members, _ redirectURIs: [String]) {
-        var grants = ["authorization_code", "refresh_token"]
-        if metadata.deviceAuthorization != nil {
-            grants.append("urn:ietf:params:oauth:grant-type:device_code")
+    /// The grants that every server registers a client for.
+    private static let plainGrants = ["authorization_code", "refresh_token"]
+
+    /// The grants of the logins that the server offers.
+    private var grants: [String] {
+        guard metadata.deviceAuthorization != nil else { return RegistrationRequest.plainGrants }
+        return RegistrationRequest.plainGrants + ["urn:ietf:params:oauth:grant-type:device_code"]
+    }
+
+    private static func isRefusalOfMetadata(_ reply: HTTPReply) -> Bool {
+        reply.status == 400
+            && reply.jsonObject.flatMap { OAuthError($0) }?.code == "invalid_client_metadata"
+    }
+
+    private func ask(
+        _ url: EndpointURL,
+        _ redirectURIs: [String],
+        for grants: [String]
+    ) async throws(RefreshFailure) -> HTTPReply {
+        var request = OutgoingRequest(url: url, trust: profile.trust)
+        request.publicAddressOnly = metadata.publicAddressOnly(url)
+        request.headers = [("accept", "application/json")]
+        request.json = try JSONRequestBody { body throws(RefreshFailure) in
+            describe(body, redirectURIs, grants)
         }
+        return try await tools.send(request)
+    }
+
+    private func describe(_ body: JSONRequestBody.Members, _ redirectURIs: [String], _ grants: [String]) {
         body.add("client_name", "tokenagent")
         body.add("application_type", "native")
         body.add("redirect_uris", redirectURIs)

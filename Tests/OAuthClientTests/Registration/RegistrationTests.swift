@@ -20,9 +20,9 @@ struct RegistrationTests {
         return profile
     }
 
-    /// A server that registers clients; its token endpoint knows them.
+    /// A server that registers clients, unless there is no `answer`; its token endpoint knows them.
     private func bench(
-        _ answer: String = good,
+        _ answer: String? = good,
         metadata: [String: JSONValue] = [:],
         _ change: (inout ServerProfile) -> Void = { _ in }
     ) throws -> Bench {
@@ -33,7 +33,7 @@ struct RegistrationTests {
         ]
         members.merge(metadata) { $1 }
         bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata(members)))
-        bench.exchange.always(Self.place, .json(answer, status: 201))
+        if let answer { bench.exchange.always(Self.place, .json(answer, status: 201)) }
         knows(true, bench)
         return bench
     }
@@ -208,6 +208,30 @@ struct RegistrationTests {
         let (outcome, asked) = await logIn(bench)
         #expect(outcome.failure != nil && asked == nil)
         #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).isEmpty)
+    }
+
+    /// Whether the server offers the device grant, and how often it is asked if it refuses what is asked.
+    @Test(arguments: [(true, 2), (false, 1)])
+    func `a server that refuses the device grant is asked once more, without it`(
+        offersDevices: Bool,
+        count: Int
+    ) async throws {
+        let bench = try bench(
+            nil,
+            metadata: offersDevices ? [:] : ["device_authorization_endpoint": .null]
+        )
+        let other = "https://id.example/.well-known/oauth-authorization-server/tenant"
+        bench.exchange.always(other, .json("{}", status: 404))
+        let refusal = #"{"error":"invalid_client_metadata"}"#
+        for _ in 0..<count { bench.exchange.expect(Self.place, status: 400, refusal) }
+        let refused = try #require(await logIn(bench).0.failure)
+        #expect(refused.message.contains("invalid_client_metadata") && refused.remedy != nil)
+        if offersDevices { bench.exchange.expect(Self.place, status: 400, refusal) }
+        bench.exchange.expect(Self.place, status: 201, Self.good)
+        #expect(await logIn(bench).0.granted != nil)
+        #expect(bench.exchange.isExhausted)
+        let grants = bench.exchange.posts(to: Self.place).map { $0.json?["grant_types"]?.array?.count ?? 0 }
+        #expect(grants == (offersDevices ? [3, 2, 3, 2] : [2, 2]))
     }
 
     @Test func `a server that registers nobody is told with the remedy`() async throws {
