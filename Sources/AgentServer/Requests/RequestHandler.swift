@@ -222,11 +222,17 @@ extension RequestHandler {
         case .report(let name):
             if kept?.settings.hasRoleCredentials == true { throw .roleCredentials(of: name) }
             try reports.serve(request, TokenCall(connection: connection, session: name), in: agent)
-        case .login(let name): try serveLogin(to: name, request, on: connection, in: agent)
+        case .login(let name):
+            try serveLogin(to: name, on: connection, in: agent) { agent, call throws(RequestFailure) in
+                try agent.requests.logins.serve(request, name, on: call.connection, in: agent)
+            }
         case .loginAnswer(let name, let number):
             connection.answer(try logins.serveAnswer(request, number, name))
         case .logout(let name): try serveLogout(of: name, request, on: connection, in: agent)
-        case .clientSecret(let name): try serveClientSecret(of: name, request, on: connection, in: agent)
+        case .clientSecret(let name):
+            try serveLogin(to: name, on: connection, in: agent) { agent, call throws(RequestFailure) in
+                try agent.requests.logins.serveClientSecret(request, name, on: call.connection, in: agent)
+            }
         case .events: try events.serve(query, on: connection, in: agent)
         case .audit: try audit.serve(query, on: connection, in: agent)
         case .metrics: connection.answer(status.metrics(for: connection, in: agent))
@@ -300,31 +306,15 @@ extension RequestHandler {
         }
     }
 
+    /// Serves a login, or a part of one such as `POST …/client-secret`: what `serve` does, once it is confirmed.
     private func serveLogin(
         to name: SessionName,
-        _ request: HTTPRequest,
         on connection: Connection,
-        in agent: isolated SessionAgent
+        in agent: isolated SessionAgent,
+        _ serve: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {
-        try confirmations.confirmed(TokenCall(connection: connection, session: name), to: .login, in: agent) {
-            agent,
-            call throws(RequestFailure) in
-            try agent.requests.logins.serve(request, name, on: call.connection, in: agent)
-        }
-    }
-
-    /// Serves `POST …/client-secret`, which is a part of logging in.
-    private func serveClientSecret(
-        of name: SessionName,
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
-        try confirmations.confirmed(TokenCall(connection: connection, session: name), to: .login, in: agent) {
-            agent,
-            call throws(RequestFailure) in
-            try agent.requests.logins.serveClientSecret(request, name, on: call.connection, in: agent)
-        }
+        let call = TokenCall(connection: connection, session: name)
+        try confirmations.confirmed(call, to: .login, in: agent, serve)
     }
 
     private func serveLogout(
