@@ -51,6 +51,15 @@ struct TableReader {
         }
     }
 
+    /// Objects to those of `keys` that are written, which have no meaning in this table.
+    ///
+    /// - Parameters:
+    ///   - keys: the keys.
+    ///   - reason: completes "is never used: …".
+    mutating func refuse(_ keys: some Sequence<String>, _ reason: String) {
+        for key in keys where value(key) != nil { report(key, "is never used: \(reason)") }
+    }
+
     // MARK: Values
 
     mutating func value(_ key: String) -> TOMLValue? {

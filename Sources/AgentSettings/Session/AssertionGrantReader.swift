@@ -49,9 +49,7 @@ struct AssertionGrantReader {
 
     /// Objects to the keys of such an assertion in a session of another flow.
     mutating func refuse() {
-        for key in Self.own where table.value(key) != nil {
-            table.report(key, "is never used: it is for flow \"jwt_bearer\"")
-        }
+        table.refuse(Self.own, "it is for flow \"jwt_bearer\"")
     }
 
     private mutating func source() -> AssertionGrant.Source? {
@@ -111,14 +109,12 @@ struct AssertionGrantReader {
     }
 
     /// The file says who asks, and `scopes` what for.
-    private func checkServiceAccount(_ claims: JSONObject) {
+    private mutating func checkServiceAccount(_ claims: JSONObject) {
         let said = [("iss", "the file says it"), ("scope", "write scopes into the session")]
         for (claim, place) in said where claims[claim] != nil {
             table.report("assertion_claims", "must not have \"\(claim)\": \(place)")
         }
-        for key in ["audience", "resources"] where table.has(key) {
-            table.report(key, "is never used: the tokens of a service account are for scopes")
-        }
+        table.refuse(["audience", "resources"], "the tokens of a service account are for scopes")
     }
 }
 

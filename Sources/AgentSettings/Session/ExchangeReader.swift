@@ -49,9 +49,7 @@ struct ExchangeReader {
 
     /// Objects to the keys of an exchange in a session of another flow.
     mutating func refuse() {
-        for key in Self.keys where table.value(key) != nil {
-            table.report(key, "is never used: it is for flow \"token_exchange\"")
-        }
+        table.refuse(Self.keys, "it is for flow \"token_exchange\"")
     }
 
     private mutating func subject() -> TokenExchange.Subject? {

@@ -17,9 +17,7 @@ extension SessionReader {
         let exchanged = exchanged(flow)
         let asserted = asserted(flow)
         if flow.isLogin {
-            for key in ["from", "derived"] where table.value(key) != nil {
-                table.report(key, "is never used: it is for flow \"token_exchange\" or \"jwt_bearer\"")
-            }
+            table.refuse(["from", "derived"], "it is for flow \"token_exchange\" or \"jwt_bearer\"")
         }
         return exchanged ?? asserted ?? ConfiguredSources()
     }
@@ -55,9 +53,7 @@ extension SessionReader {
         ]
         let reason =
             hasPeople ? "only a person logs in to such a session" : "the session has no login of its own"
-        for key in silent + (hasPeople ? [] : others) where table.value(key) != nil {
-            table.report(key, "is never used: \(reason)")
-        }
+        table.refuse(silent + (hasPeople ? [] : others), reason)
     }
 }
 
