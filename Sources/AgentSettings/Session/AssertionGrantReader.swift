@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// Reads the assertion that a session of flow `jwt_bearer` gets its tokens for (RFC 7523 §2.1).
-struct AssertionGrantReader {
+struct AssertionGrantReader: SessionPartReading {
     /// The session's.
     private(set) var table: TableReader
     private let home: String?

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// Reads the keys that say who the client is and how it proves that.
-struct ClientReader {
+struct ClientReader: SessionPartReading {
     private(set) var table: TableReader
     private let home: String?
 

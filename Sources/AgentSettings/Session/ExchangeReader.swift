@@ -4,7 +4,7 @@ import OAuthClient
 import TokenCore
 
 /// Reads what a session of flow `token_exchange` is made from (RFC 8693 §2.1).
-struct ExchangeReader {
+struct ExchangeReader: SessionPartReading {
     /// The session's.
     private(set) var table: TableReader
     private let home: String?

@@ -4,7 +4,7 @@ import OAuthClient
 import Text
 
 /// Reads the keys of kind `json`.
-struct JSONBackEndReader {
+struct JSONBackEndReader: SessionPartReading {
     /// The session's.
     private(set) var table: TableReader
     private let home: String?

@@ -4,7 +4,7 @@ import OAuthClient
 import TokenCore
 
 /// Reads what a session of kind `aws_role` is made from.
-struct RoleReader {
+struct RoleReader: SessionPartReading {
     /// The session's.
     private(set) var table: TableReader
 

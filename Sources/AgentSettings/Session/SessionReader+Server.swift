@@ -9,19 +9,13 @@ extension SessionReader {
         switch kind {
         case .oidc: table.has("resource") ? resource() : issuer().map { .oidc(issuer: $0) }
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
-        case .json: backEnd().map { .json($0) }
+        case .json: part(JSONBackEndReader(table, home: home)) { $0.read() }.map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
         case .command: table.commandSource().map { .command($0) }
         case .identityCenter: table.identityCenter().map { .identityCenter($0) }
-        case .awsRole: role()
+        case .awsRole: part(RoleReader(table)) { $0.read() }
         case .gitHubApp: table.gitHubApp(home: home).map { .gitHubApp($0) }
         }
-    }
-
-    private mutating func role() -> ServerProfile.Kind? {
-        var reader = RoleReader(table)
-        defer { table = reader.table }
-        return reader.read()
     }
 
     private mutating func issuer() -> String? {
@@ -110,15 +104,7 @@ extension SessionReader {
     }
 
     mutating func client(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredClient? {
-        var reader = ClientReader(table, home: home)
-        defer { table = reader.table }
-        return reader.read(kind, flow)
-    }
-
-    private mutating func backEnd() -> JSONBackEnd? {
-        var reader = JSONBackEndReader(table, home: home)
-        defer { table = reader.table }
-        return reader.read()
+        part(ClientReader(table, home: home)) { $0.read(kind, flow) }
     }
 }
 

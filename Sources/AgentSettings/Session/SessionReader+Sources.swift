@@ -12,7 +12,7 @@ extension SessionReader {
         _ server: ServerProfile.Kind?,
         _ flow: LoginFlow
     ) -> ConfiguredSources {
-        if kind == .awsRole { return roleSources(server) }
+        if kind == .awsRole { return part(RoleReader(table)) { $0.sources(server) } }
         guard kind.isStandard else { return ConfiguredSources() }
         let exchanged = exchanged(flow)
         let asserted = asserted(flow)
@@ -22,26 +22,20 @@ extension SessionReader {
         return exchanged ?? asserted ?? ConfiguredSources()
     }
 
-    private mutating func roleSources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
-        var reader = RoleReader(table)
-        defer { table = reader.table }
-        return reader.sources(server)
-    }
-
     private mutating func exchanged(_ flow: LoginFlow) -> ConfiguredSources? {
-        var reader = ExchangeReader(table, home: home)
-        defer { table = reader.table }
-        if flow == .tokenExchange { return reader.read() }
-        reader.refuse()
-        return nil
+        part(ExchangeReader(table, home: home)) { reader in
+            if flow == .tokenExchange { return reader.read() }
+            reader.refuse()
+            return nil
+        }
     }
 
     private mutating func asserted(_ flow: LoginFlow) -> ConfiguredSources? {
-        var reader = AssertionGrantReader(table, home: home)
-        defer { table = reader.table }
-        if flow == .jwtBearer { return reader.read() }
-        reader.refuse()
-        return nil
+        part(AssertionGrantReader(table, home: home)) { reader in
+            if flow == .jwtBearer { return reader.read() }
+            reader.refuse()
+            return nil
+        }
     }
 
     /// Refuses keys about logins that the session does not have; those of people may be left.

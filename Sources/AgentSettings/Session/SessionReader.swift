@@ -3,6 +3,12 @@
 import OAuthClient
 import TokenCore
 
+/// Reads keys of a session that belong together.
+protocol SessionPartReading {
+    /// The session's.
+    var table: TableReader { get }
+}
+
 /// Reads one `[session.NAME]`.
 struct SessionReader {
     let name: SessionName
@@ -61,6 +67,21 @@ struct SessionReader {
         )
         report(server, session, kind)
         return server != nil && client != nil && table.problems.isEmpty ? session : nil
+    }
+
+    /// Has `reader` read keys that belong together; the table remembers then that they were asked for.
+    ///
+    /// - Parameters:
+    ///   - reader: made of ``table``.
+    ///   - body: what to read with it.
+    /// - Returns: what `body` does.
+    mutating func part<Reader: SessionPartReading, Value>(
+        _ reader: Reader,
+        _ body: (inout Reader) -> Value
+    ) -> Value {
+        var reader = reader
+        defer { table = reader.table }
+        return body(&reader)
     }
 
     /// The kind of a session that names none; a service account of Google needs no issuer.
