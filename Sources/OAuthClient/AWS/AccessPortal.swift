@@ -13,7 +13,7 @@ struct AccessPortal: Sendable {
     var trust: ServerTrust
     var tools: ServerTools
 
-    /// The credentials of `role`.
+    /// The credentials of `role`, without their fingerprint.
     ///
     /// - Throws: `sourceRefused` if the portal does not take `token`, `misconfigured` if the person has no such role.
     func credentials(
@@ -48,14 +48,12 @@ struct AccessPortal: Sendable {
             let message = "\(url.hostAndPort): the credentials in the answer have ended already"
             throw RefreshFailure(kind: .misbehaved, message: message)
         }
-        var granted = GrantedTokens(
+        return GrantedTokens(
             accessToken: try tools.memory.sealing(credentials.members[...], as: .accessToken),
             tokenType: RoleTokens.tokenType,
             lifetime: min(life, AWSRole.durations.upperBound),
             requestedAt: requestedAt
         )
-        granted.fingerprint = tools.memory.fingerprint(of: granted.accessToken)
-        return granted
     }
 
     /// Ends the login that `token` is of.

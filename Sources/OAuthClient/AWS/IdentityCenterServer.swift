@@ -51,7 +51,9 @@ struct IdentityCenterServer: AuthorizationServer {
                 throw RefreshFailure(kind: .variantRefused, message: message)
             }
             try checkPin(request.tokenEndpoint)
-            return .granted(try await portal.credentials(of: role, for: request.accessToken))
+            var granted = try await portal.credentials(of: role, for: request.accessToken)
+            granted.fingerprint = tools.memory.fingerprint(of: granted.accessToken)
+            return .granted(granted)
         } catch {
             return .failed(error)
         }
