@@ -81,6 +81,11 @@ package struct IssuerPacing: Equatable, Sendable {
         running.remove(session)
     }
 
+    /// A session had nothing to send after all, which says nothing about the issuer.
+    package mutating func notAsked(by session: SessionName) {
+        running.remove(session)
+    }
+
     /// A session's request ended.
     ///
     /// - Parameters:

@@ -205,10 +205,14 @@ package struct RefreshQueue: Sendable {
     ) -> String? {
         guard let slot = admitted[name], slot.attempt == attempt else { return nil }
         admitted[name] = nil
-        let trouble = failure.flatMap {
-            $0.kind.consequences.isIssuersTrouble || $0.retryAfter != nil ? $0 : nil
+        let consequences = failure?.kind.consequences
+        if consequences?.isIssuersTrouble == true || failure?.retryAfter != nil {
+            pacing[slot.issuer]?.finished(name, failure, at: now)
+        } else if consequences?.tokenUse == .unsent {
+            pacing[slot.issuer]?.notAsked(by: name)
+        } else {
+            pacing[slot.issuer]?.finished(name, nil, at: now)
         }
-        pacing[slot.issuer]?.finished(name, trouble, at: now)
         return slot.issuer
     }
 

@@ -158,6 +158,42 @@ extension SessionScript {
         #expect(line.admit().isEmpty)
     }
 
+    @Test func `a program that fails meanwhile does not end an issuer's pause`() throws {
+        let line = Line(of: 3)
+        for number in 0..<2 { _ = try line.begin(number) }
+        _ = line.admit()
+        let busy = RefreshFailure(kind: .busy, message: "503", retryAfter: .seconds(60))
+        for failure in [busy, RefreshFailure(kind: .sourceUnavailable, message: "no token")] {
+            let (number, step) = try line.reserve()
+            _ = line.want(step, of: number)
+            #expect(line.end(step, of: number, failure) == Line.issuer)
+        }
+        _ = try line.begin(2)
+        let attempt = try #require(line.scripts[2].session.attemptInFlight)
+        let opening = line.scripts[2].moment.now + .seconds(60)
+        #expect(line.admit() == [.postpone(line.name(2), attempt, until: opening)])
+    }
+
+    /// What four sessions fail of, and whether the fifth is let in all the same.
+    @Test(arguments: [(FailureClass.sourceUnavailable, true), (.busy, false)])
+    func `an issuer's other sessions are held up by its own trouble, not by a program that fails`(
+        kind: FailureClass,
+        isLetIn: Bool
+    ) throws {
+        let line = Line(of: 5)
+        for number in 0..<4 { _ = try line.begin(number) }
+        _ = line.admit()
+        for _ in 0..<4 {
+            let (number, step) = try line.reserve()
+            _ = line.want(step, of: number)
+            let failure = RefreshFailure(kind: kind, message: "no token")
+            #expect(line.end(step, of: number, failure) == Line.issuer)
+        }
+        _ = try line.begin(4)
+        _ = line.admit()
+        #expect(line.stage(4) == (isLetIn ? .admitted : .held))
+    }
+
     /// A session whose old request is out, and the first step of whose new attempt is wanted.
     private func loggedInAnew() throws -> (Line, old: RefreshQueue.Step) {
         let line = Line(of: 1)
