@@ -96,7 +96,8 @@ struct GrantAssertions: Sendable {
             let ready = ReadyAssertion(source: .file(path), name: "assertion", workflow: nil)
             return try await ready.fetch(audience: url.description, tools)
         case .command(let words):
-            return try await TokenCommand(words, key: "assertion_command").run(tools).token
+            let command = TokenCommand(words, key: "assertion_command", failing: .sourceUnavailable)
+            return try await command.run(tools).token
         case .key(let reader, let identifier):
             let issuer = JSONValue.string(clientID)
             let all = allClaims(

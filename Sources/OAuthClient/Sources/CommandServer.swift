@@ -41,7 +41,12 @@ struct CommandServer: SourceServer {
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome { .nothing }
 
     func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
-        let command = TokenCommand(source.command, key: "command", loginRemedy: source.loginRemedy)
+        let command = TokenCommand(
+            source.command,
+            key: "command",
+            failing: .busy,
+            loginRemedy: source.loginRemedy
+        )
         let printed = try await command.run(tools)
         let lifetime: Duration
         do throws(PrintedToken.Problem) {

@@ -8,6 +8,8 @@ struct TokenCommand {
     private let words: [String]
     /// The key of the configuration that names it.
     private let key: String
+    /// What it means that the program gives no token, and wants no login.
+    private let failing: FailureClass
     /// What a person does when the program wants a login.
     private let loginRemedy: String?
 
@@ -15,9 +17,18 @@ struct TokenCommand {
     /// The exit status by which a program says that a person has to log in, as ours does.
     private static let loginStatus: Int32 = 4
 
-    init(_ words: [String], key: String, loginRemedy: String? = nil) {
+    /// A program that is run for each token.
+    ///
+    /// - Parameters:
+    ///   - words: argv.
+    ///   - key: the key of the configuration that names it.
+    ///   - failing: `busy` if the program stands for the server; `sourceUnavailable` if a server is only shown what it
+    ///     prints, and is not to be left alone because of it.
+    ///   - loginRemedy: what a person does when the program wants a login.
+    init(_ words: [String], key: String, failing: FailureClass, loginRemedy: String? = nil) {
         self.words = words
         self.key = key
+        self.failing = failing
         self.loginRemedy = loginRemedy
     }
 
@@ -27,7 +38,7 @@ struct TokenCommand {
         do throws(CommandFailure) {
             result = try await tools.commands.run(words, environment: [:], timeLimit: Self.timeLimit)
         } catch {
-            throw RefreshFailure(kind: .busy, message: "\(key): \(error.message)")
+            throw RefreshFailure(kind: failing, message: "\(key): \(error.message)")
         }
         var output = result.standardOutput
         defer { output.wipe() }
@@ -41,12 +52,12 @@ struct TokenCommand {
         }
         guard result.status == 0 else {
             let message = "\(key) \(program): exit status \(result.status)"
-            throw RefreshFailure(kind: .busy, message: message)
+            throw RefreshFailure(kind: failing, message: message)
         }
         do throws(PrintedToken.Problem) {
             return try PrintedToken(output)
         } catch {
-            throw RefreshFailure(kind: .busy, message: "\(key) \(program) \(error.message)")
+            throw RefreshFailure(kind: failing, message: "\(key) \(program) \(error.message)")
         }
     }
 }

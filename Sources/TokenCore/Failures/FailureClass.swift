@@ -32,7 +32,7 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case storage
     /// The session or program that the tokens come from wants a person to log in there; nothing was sent.
     case sourceEnded = "source_ended"
-    /// The session that the tokens come from has no token at this moment; nothing was sent.
+    /// The session or program that the tokens come from has no token at this moment; nothing was sent.
     case sourceUnavailable = "source_unavailable"
     /// The server refused the token that another was to be made from: that one has to be replaced first.
     case sourceRefused = "source_refused"

@@ -214,6 +214,20 @@ struct TokenExchangeTests {
         #expect(await bench.server.refresh(Self.request()).failure?.kind == .sourceEnded)
     }
 
+    /// What it prints, and with which status.
+    @Test(arguments: [("at-5", Int32(3)), ("", 0), ("no token", 0)])
+    func `a program that fails is a source without a token, and nothing is sent`(
+        output: String,
+        status: Int32
+    ) async throws {
+        let commands = ScriptedCommands(prints: output, status: status)
+        let bench = try Bench(Self.profile(.command(["print"])), commands: commands)
+        let failure = try #require(await bench.server.refresh(Self.request()).failure)
+        #expect(failure.kind == .sourceUnavailable)
+        #expect(failure.message.hasPrefix("subject_token_command print"), "\(failure)")
+        #expect(bench.exchange.sent.isEmpty)
+    }
+
     @Test(arguments: ["access_token", "urn:example:type", "saml2"])
     func `a type is a word or a URI`(text: String) throws {
         let uri = text.contains(":") ? text : "urn:ietf:params:oauth:token-type:\(text)"
