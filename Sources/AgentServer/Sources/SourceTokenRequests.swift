@@ -80,6 +80,8 @@ final class SourceTokenRequests {
             return session.refreshRequested(
                 by: waiter,
                 rejecting: spent,
+                // No server has refused it.
+                because: .asked,
                 deadline: need.deadline,
                 at: moment
             )

@@ -82,8 +82,9 @@ extension Session {
     /// - Parameters:
     ///   - waiter: who asks.
     ///   - variant: which of the session's tokens is meant.
-    ///   - rejected: a token some server just refused; when the session already has another one, that is
-    ///     the answer. `nil`: refresh in any case.
+    ///   - rejected: a token that will not do; when the session already has another one, that is the answer.
+    ///     `nil`: refresh in any case.
+    ///   - reason: why; by default because some server just refused the token, or without one because a person asked.
     ///   - deadline: when the requester gives up.
     ///   - moment: now.
     /// - Returns: what to do.
@@ -91,6 +92,7 @@ extension Session {
         by waiter: WaiterID,
         _ variant: TokenVariant = .primary,
         rejecting rejected: SecretID?,
+        because reason: RefreshReason? = nil,
         deadline: Instant,
         at moment: Moment
     ) -> [Effect] {
@@ -115,7 +117,7 @@ extension Session {
         }
         let need = TokenNeed(variant: variant, deadline: deadline)
         let newerThan = currentAttempt?.startedAt ?? moment.now
-        let reason: RefreshReason = rejected == nil ? .person : .refusedToken
+        let reason = reason ?? (rejected == nil ? .person : .refusedToken)
         waiters.add(waiter, Waiters.Waiter(need: need, newerThan: newerThan, reason: reason))
         switch state {
         case .ready(let login), .suspended(let login, _):

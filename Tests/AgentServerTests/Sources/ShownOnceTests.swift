@@ -40,6 +40,9 @@ struct ShownOnceTests {
         made.answer(.granted(try agent.made("made-2")))
         #expect(try await peer.answer().status == 200)
         #expect(agent.serving.refreshCount == 3)
+        // It was good, and no server has refused it.
+        let told = agent.log.shown.filter { $0.hasPrefix("notice refreshed") && $0.hasSuffix("session=work") }
+        #expect(told.count == 1 && told.allSatisfy { $0.contains("reason=asked") }, "\(told)")
         await agent.stop()
     }
 

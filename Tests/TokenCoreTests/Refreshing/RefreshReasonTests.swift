@@ -31,15 +31,22 @@ import Testing
         #expect(reason(&script, effects) == .asked)
     }
 
-    @Test(arguments: [(nil, RefreshReason.person), (SessionScript.accessToken, .refusedToken)])
-    func `who names a refresh is a person, or a server that refused the token`(
+    @Test(
+        arguments: [
+            (nil, nil, .person), (SessionScript.accessToken, nil, .refusedToken),
+            (SessionScript.accessToken, .asked, .asked),
+        ] as [(SecretID?, RefreshReason?, RefreshReason)]
+    )
+    func `who names a refresh is a person, a server that refused the token, or who says another reason`(
         rejected: SecretID?,
+        said: RefreshReason?,
         expected: RefreshReason
     ) {
         var script = SessionScript.ready()
         let effects = script.session.refreshRequested(
             by: WaiterID(rawValue: 7),
             rejecting: rejected,
+            because: said,
             deadline: script.moment.now + .seconds(30),
             at: script.moment
         )
