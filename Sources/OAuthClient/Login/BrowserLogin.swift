@@ -28,7 +28,10 @@ extension StandardLogin {
             throw misconfigured("the server has no authorization_endpoint")
         }
         if let types = metadata.responseTypes, !types.contains("code") {
-            throw misconfigured("the server does not offer the authorization code flow")
+            throw misconfigured(
+                "the server does not offer the authorization code flow",
+                remedy: "log in with --flow device, if the server has that"
+            )
         }
         if let methods = metadata.challengeMethods, !methods.contains("S256") {
             throw misconfigured("the server does not offer PKCE with S256")

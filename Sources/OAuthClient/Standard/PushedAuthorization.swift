@@ -22,7 +22,10 @@ extension StandardLogin {
     /// Sends the request to the server and returns what the browser names it by (RFC 9126 §2.2 `request_uri`).
     private func push(_ parameters: [(name: String, value: String)]) async throws(LoginStop) -> String {
         guard let url = metadata.pushedAuthorization else {
-            throw misconfigured("the server wants pushed authorization requests but does not say where")
+            throw misconfigured(
+                "the server wants pushed authorization requests but does not say where",
+                remedy: "have the server publish its pushed_authorization_request_endpoint"
+            )
         }
         // The client names itself when it authenticates.
         let form = FormBody(parameters.filter { $0.name != "client_id" })

@@ -122,8 +122,8 @@ struct StandardLogin {
         }
     }
 
-    /// A failure that only a change of the configuration cures.
-    func misconfigured(_ message: String) -> LoginStop {
-        .failed(RefreshFailure(kind: .misconfigured, message: message))
+    /// A failure that only a change of the configuration cures, or of what `remedy` says.
+    func misconfigured(_ message: String, remedy: String? = nil) -> LoginStop {
+        .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: remedy))
     }
 }

@@ -200,7 +200,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "",
             "login work",
             metadata: ["response_types_supported": ["token"]],
-            "tokenctl: work: The server does not offer the authorization code flow"
+            "tokenctl: work: The server does not offer the authorization code flow; "
+                + "log in with --flow device, if the server has that"
         ),
         BadInput(
             "an issuer that wants to be pushed to, nowhere",
@@ -209,7 +210,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             metadata: [
                 "require_pushed_authorization_requests": true, "pushed_authorization_request_endpoint": .null,
             ],
-            "tokenctl: work: The server wants pushed authorization requests but does not say where"
+            "tokenctl: work: The server wants pushed authorization requests but does not say where; "
+                + "have the server publish its pushed_authorization_request_endpoint"
         ),
         BadInput(
             "a new session at an issuer that calls itself otherwise",
