@@ -137,6 +137,10 @@ struct ClientProofTests {
             #"client_certificate_file = "/c""#,
             ["client_authentication: \"tls\" needs client_key_file or client_key_command"]
         ),
+        (
+            "client_certificate_file = \"/c\"\nflow = \"client_credentials\"",
+            ["client_authentication: \"tls\" needs client_key_file or client_key_command"]
+        ),
         (#"client_key_file = "key.pem""#, ["client_key_file: must be an absolute path or begin with ~/"]),
     ])
     func `a proof that cannot work is told by its key`(keys: String, complaints: [String]) {

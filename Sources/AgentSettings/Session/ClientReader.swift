@@ -19,15 +19,15 @@ struct ClientReader: SessionPartReading {
         ClientKeys.proofs.filter { table.has($0) }
     }
 
-    /// The client; `nil` where one is missing.
+    /// The client; `nil` where one is missing, or what it is to prove itself by.
     mutating func read(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredClient? {
         let isUnregistered = kind == .oidc && flow != .jwtBearer && !table.has("client_id")
         let id = isUnregistered ? unregistered(flow) : clientID(kind, flow)
         var client = ConfiguredClient(id: id ?? "", isUnregistered: isUnregistered)
         client.metadataURL = kind == .oidc ? metadataURL(flow) : nil
         client.secret = kind.takesClientSecret ? clientSecret() : .none
-        if kind.isStandard { readProof(into: &client) }
-        return id == nil ? nil : client
+        let isProven = kind.isStandard ? readProof(into: &client) : true
+        return id == nil || !isProven ? nil : client
     }
 
     private mutating func clientID(_ kind: ServerKind, _ flow: LoginFlow) -> String? {
@@ -82,7 +82,10 @@ struct ClientReader: SessionPartReading {
         return literal.map { .literal($0) } ?? .none
     }
 
-    private mutating func readProof(into client: inout ConfiguredClient) {
+    /// Reads how the client proves itself.
+    ///
+    /// - Returns: whether it has what it needs for that.
+    private mutating func readProof(into client: inout ConfiguredClient) -> Bool {
         let word = table.word("client_authentication", ClientAuthenticationMethod.self) ?? .automatic
         client.key = clientKey()
         client.keyID = table.string("client_key_id")
@@ -90,7 +93,7 @@ struct ClientReader: SessionPartReading {
         client.assertion = readyAssertion()
         client.assertionAudience = assertionAudience()
         client.authentication = word == .automatic ? decided : word
-        checkProof(client.authentication)
+        return checkProof(client.authentication)
     }
 
     /// How the client proves itself where only the key says it.
@@ -133,7 +136,9 @@ struct ClientReader: SessionPartReading {
     }
 
     /// Objects to keys that `method` lacks, and to those it has no use for.
-    private func checkProof(_ method: ClientAuthenticationMethod) {
+    ///
+    /// - Returns: whether it lacks none.
+    private func checkProof(_ method: ClientAuthenticationMethod) -> Bool {
         let used = ClientKeys.used(by: method)
         for key in written(ClientKeys.all) where !used.contains(key) {
             table.report(
@@ -143,12 +148,14 @@ struct ClientReader: SessionPartReading {
                     : "is never used: client_authentication is \"\(method.rawValue)\""
             )
         }
-        for needed in ClientKeys.needed(by: method) where written(needed).isEmpty {
+        let missing = ClientKeys.needed(by: method).filter { written($0).isEmpty }
+        for needed in missing {
             table.report(
                 "client_authentication",
                 "\"\(method.rawValue)\" needs \(needed.joined(separator: " or "))"
             )
         }
+        return missing.isEmpty
     }
 
     private func written(_ keys: [String]) -> [String] { keys.filter { table.has($0) } }

@@ -65,7 +65,7 @@ struct SessionReader {
             reauthenticationCommand: command,
             rules: rules
         )
-        report(server, session, kind)
+        report(server, client, session, kind)
         return server != nil && client != nil && table.problems.isEmpty ? session : nil
     }
 
@@ -91,11 +91,18 @@ struct SessionReader {
     }
 
     /// Reports what the OAuth client objects to, which knows best what it cannot work with.
-    private func report(_ server: ServerProfile.Kind?, _ session: ConfiguredSession, _ kind: ServerKind) {
+    private func report(
+        _ server: ServerProfile.Kind?,
+        _ client: ConfiguredClient?,
+        _ session: ConfiguredSession,
+        _ kind: ServerKind
+    ) {
         var problems = server?.problems ?? []
         // Without its server nothing is known of what else a session without logins needs.
         if server != nil || kind.hasLogins {
-            problems += session.profile { _ in SecretID(rawValue: 0) }.problemsBesideKind
+            let profile = session.profile { _ in SecretID(rawValue: 0) }
+            // What a client lacks that could not be read has been said.
+            problems += (client == nil ? [] : profile.clientProblems) + profile.otherProblems
         }
         for problem in problems { table.report(problem.key, problem.message) }
     }

@@ -40,14 +40,16 @@ extension ServerProfile.Kind {
 }
 
 extension ServerProfile {
-    /// What shows as wrong with the rest without asking the server or reading a file.
-    package var problemsBesideKind: [ProfileProblem] {
-        [clientProblem, secretProblem].compactMap(\.self) + authorization.problems
-            + scopes.compactMap(Self.scopeProblem)
+    /// What shows as wrong with the client without asking the server or reading a file.
+    package var clientProblems: [ProfileProblem] { [nameProblem, secretProblem].compactMap(\.self) }
+
+    /// What shows as wrong with the rest, beside kind and client.
+    package var otherProblems: [ProfileProblem] {
+        authorization.problems + scopes.compactMap(Self.scopeProblem)
             + resources.compactMap(Self.resourceProblem) + trust.problems
     }
 
-    private var clientProblem: ProfileProblem? {
+    private var nameProblem: ProfileProblem? {
         guard !client.id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
         return ProfileProblem("client_id", "must be printable ASCII")
     }

@@ -46,6 +46,10 @@ struct UnregisteredClientTests {
         ),
         ("flow = \"client_credentials\"", "flow: client_credentials needs a client secret"),
         (
+            "flow = \"client_credentials\"\nclient_secret = \"s\"",
+            "client_id: is missing: client_secret is of a registered client"
+        ),
+        (
             "client_id = \"cli\"\nclient_metadata_url = \"https://me.example/c\"",
             "client_metadata_url: must not stand beside client_id"
         ),

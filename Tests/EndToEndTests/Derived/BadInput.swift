@@ -86,8 +86,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         ),
         BadInput(
             "a certificate without a key",
-            "[session.robot]\nissuer = \"ISSUER\"\nclient_id = \"c\"\n"
-                + "client_certificate_file = \"HERE/expired.pem\"\n",
+            robot(#"client_certificate_file = "HERE/expired.pem""#),
             "config check",
             "tokenctl: HERE/config.toml:6: session.robot.client_authentication: "
                 + "\"tls\" needs client_key_file or client_key_command"

@@ -88,5 +88,5 @@ struct ProfileProblemTests {
 
 extension ServerProfile {
     /// All there are.
-    var problems: [ProfileProblem] { kind.problems + problemsBesideKind }
+    var problems: [ProfileProblem] { kind.problems + clientProblems + otherProblems }
 }
