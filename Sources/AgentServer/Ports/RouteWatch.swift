@@ -41,5 +41,6 @@ final class RouteWatch: DescriptorWatching {
         if isNews { onReturn() }
     }
 
+    /// There is nothing to do: the loop lets go of this, and with it of the descriptor.
     func loopEnded() {}
 }

@@ -24,7 +24,7 @@ struct PeerSocket: ~Copyable {
     private var watch: AgentLoop.Watch?
     private var interest = Readiness.readable
     /// What is still to be sent.
-    private var unsent = ByteBuffer()
+    private(set) var unsent = ByteBuffer()
 
     /// Takes over `descriptor`, a stream socket that does not block.
     init(_ descriptor: CInt, loop: AgentLoop) {
@@ -38,9 +38,6 @@ struct PeerSocket: ~Copyable {
 
     /// Bytes that the kernel has had no room for.
     var unsentCount: Int { unsent.readableBytes }
-
-    /// Bytes of memory that they take.
-    var unsentCapacity: Int { unsent.capacity }
 
     /// Has `watcher` told what the socket is ready for.
     mutating func begin(_ watcher: any DescriptorWatching) throws(PollFailure) {

@@ -56,7 +56,7 @@ struct PeerSocketTests {
             try #require(isOpen && left > 0)
         }
         #expect(taken > 16 << 20)
-        let capacity = ends.socket.unsentCapacity
+        let capacity = ends.socket.unsent.capacity
         #expect(capacity <= 1 << 20)
     }
 
