@@ -9,7 +9,7 @@ import Glibc
 ///
 /// A program that gets its token refused often says so only by asking again. The files hold no token: a time, and
 /// eight bytes computed from the token, which tell it from the next. Later calls remove the files of programs
-/// that have ended.
+/// that have ended, and those that say nothing any more.
 struct AskMemory {
     /// Shortest time between two refreshes of a session for repeated questions: a minute.
     ///
@@ -17,6 +17,8 @@ struct AskMemory {
     private static let shortestPause: Int64 = 60
     /// Most files kept, so that a program with ever new questions cannot fill the directory.
     private static let mostNotes = 512
+    /// What the names of notes about refreshes begin with.
+    private static let refreshMark = "refreshed-"
 
     private let directory: String
     /// Process number and start of the program, which tell it from a later one of the same number.
@@ -51,13 +53,14 @@ struct AskMemory {
 
     /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.
     func mayRefresh(_ session: String) -> Bool {
-        let path = directory + "/refreshed-" + AskMemory.hash(session)
+        let path = "\(directory)/\(AskMemory.refreshMark)\(AskMemory.hash(session))"
         if write("\(AskMemory.now) 0", to: path, O_EXCL) { return true }
-        if let note = entry(path), (0..<AskMemory.shortestPause).contains(AskMemory.now - note.time) {
-            return false
-        }
+        if let note = entry(path), AskMemory.forbidsRefresh(note.time) { return false }
         return write("\(AskMemory.now) 0", to: path, O_TRUNC)
     }
+
+    /// Whether a refresh at `time` was too short a time ago for another one.
+    private static func forbidsRefresh(_ time: Int64) -> Bool { (0..<shortestPause).contains(now - time) }
 
     // MARK: The files
 
@@ -81,20 +84,27 @@ struct AskMemory {
         return unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: file) } == 0
     }
 
-    /// Removes the notes of programs that have ended, and answers how many are left.
+    /// Removes the notes of programs that have ended and of refreshes that forbid none, and answers how many of the
+    /// first are left.
     private func removeOldNotes() -> Int {
         guard let listing = unsafe opendir(directory) else { return AskMemory.mostNotes }
         defer { unsafe closedir(listing) }
         var count = 0
-        while let entry = unsafe readdir(listing) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        while let found = unsafe readdir(listing) {
+            let name = unsafe withUnsafeBytes(of: &found.pointee.d_name) { bytes in
                 unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            let path = "\(directory)/\(name)"
+            if name.hasPrefix(AskMemory.refreshMark) {
+                // One without a time is being written.
+                if let note = entry(path), !AskMemory.forbidsRefresh(note.time) { unsafe unlink(path) }
+                continue
             }
             guard let number = name.split(separator: "-").first.flatMap({ pid_t($0) }), number > 0 else {
                 continue
             }
             if kill(number, 0) != 0, errno == ESRCH {
-                unsafe unlink("\(directory)/\(name)")
+                unsafe unlink(path)
             } else {
                 count += 1
             }

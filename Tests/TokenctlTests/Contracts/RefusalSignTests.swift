@@ -37,6 +37,14 @@ private final class RefreshingAgent: Sendable {
         }
     }
 
+    /// The names of the notes about refreshes.
+    var refreshNotes: Set<String> {
+        Set(File.names(in: notes).filter { $0.hasPrefix("refreshed-") })
+    }
+
+    /// The directory of what is remembered of questions.
+    var notes: String { agent.socket.dropLast("/agent.sock".count) + "/asked" }
+
     /// Runs lines of shell, each of whose commands has that one shell as its parent.
     func shell(_ script: String) async throws -> String {
         let result = try await Program.run(
@@ -94,6 +102,20 @@ private final class RefreshingAgent: Sendable {
         for _ in 1...3 { _ = try await agent.shell("\(twice); \(twice)") }
         _ = try await agent.shell("\(Self.docker) erase; \(Self.docker) erase")
         #expect(agent.posts == ["refresh {}"])
+    }
+
+    @Test func `what is remembered of a refresh is removed when it means nothing any more`() async throws {
+        let agent = try RefreshingAgent()
+        let question = "tokenctl kube-credential work"
+        _ = try await agent.shell("\(question); \(question)")
+        let fresh = agent.refreshNotes
+        #expect(fresh.count == 1)
+        // Of a session long gone, of an earlier boot of the machine, and one that is being written.
+        let notes = "echo '-60 0' >refreshed-1; echo '9000000000 0' >refreshed-2; : >refreshed-3"
+        _ = try await agent.shell("cd '\(agent.notes)' && { \(notes); }")
+        #expect(agent.refreshNotes.count == 4)
+        _ = try await agent.shell("tokenctl keyring get h.example me")
+        #expect(agent.refreshNotes == fresh.union(["refreshed-3"]))
     }
 
     @Test func `the question of another program is none`() async throws {
