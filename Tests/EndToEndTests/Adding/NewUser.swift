@@ -29,11 +29,46 @@ struct NewUser {
         try ProgramAtTerminal([BuiltPrograms.client] + arguments, environment: environment)
     }
 
+    /// Starts to add the session `home` at a terminal, of the public client that the servers' scripts register.
+    ///
+    /// - Parameters:
+    ///   - issuer: where.
+    ///   - port: of the redirect address.
+    ///   - state: the file in which the server's script says how its browser logs in.
+    /// - Returns: the terminal, which asks what the issuer does not say.
+    /// - Throws: the system's error if there can be no browser or no terminal.
+    func addPublicClient(at issuer: String, port: Int, browser state: String) throws -> ProgramAtTerminal {
+        try ProviderScript.writeBrowser(of: agent, for: state)
+        return try atTerminal(
+            "add",
+            "home",
+            "--issuer",
+            issuer,
+            "--client-id",
+            "tokenagent-public",
+            "--redirect-port",
+            "\(port)"
+        )
+    }
+
     /// Answers the question whether to log in, and waits until that is done.
     func logIn(at terminal: ProgramAtTerminal) async throws {
         try await terminal.type("", after: "Log in now? [Y/n] ")
         let isLoggedIn = try await terminal.shows("Logged in to home.")
         try #require(isLoggedIn, "\(terminal.screen) \(browserLog)")
+    }
+
+    /// Logs in to `home` with a password.
+    func logIn(as name: String, password: String) async throws {
+        let login = try await tokenctl(
+            "login",
+            "home",
+            "--username",
+            name,
+            "--password-stdin",
+            input: password + "\n"
+        )
+        try #require(login.status == 0, "\(login)")
     }
 
     private var browserLog: Substring { (File.text(agent.home.path("browser.log")) ?? "").suffix(2000) }

@@ -13,23 +13,25 @@ extension EndToEnd {
     /// From the address of a server that this project did not write to a token, in two commands.
     @Suite(.enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwyd, .serialized)
     struct NewUserAtGlewlwydTests {
-        @Test func `an address and a public client are enough`() async throws {
+        /// A user who has added the public client at `realm` and logged in there.
+        private static func loggedIn(
+            at realm: String
+        ) async throws -> (user: NewUser, terminal: ProgramAtTerminal) {
             let server = try Glewlwyd.current()
             let user = try NewUser()
-            try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
-            let terminal = try user.atTerminal(
-                "add",
-                "home",
-                "--issuer",
-                server.issuer("rotate"),
-                "--client-id",
-                "tokenagent-public",
-                "--redirect-port",
-                "18409"
+            let terminal = try user.addPublicClient(
+                at: server.issuer(realm),
+                port: 18409,
+                browser: server.statePath
             )
             // This server does not name clients without a secret, and has them.
             try await terminal.type("", after: "File with the client's secret (empty: it has none): ")
             try await user.logIn(at: terminal)
+            return (user, terminal)
+        }
+
+        @Test func `an address and a public client are enough`() async throws {
+            let (user, terminal) = try await Self.loggedIn(at: "rotate")
             #expect(terminal.screen.contains("Note: the issuer names no clients without a secret."))
             #expect(try await user.hasTokens())
             let removed = try await user.tokenctl("remove", "home")
@@ -90,21 +92,7 @@ extension EndToEnd {
         @Test(.enabled(if: STS.script.isAvailable, isMissing))
         func `a login and a role are two more commands`() async throws {
             try await STS.whileRunning { sts in
-                let server = try Glewlwyd.current()
-                let user = try NewUser()
-                try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
-                let terminal = try user.atTerminal(
-                    "add",
-                    "home",
-                    "--issuer",
-                    server.issuer("keep"),
-                    "--client-id",
-                    "tokenagent-public",
-                    "--redirect-port",
-                    "18409"
-                )
-                try await terminal.type("", after: "File with the client's secret (empty: it has none): ")
-                try await user.logIn(at: terminal)
+                let user = try await Self.loggedIn(at: "keep").user
                 let role = "arn:aws:iam::123456789012:role/deploy"
                 let added = try await user.tokenctl(
                     "add",
@@ -197,15 +185,7 @@ extension EndToEnd {
                 pool.client("public")["client_id"]?.string ?? ""
             )
             #expect(added.status == 0, "\(added)")
-            let login = try await user.tokenctl(
-                "login",
-                "home",
-                "--username",
-                "bob",
-                "--password-stdin",
-                input: pool.password("bob") + "\n"
-            )
-            #expect(login.status == 0, "\(login)")
+            try await user.logIn(as: "bob", password: pool.password("bob"))
             #expect(try await user.hasTokens())
         }
     }

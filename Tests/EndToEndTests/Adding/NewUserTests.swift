@@ -99,15 +99,7 @@ extension EndToEnd {
             // Until somebody has logged in there is nothing to exchange, and what helps is named.
             let early = try await user.tokenctl("get", "made")
             #expect(early.status == 4 && early.standardError.contains("tokenctl login home"), "\(early)")
-            let login = try await user.tokenctl(
-                "login",
-                "home",
-                "--username",
-                "alice",
-                "--password-stdin",
-                input: "alice-password\n"
-            )
-            #expect(login.status == 0, "\(login)")
+            try await user.logIn(as: "alice", password: "alice-password")
             let token = try await user.tokenctl("get", "made")
             let first = try await user.tokenctl("get", "home")
             #expect(token.status == 0 && token.line != first.line, "\(token)")
@@ -147,15 +139,7 @@ extension EndToEnd {
             )
             #expect(added.status == 0, "\(added)")
             #expect(added.standardOutput.hasSuffix("Log in with: tokenctl login home\n"), "\(added)")
-            let login = try await user.tokenctl(
-                "login",
-                "home",
-                "--username",
-                "alice",
-                "--password-stdin",
-                input: "alice-password\n"
-            )
-            #expect(login.status == 0, "\(login)")
+            try await user.logIn(as: "alice", password: "alice-password")
             #expect(try await user.tokenctl("get", "home").status == 0)
         }
     }

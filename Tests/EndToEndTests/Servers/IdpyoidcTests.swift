@@ -65,16 +65,10 @@ extension EndToEnd {
             @Test func `an address and a public client are enough for a new user`() async throws {
                 let server = try #require(Idpyoidc.server)
                 let user = try NewUser()
-                try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
-                let terminal = try user.atTerminal(
-                    "add",
-                    "home",
-                    "--issuer",
-                    server.issuer,
-                    "--client-id",
-                    "tokenagent-public",
-                    "--redirect-port",
-                    "18405"
+                let terminal = try user.addPublicClient(
+                    at: server.issuer,
+                    port: 18405,
+                    browser: server.statePath
                 )
                 try await user.logIn(at: terminal)
                 #expect(try await user.hasTokens())
@@ -83,18 +77,7 @@ extension EndToEnd {
             @Test func `a login's token is exchanged, anew for each renewal, and ends with the login`()
                 async throws
             {
-                let issuer = Idpyoidc.server?.issuer ?? ""
-                let scene = try await IdpyoidcScene(
-                    tables: """
-                        [session.made]
-                        issuer = "\(issuer)"
-                        client_id = "tokenagent-public"
-                        scopes = ["openid"]
-                        flow = "token_exchange"
-                        from = "work"
-
-                        """
-                )
+                let scene = try await IdpyoidcScene(tables: IdpyoidcScene.exchange())
                 try await scene.logIn()
                 #expect(try await scene.agent.reaches("ready", "made"), "\(scene.agent.log)")
                 var seen: Set<String> = [try await scene.get()]
@@ -127,14 +110,7 @@ extension EndToEnd {
                 let issuer = Idpyoidc.server?.issuer ?? ""
                 let partner = try await Self.partner(of: issuer)
                 let scene = try await IdpyoidcScene(
-                    tables: """
-                        [session.made]
-                        issuer = "\(issuer)"
-                        client_id = "tokenagent-public"
-                        scopes = ["openid"]
-                        flow = "token_exchange"
-                        from = "work"
-                        audience = "\(partner.issuer)"
+                    tables: IdpyoidcScene.exchange("audience = \"\(partner.issuer)\"") + """
 
                         [session.partner]
                         issuer = "\(partner.issuer)"
@@ -228,6 +204,20 @@ private struct IdpyoidcScene {
         )
         try ProviderScript.writeBrowser(of: agent, for: server.statePath)
         try await agent.start()
+    }
+
+    /// The table of a session `made`, whose tokens are exchanged for those of `work`.
+    static func exchange(_ more: String = "") -> String {
+        """
+        [session.made]
+        issuer = "\(Idpyoidc.server?.issuer ?? "")"
+        client_id = "tokenagent-public"
+        scopes = ["openid"]
+        flow = "token_exchange"
+        from = "work"
+        \(more)
+
+        """
     }
 
     func logIn() async throws {

@@ -77,6 +77,14 @@ struct IdentityCenterBench {
         )
     }
 
+    /// A bench whose login registers a client and shows its code, and then asks for tokens.
+    static func showingCode() throws -> IdentityCenterBench {
+        let center = try IdentityCenterBench()
+        center.expect("/client/register", center.client())
+        center.expect("/device_authorization", device)
+        return center
+    }
+
     /// Logs in with a new client, or with the one that is there.
     func loggedIn(_ number: Int = 1, registering: Bool = true) async throws -> LoginGrant {
         if registering { expect("/client/register", client(number)) }
@@ -85,9 +93,9 @@ struct IdentityCenterBench {
         return try #require(await logIn().granted)
     }
 
-    /// Renews `grant` as the session does.
-    func refresh(_ grant: LoginGrant) async -> RefreshOutcome {
-        await bench.server.refresh(
+    /// Renews `grant` as the session does, at `server` in place of the bench's own.
+    func refresh(_ grant: LoginGrant, at server: (any AuthorizationServer)? = nil) async -> RefreshOutcome {
+        await (server ?? bench.server).refresh(
             RefreshRequest(
                 attempt: AttemptNumber(rawValue: 1),
                 renewal: grant.renewal,

@@ -11,10 +11,16 @@ import TokenCore
 struct IdentityCenterTests {
     private typealias Center = IdentityCenterBench
 
-    @Test func `a login registers a client, shows a code and brings a rolling refresh token`() async throws {
+    /// Why a refresh after a login failed that was answered so.
+    private static func failure(of answer: ScriptedExchange.Answer) async throws -> RefreshFailure {
         let center = try Center()
-        center.expect("/client/register", center.client())
-        center.expect("/device_authorization", Center.device)
+        let grant = try await center.loggedIn()
+        center.expect("/token", answer)
+        return try #require(await center.refresh(grant).failure)
+    }
+
+    @Test func `a login registers a client, shows a code and brings a rolling refresh token`() async throws {
+        let center = try Center.showingCode()
         center.expect("/token", Center.refusal("authorization_pending"))
         center.expect("/token", Center.tokens())
         let person = ScriptedPerson(memory: center.bench.memory)
@@ -96,9 +102,7 @@ struct IdentityCenterTests {
 
     /// The header alone says what went wrong, or the body does.
     @Test func `the pace of the polls is what the service wants`() async throws {
-        let center = try Center()
-        center.expect("/client/register", center.client())
-        center.expect("/device_authorization", Center.device)
+        let center = try Center.showingCode()
         center.expect(
             "/token",
             .json("{}", status: 400, headers: ["x-amzn-errortype": "AuthorizationPendingException"])
@@ -118,9 +122,7 @@ struct IdentityCenterTests {
         ] as [(String, Int, FailureClass)]
     )
     func `a refusal ends the login`(code: String, status: Int, kind: FailureClass) async throws {
-        let center = try Center()
-        center.expect("/client/register", center.client())
-        center.expect("/device_authorization", Center.device)
+        let center = try Center.showingCode()
         center.expect("/token", Center.refusal(code, status: status))
         let failure = await center.logIn().failure
         #expect(failure?.kind == kind && failure?.code == code)
@@ -148,10 +150,7 @@ struct IdentityCenterTests {
         code: String,
         kind: FailureClass
     ) async throws {
-        let center = try Center()
-        let grant = try await center.loggedIn()
-        center.expect("/token", Center.refusal(code, status: status))
-        let failure = try #require(await center.refresh(grant).failure)
+        let failure = try await Self.failure(of: Center.refusal(code, status: status))
         #expect(failure.kind == kind, "\(failure)")
         #expect(failure.needsLogin == (code == "invalid_client"))
     }
@@ -169,11 +168,11 @@ struct IdentityCenterTests {
         exception: String,
         kind: FailureClass
     ) async throws {
-        let center = try Center()
-        let grant = try await center.loggedIn()
         let headers = exception.isEmpty ? [:] : ["x-amzn-errortype": exception]
-        center.expect("/token", .json(#"{"message":null}"#, status: status, headers: headers))
-        #expect(await center.refresh(grant).failure?.kind == kind)
+        let failure = try await Self.failure(
+            of: .json(#"{"message":null}"#, status: status, headers: headers)
+        )
+        #expect(failure.kind == kind)
     }
 
     @Test func `a refresh token beside an answer that is no use is kept`() async throws {
@@ -241,13 +240,7 @@ struct IdentityCenterTests {
             memory: center.bench.memory
         )
         center.expect("/token", Center.refusal("invalid_grant", "saw refresh-1 of client-secret-1"))
-        let request = RefreshRequest(
-            attempt: AttemptNumber(rawValue: 1),
-            renewal: grant.renewal,
-            variant: .primary,
-            server: grant.server
-        )
-        let message = try #require(await server.refresh(request).failure?.message)
+        let message = try #require(await center.refresh(grant, at: server).failure?.message)
         #expect(!message.contains("refresh-1") && !message.contains("client-secret-1"), "\(message)")
         #expect(message.contains("invalid_grant: saw"), "\(message)")
     }
