@@ -100,12 +100,13 @@ let package = Package(
         .systemLibrary(name: "CPolling"),
         .target(name: "CHardening"),
         .target(name: "Text", swiftSettings: cold),
+        .target(name: "Threads", swiftSettings: cold),
         .target(name: "ModularArithmetic", swiftSettings: strict),
         .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: cold),
         .target(name: "TokenCore", swiftSettings: cold),
         .target(
             name: "SealedStore",
-            dependencies: ["CSodium", "Text", "TokenCore"],
+            dependencies: ["CSodium", "Text", "Threads", "TokenCore"],
             swiftSettings: cold
         ),
         .target(
@@ -125,7 +126,7 @@ let package = Package(
         .target(
             name: "AgentServer",
             dependencies: [
-                "CHardening", "CPolling", "Text", "AgentProtocol", "TokenCore", "SealedStore",
+                "CHardening", "CPolling", "Text", "Threads", "AgentProtocol", "TokenCore", "SealedStore",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -136,7 +137,7 @@ let package = Package(
         ),
         .target(
             name: "CommandExecution",
-            dependencies: ["CHardening", "CSodium", "Text", "TokenCore"],
+            dependencies: ["CHardening", "CSodium", "Text", "Threads", "TokenCore"],
             swiftSettings: cold
         ),
         .target(

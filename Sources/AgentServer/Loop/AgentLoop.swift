@@ -5,6 +5,7 @@ import Glibc
 import NIOConcurrencyHelpers
 import NIOCore
 import Synchronization
+import Threads
 
 /// Is told on the loop what its descriptor is ready for.
 protocol DescriptorWatching: AnyObject {
@@ -58,26 +59,15 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
     /// Starts a loop on a thread of its own.
     package static func start() throws(PollFailure) -> AgentLoop {
         let loop = try AgentLoop()
-        var thread = pthread_t()
-        let box = unsafe Unmanaged.passRetained(loop)
-        let error = unsafe pthread_create(
-            &thread,
-            nil,
-            { box in
-                if let box = unsafe box {
-                    unsafe Unmanaged<AgentLoop>.fromOpaque(box).takeRetainedValue().run()
-                }
-                return nil
-            },
-            unsafe box.toOpaque()
-        )
-        guard error == 0 else {
-            unsafe box.release()
-            throw PollFailure(code: error)
+        let thread: SystemThread
+        do throws(NoThread) {
+            thread = try SystemThread { loop.run() }
+        } catch {
+            throw PollFailure(code: error.code)
         }
-        pthread_detach(thread)
+        thread.detach()
         // The thread notes it too: whichever comes first, both know.
-        loop.thread.store(UInt(thread), ordering: .sequentiallyConsistent)
+        loop.thread.store(thread.number, ordering: .sequentiallyConsistent)
         return loop
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Threads
 
 /// Lets a fixed number of threads through at a time; others wait.
 @safe
@@ -30,31 +31,10 @@ final class CountingGate: @unchecked Sendable {
 
 /// Runs `body` on a thread of its own, which may block for as long as it likes.
 func startThread(_ body: @escaping @Sendable () -> Void) {
-    let box = unsafe Unmanaged.passRetained(ThreadBody(run: body))
-    var thread = pthread_t()
-    let error = unsafe pthread_create(
-        &thread,
-        nil,
-        { pointer in
-            if let pointer = unsafe pointer {
-                unsafe Unmanaged<ThreadBody>.fromOpaque(pointer).takeRetainedValue().run()
-            }
-            return nil
-        },
-        unsafe box.toOpaque()
-    )
-    guard error == 0 else {
+    do throws(NoThread) {
+        try SystemThread(body).detach()
+    } catch {
         // There is no thread to be had: running it here is late, but better than never.
-        unsafe box.takeRetainedValue().run()
-        return
-    }
-    pthread_detach(thread)
-}
-
-private final class ThreadBody: Sendable {
-    let run: @Sendable () -> Void
-
-    init(run: @escaping @Sendable () -> Void) {
-        self.run = run
+        body()
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
 import Synchronization
+import Threads
 
 /// A second thread for work that can be halved.
 enum SideThread {
@@ -11,40 +11,10 @@ enum SideThread {
         _ second: @escaping @Sendable () -> Value
     ) -> (Value, Value) {
         let computed = Computed<Value>()
-        let thread = start { computed.set(second()) }
+        let thread = try? SystemThread { computed.set(second()) }
         let value = first()
-        if let thread { pthread_join(thread, nil) }
+        thread?.join()
         return (value, computed.value ?? second())
-    }
-
-    /// Starts `work`; `nil`: there is no thread for it.
-    private static func start(_ work: @escaping @Sendable () -> Void) -> pthread_t? {
-        let job = unsafe Unmanaged.passRetained(Job(work))
-        var thread = pthread_t()
-        let error = unsafe pthread_create(
-            &thread,
-            nil,
-            { argument in
-                if let argument = unsafe argument {
-                    unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().work()
-                }
-                return nil
-            },
-            job.toOpaque()
-        )
-        guard error == 0 else {
-            unsafe job.release()
-            return nil
-        }
-        return thread
-    }
-
-    private final class Job: Sendable {
-        let work: @Sendable () -> Void
-
-        init(_ work: @escaping @Sendable () -> Void) {
-            self.work = work
-        }
     }
 
     /// Where the thread leaves what it computed.
