@@ -3,6 +3,7 @@
 
 import collections
 import dataclasses
+import functools
 import pathlib
 import re
 
@@ -21,63 +22,80 @@ PROPERTY = re.compile(
     r"|unsafe)(?:\([\w]+\))?\s+)*(let|var)\s+(\w+|\([^)]*\))", re.M)
 
 
+# Where a comment, a string or a quoted name begins: the first that fits at a place is what begins there.
+BLANK_START = re.compile(r'//|/\*|(#*)"""|(#*)"|`')
+NOT_A_BREAK = re.compile(r"[^\n]")
+
+
 def blanked(text: str) -> str:
     """The source with comments and string contents as blanks, line breaks kept."""
-    out, i, n = [], 0, len(text)
-    while i < n:
-        if text.startswith("//", i):
-            end = text.find("\n", i)
-            end = n if end < 0 else end
-        elif text.startswith("/*", i):
-            end = text.find("*/", i)
-            end = n if end < 0 else end + 2
-        elif match := re.match(r'(#*)(""")', text[i:i + 16]):
-            close = '"""' + match[1]
-            end = text.find(close, i + len(match[0]))
-            end = n if end < 0 else end + len(close)
-        elif match := re.match(r'(#*)"', text[i:i + 16]):
-            end = end_of_string(text, i + len(match[0]), match[1])
-        elif text[i] == "`":
-            end = text.find("`", i + 1)
-            end = n if end < 0 else end + 1
-            out.append("`" + re.sub(r"[^\n]", "_", text[i + 1:end - 1]) + "`")
-            i = end
+    out, i = [], 0
+    while match := BLANK_START.search(text, i):
+        start, begun = match.start(), match[0]
+        out.append(text[i:start])
+        if begun == "`":
+            i = end_of(text, "`", start + 1)
+            out.append("`" + NOT_A_BREAK.sub("_", text[start + 1:i - 1]) + "`")
             continue
+        if begun == "//":
+            i = text.find("\n", start)
+            i = len(text) if i < 0 else i
+        elif begun == "/*":
+            i = end_of(text, "*/", start)
+        elif match[1] is not None:
+            i = end_of(text, '"""' + match[1], match.end())
         else:
-            out.append(text[i])
-            i += 1
-            continue
-        out.append(re.sub(r"[^\n]", " ", text[i:end]))
-        i = end
-    return "".join(out)
+            i = end_of_string(text, match.end(), match[2])
+        out.append(NOT_A_BREAK.sub(" ", text[start:i]))
+    return "".join([*out, text[i:]])
+
+
+def end_of(text: str, mark: str, i: int) -> int:
+    """The index after the next `mark`, or the end."""
+    found = text.find(mark, i)
+    return len(text) if found < 0 else found + len(mark)
+
+
+STRING_MARK = re.compile(r'["\\()\n]')
 
 
 def end_of_string(text: str, i: int, hashes: str) -> int:
     """The index after a one-line string literal, over its interpolations."""
     escape, depth = "\\" + hashes, 0
-    while i < len(text) and text[i] != "\n":
+    while match := STRING_MARK.search(text, i):
+        i, mark = match.start(), match[0]
+        if mark == "\n":
+            return i
         if depth == 0 and text.startswith('"' + hashes, i):
             return i + 1 + len(hashes)
         if text.startswith(escape, i):
             i += len(escape)
             if depth == 0 and text[i:i + 1] == "(":
                 depth = 1
-        elif depth and text[i] == '"':
+        elif depth and mark == '"':
             i = end_of_string(text, i + 1, "") - 1
         elif depth:
-            depth += {"(": 1, ")": -1}.get(text[i], 0)
+            depth += {"(": 1, ")": -1}.get(mark, 0)
         i += 1
-    return i
+    return len(text)
+
+
+@functools.cache
+def braces(code: str) -> dict[int, int]:
+    """The index of the closing brace of each opening one that has one."""
+    open_ones: list[int] = []
+    pairs: dict[int, int] = {}
+    for match in re.finditer(r"[{}]", code):
+        if match[0] == "{":
+            open_ones.append(match.start())
+        elif open_ones:
+            pairs[open_ones.pop()] = match.start()
+    return pairs
 
 
 def closing(code: str, opening: int) -> int:
     """The index of the brace that closes the one at `opening`."""
-    depth = 0
-    for i in range(opening, len(code)):
-        depth += {"{": 1, "}": -1}.get(code[i], 0)
-        if depth == 0:
-            return i
-    return len(code)
+    return braces(code).get(opening, len(code))
 
 
 def functions(text: str, code: str):
@@ -94,38 +112,39 @@ def functions(text: str, code: str):
         yield name, first, code.count("\n", opening, closing(code, opening)) + 1
 
 
+MARK = re.compile(r"[()\[\]{}\n]")
+GOES_ON = re.compile(r"\s*(?:\{|->|where|throws|async|rethrows|\))")
+
+
 def body_start(code: str, i: int) -> int | None:
     """The index of the brace that opens the body, or None for a requirement or a call."""
     depth, seen_parameters = 0, False
-    while i < len(code):
-        c = code[i]
-        if c in "([":
+    for match in MARK.finditer(code, i):
+        mark = match[0]
+        if mark in "([":
             depth, seen_parameters = depth + 1, True
-        elif c in ")]":
+        elif mark in ")]":
             depth -= 1
             if depth < 0:
                 return None
-        elif depth == 0 and c == "{":
-            return i
-        elif depth == 0 and c == "}":
+        elif depth == 0 and mark == "{":
+            return match.start()
+        elif depth == 0 and mark == "}":
             return None
-        elif depth == 0 and c == "\n" and seen_parameters:
-            following = code[i:].lstrip()
-            if not following.startswith(("{", "->", "where", "throws", "async", "rethrows", ")")):
-                return None
-        i += 1
+        elif depth == 0 and seen_parameters and not GOES_ON.match(code, match.start()):
+            return None
     return None
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class File:
-    """A source file: its text, and the text without comments and strings."""
+    """A source file: its text, and the text without comments and strings. Each is read once."""
 
     path: pathlib.Path
     text: str
     code: str
 
-    @property
+    @functools.cached_property
     def target(self) -> str:
         base = next(base for base in (PRODUCT, DEMO, TESTS) if base in self.path.parents)
         return self.path.relative_to(base).parts[0]
@@ -137,14 +156,16 @@ class File:
 
 def read(*folders: pathlib.Path) -> list[File]:
     """The Swift files below these folders, in the order of their paths."""
-    found = []
-    for path in sorted(path for folder in folders for path in folder.rglob("*.swift")):
-        text = path.read_text(encoding="utf-8")
-        found.append(File(path, text, blanked(text)))
-    return found
+    return [source(path) for path in sorted(path for folder in folders for path in folder.rglob("*.swift"))]
 
 
-@dataclasses.dataclass
+@functools.cache
+def source(path: pathlib.Path) -> File:
+    text = path.read_text(encoding="utf-8")
+    return File(path, text, blanked(text))
+
+
+@dataclasses.dataclass(eq=False)
 class Piece:
     """One body of a type: its declaration, or an extension of it."""
 
@@ -160,6 +181,7 @@ class Piece:
         return self.kind != "extension"
 
 
+@functools.cache
 def pieces(file: File) -> list[Piece]:
     """Every body of a type in a file, outer ones first."""
     found: list[tuple[int, int, re.Match]] = []
@@ -183,6 +205,7 @@ def pieces(file: File) -> list[Piece]:
     return result
 
 
+@functools.cache
 def stored_properties(piece: Piece) -> list[str]:
     """Names of the stored properties declared in a body; enums, protocols and extensions have none."""
     if piece.kind in ("enum", "protocol", "extension"):
@@ -272,8 +295,8 @@ def switched(files: list[File]) -> dict[str, list[str]]:
     """The switches that list most of an enum's cases, by the enum's name; of several that fit, the smallest counts."""
     enums: dict[str, set[str]] = {}
     for piece in (piece for file in files for piece in pieces(file)):
-        if piece.kind == "enum" and len(cases(piece)) >= 3:
-            enums[f"{piece.file.target}.{piece.name}"] = cases(piece)
+        if piece.kind == "enum" and len(names := cases(piece)) >= 3:
+            enums[f"{piece.file.target}.{piece.name}"] = names
     found: dict[str, list[str]] = collections.defaultdict(list)
     for file in files:
         for line, labels in switches(file):
