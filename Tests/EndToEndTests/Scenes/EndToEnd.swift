@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 /// The real programs against a real authorization server, one test per promise.
@@ -21,39 +22,10 @@ struct TakingTurns: SuiteTrait, TestTrait, TestScoping {
         performing function: @Sendable () async throws -> Void
     ) async throws {
         guard testCase != nil else { return try await function() }
-        await TakingTurns.turns.take()
-        do {
-            try await function()
-        } catch {
-            await TakingTurns.turns.give()
-            throw error
-        }
-        await TakingTurns.turns.give()
+        try await TakingTurns.turns.whileHolding(function)
     }
 }
 
 extension Trait where Self == TakingTurns {
     static var takingTurns: Self { TakingTurns() }
-}
-
-private actor Turns {
-    private var free: Int
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    init(_ count: Int) {
-        free = count
-    }
-
-    func take() async {
-        guard free == 0 else {
-            free -= 1
-            return
-        }
-        await withCheckedContinuation { waiting.append($0) }
-    }
-
-    func give() {
-        guard waiting.isEmpty else { return waiting.removeFirst().resume() }
-        free += 1
-    }
 }

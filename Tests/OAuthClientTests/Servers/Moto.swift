@@ -14,7 +14,6 @@ import TokenCore
 /// Its scripts live outside the repository; without them the suite is skipped.
 struct Moto: SuiteTrait, TestScoping {
     enum Failure: Error {
-        case notStarted(String)
         case noPool
     }
 
@@ -39,17 +38,9 @@ struct Moto: SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
     ) async throws {
-        let work = try TemporaryDirectory()
-        let started = try await Moto.run([work.path, "start"])
-        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
-        else { throw Failure.notStarted(started.standardError) }
-        do {
+        try await Moto.script.whileRunning { work, state in
             try await Moto.$pool.withValue(UserPool(work: work, state: state), operation: function)
-        } catch {
-            _ = try await Moto.run([work.path, "stop"])
-            throw error
         }
-        _ = try await Moto.run([work.path, "stop"])
     }
 }
 

@@ -10,6 +10,8 @@ package struct ProviderScript: Sendable {
         TestEnvironment.value("TOKENAGENT_IDP_DIR") ?? "\(BuiltPrograms.checkout)/../shared/idp"
     }
 
+    private static let starts = Turns(1)
+
     private let name: String
 
     package init(_ name: String) {
@@ -47,7 +49,9 @@ package struct ProviderScript: Sendable {
         try await run([work.path, "stop"])
     }
 
-    /// Starts the server in `work`, where one that ran before has left what it needs.
+    /// Starts the server in `work`, where one that ran before has left what it needs; one server at a time.
+    ///
+    /// Several at once, which fetch packages and make keys, would hinder each other until none is up in time.
     ///
     /// - Parameters:
     ///   - work: its directory.
@@ -55,11 +59,15 @@ package struct ProviderScript: Sendable {
     /// - Returns: what the script says about the server.
     /// - Throws: ``Failure``.
     package func start(in work: TemporaryDirectory, _ options: [String]) async throws -> JSONObject {
-        // A first start fetches packages and makes keys, beside others that do the same.
-        let started = try await run([work.path, "start"] + options, within: .seconds(180))
-        guard started.status == 0, let state = (try? JSONValue(parsing: started.standardOutput.utf8))?.object
-        else { throw Failure.notStarted(started.standardError) }
-        return state
+        try await ProviderScript.starts.whileHolding {
+            // A first start fetches packages.
+            let started = try await run([work.path, "start"] + options, within: .seconds(180))
+            let answer = try? JSONValue(parsing: started.standardOutput.utf8)
+            guard started.status == 0, let state = answer?.object else {
+                throw Failure.notStarted(started.standardError)
+            }
+            return state
+        }
     }
 
     /// Gives `agent` a browser that logs in by itself at the server whose state is in the file `state`.
