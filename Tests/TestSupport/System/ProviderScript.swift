@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import Text
 
 /// A script that runs an authorization server this project did not write.
@@ -60,12 +61,15 @@ package struct ProviderScript: Sendable {
     /// - Throws: ``Failure``.
     package func start(in work: TemporaryDirectory, _ options: [String]) async throws -> JSONObject {
         try await ProviderScript.starts.whileHolding {
-            // A first start fetches packages.
+            let packages = FetchedPackages(of: name)
+            try packages?.lend(to: work)
+            // The first start of its kind fetches packages.
             let started = try await run([work.path, "start"] + options, within: .seconds(180))
             let answer = try? JSONValue(parsing: started.standardOutput.utf8)
             guard started.status == 0, let state = answer?.object else {
                 throw Failure.notStarted(started.standardError)
             }
+            try packages?.keep(from: work)
             return state
         }
     }
@@ -95,5 +99,52 @@ package struct ProviderScript: Sendable {
             environment: ["PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/"],
             within: limit
         )
+    }
+}
+
+/// The packages that a script unpacks below its server's directory, kept for every other server of this test run.
+///
+/// They are moved to a directory of the run, with a link in their place; a script that finds what it would fetch, by a file
+/// that lists the packages, fetches nothing. Only who starts a server touches them, one at a time.
+private struct FetchedPackages {
+    /// Where each script unpacks them, and under which name they are kept: two scripts run the same server.
+    private static let places = [
+        "glewlwyd.py": ("glewlwyd/root", "glewlwyd"),
+        "glewlwyd_auth.py": ("glewlwyd-auth/glewlwyd/root", "glewlwyd"),
+        "idpyoidc_op.py": ("idpyoidc/venv", "idpyoidc"),
+        "mcp_server.py": ("mcp/venv", "mcp"),
+        "moto_cognito.py": ("moto-cognito/venv", "moto-cognito"),
+        "moto_sts.py": ("moto-sts/venv", "moto-sts"),
+    ]
+
+    private static let kept: Result<TemporaryDirectory, any Error> = Result { try TemporaryDirectory() }
+
+    /// Below the work directory of the server.
+    private let place: String
+    private let name: String
+
+    /// `nil`: the script fetches nothing.
+    init?(of script: String) {
+        guard let (place, name) = FetchedPackages.places[script] else { return nil }
+        (self.place, self.name) = (place, name)
+    }
+
+    /// Gives the server that is to start in `work` what another one has fetched.
+    func lend(to work: TemporaryDirectory) throws {
+        let kept = try FetchedPackages.kept.get().path(name)
+        guard File.exists(kept), !File.exists(work.path(place)) else { return }
+        let folders = place.split(separator: "/").dropLast()
+        for count in folders.indices { try work.makeDirectory(folders[...count].joined(separator: "/")) }
+        guard symlink(kept, work.path(place)) == 0 else { throw SystemFailure("symlink \(place)") }
+    }
+
+    /// Keeps what the server in `work` has fetched, if it is the first; it goes on with the link.
+    func keep(from work: TemporaryDirectory) throws {
+        let kept = try FetchedPackages.kept.get().path(name)
+        let place = work.path(self.place)
+        guard !File.exists(kept), File.exists(place) else { return }
+        guard rename(place, kept) == 0, symlink(kept, place) == 0 else {
+            throw SystemFailure("move \(place)")
+        }
     }
 }
