@@ -96,8 +96,8 @@ struct KindScene {
         try await agent.tokenctl(["curl", "phone", "--", "-s"] + curlTrust + [issuer.issuer + path])
     }
 
-    func herd(path: String) -> CurlHerd {
-        CurlHerd(agent: agent, issuer: issuer, session: "phone", path: path, options: curlTrust)
+    func herd(_ size: Int, path: String) -> CurlHerd {
+        CurlHerd(size: size, agent: agent, issuer: issuer, session: "phone", path: path, options: curlTrust)
     }
 
     private var curlTrust: [String] { ["--cacert", agent.home.path("ca.pem")] }

@@ -4,10 +4,9 @@ import DemoIssuer
 import TestSupport
 import Testing
 
-/// Two hundred `tokenctl curl`, all refused with the same token at the same moment.
+/// Many `tokenctl curl`, all refused with the same token at the same moment.
 struct CurlHerd {
-    static let size = 200
-
+    var size: Int
     var agent: AgentUnderTest
     var issuer: DemoIssuer
     var session: String
@@ -17,12 +16,12 @@ struct CurlHerd {
 
     /// Runs all of them to their end and returns how often each result came.
     func run() async throws -> [String: Int] {
-        issuer.queue(Disturbance(isHeld: true), for: path, times: CurlHerd.size)
+        issuer.queue(Disturbance(isHeld: true), for: path, times: size)
         let arguments = ["curl", session, "--", "-s", "-o", "/dev/null", "-w", "%{http_code}"] + options
-        let clients = try (0..<CurlHerd.size).map { _ in
+        let clients = try (0..<size).map { _ in
             try agent.startTokenctl(arguments + [issuer.issuer + path])
         }
-        try #require(await issuer.hasReceived(CurlHerd.size, to: path, within: .seconds(180)))
+        try #require(await issuer.hasReceived(size, to: path, within: .seconds(180)))
         let haveEnded = try await Polling.until(within: .seconds(180)) {
             // A request is counted a moment before it is held.
             issuer.release()
