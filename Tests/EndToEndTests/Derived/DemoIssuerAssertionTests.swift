@@ -12,7 +12,7 @@ struct DemoIssuerAssertionTests {
     private let issuer: DemoIssuer
 
     init() async throws {
-        key = try SigningKey(.rs256)
+        key = try .shared()
         var options = DemoIssuer.Options()
         options.registry.signers = [
             TrustedSigner("robot", keys: [try key.webKey()]),

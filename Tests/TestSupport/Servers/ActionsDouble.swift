@@ -23,7 +23,7 @@ package final class ActionsDouble: Sendable {
     private let asked = Mutex<[String]>([])
 
     package init() throws {
-        key = try SigningKey(.rs256)
+        key = try .shared()
     }
 
     /// To be added to an issuer.

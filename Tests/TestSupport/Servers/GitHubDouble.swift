@@ -28,7 +28,7 @@ package final class GitHubDouble: Sendable {
     private let state = Mutex(State())
 
     package init() throws {
-        key = try SigningKey(.rs256)
+        key = try .shared()
     }
 
     /// To be added to an issuer.

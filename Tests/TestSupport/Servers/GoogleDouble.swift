@@ -25,7 +25,7 @@ package final class GoogleDouble: Sendable {
     private let state: Mutex<State>
 
     package init() throws {
-        state = Mutex(State(keys: [try SigningKey(.rs256)]))
+        state = Mutex(State(keys: [try .shared()]))
     }
 
     /// To be added to an issuer.
