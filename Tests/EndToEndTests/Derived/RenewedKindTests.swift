@@ -8,6 +8,11 @@ import Text
 extension EndToEnd {
     /// What the first kind of session promised, each later one keeps: a table of kinds for each promise.
     @Suite struct RenewedKindTests {
+        /// How many ask at once.
+        private let crowd = TestEnvironment.isFull ? 200 : 40
+        /// How often the agent is killed.
+        private let kills = TestEnvironment.isFull ? 3 : 2
+
         @Test(arguments: RenewedKind.allCases)
         func `a crowd that finds no token is served by one request`(kind: RenewedKind) async throws {
             let scene = try await RenewedScene(kind)
@@ -15,7 +20,7 @@ extension EndToEnd {
             try await scene.begin()
             let socket = scene.agent.socket
             let given = try await withThrowingTaskGroup(of: String?.self) { group in
-                for _ in 0..<200 {
+                for _ in 0..<crowd {
                     group.addTask {
                         let answer = try await socket.request("GET", kind.path).json
                         return (answer?["access_token"] ?? answer?["SecretAccessKey"])?.string
@@ -23,9 +28,9 @@ extension EndToEnd {
                 }
                 return try await group.reduce(into: [String?]()) { $0.append($1) }
             }
-            #expect(given.count == 200 && Set(given).count == 1 && given[0] != nil, "\(scene.agent.log)")
+            #expect(given.count == crowd && Set(given).count == 1 && given[0] != nil, "\(scene.agent.log)")
             #expect(scene.fetches == kind.firstFetches)
-            Attachment.record("\(kind.rawValue): 200 gets, \(scene.fetches) requests", named: "figure")
+            Attachment.record("\(kind.rawValue): \(crowd) gets, \(scene.fetches) requests", named: "figure")
         }
 
         @Test(arguments: RenewedKind.allCases)
@@ -35,7 +40,7 @@ extension EndToEnd {
             let scene = try await RenewedScene(kind)
             try await scene.begin()
             var last = ""
-            for _ in 0..<3 {
+            for _ in 0..<kills {
                 let refresh = try await scene.agent.tokenctl("refresh", "made")
                 #expect(refresh.status == 0, "\(refresh) \(scene.agent.log)")
                 let given = try await scene.credential()
