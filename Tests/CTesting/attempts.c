@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -88,4 +89,8 @@ int attempt_taking_descriptor(pid_t process) {
 
 int testing_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+int testing_close_from(void *actions, int first) {
+    return posix_spawn_file_actions_addclosefrom_np(actions, first);
 }

@@ -31,6 +31,10 @@ int attempt_socket_pair(int family);
 /// Takes a connection that no program inherits (accept4(2)); returns its descriptor, or -1.
 int testing_accept(int listener);
 
+/// Has a program that is started with `actions`, a posix_spawn_file_actions_t, inherit no descriptor from `first` on;
+/// returns 0, or the error number.
+int testing_close_from(void *actions, int first);
+
 /// Marks in `found` which of `count` needles, of at least four bytes, occur in `memory`.
 void search_memory(const uint8_t *memory, size_t size, const uint8_t *const *needles, const size_t *sizes,
                    uint8_t *found, size_t count);

@@ -90,8 +90,7 @@ extension EndToEnd {
                 "terraform-credentials-tokenagent", "keyring",
             ]
             for name in names {
-                let link = scene.agent.home.path("links/\(name)")
-                try #require(Program.succeeds("ln -s '\(BuiltPrograms.client)' '\(link)'"))
+                try File.link(scene.agent.home.path("links/\(name)"), to: BuiltPrograms.client)
             }
             guard !ownAgent else {
                 (token, mailToken) = ("none", "none")

@@ -22,8 +22,7 @@ extension EndToEnd {
             try scene.agent.configure(text.replacing("CA_FILE", with: file))
             try scene.agent.home.makeDirectory("links")
             for name in names {
-                let link = scene.agent.home.path("links/\(name)")
-                try #require(Program.succeeds("ln -s '\(BuiltPrograms.client)' '\(link)'"))
+                try File.link(scene.agent.home.path("links/\(name)"), to: BuiltPrograms.client)
             }
             try await scene.agent.start()
             try await scene.logIn()

@@ -44,6 +44,11 @@ package enum File {
         return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
     }
 
+    /// Makes the symbolic link `path`.
+    package static func link(_ path: String, to target: String) throws {
+        guard symlink(target, path) == 0 else { throw SystemFailure("symlink \(path)") }
+    }
+
     /// Where a symbolic link points, or `nil` if it is none.
     package static func linkTarget(_ path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 4096)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CTesting
 import Glibc
 import Synchronization
 
@@ -43,17 +44,9 @@ package final class Program: Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, outputs.path("in"), O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, outputs.path("out"), appending, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, outputs.path("err"), appending, 0o600)
-        for descriptor in Program.descriptorsToClose {
-            posix_spawn_file_actions_addclose(&actions, descriptor)
-        }
+        testing_close_from(&actions, 3)
         let placement = directory.map { ["/usr/bin/env", "-C", $0] } ?? []
         pid = try Program.spawn(placement + command, environment, &actions, newSession: !hasTerminal)
-    }
-
-    /// What this process could leak into a child by mistake: all that is open, and what another test may open before the
-    /// child is there; closing what is not open does no harm.
-    private static var descriptorsToClose: Range<Int32> {
-        3..<((File.names(in: "/proc/self/fd").compactMap { Int32($0) }.max() ?? 2) + 256)
     }
 
     static func spawn(

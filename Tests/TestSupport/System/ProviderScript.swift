@@ -135,7 +135,7 @@ private struct FetchedPackages {
         guard File.exists(kept), !File.exists(work.path(place)) else { return }
         let folders = place.split(separator: "/").dropLast()
         for count in folders.indices { try work.makeDirectory(folders[...count].joined(separator: "/")) }
-        guard symlink(kept, work.path(place)) == 0 else { throw SystemFailure("symlink \(place)") }
+        try File.link(work.path(place), to: kept)
     }
 
     /// Keeps what the server in `work` has fetched, if it is the first; it goes on with the link.
@@ -143,8 +143,7 @@ private struct FetchedPackages {
         let kept = try FetchedPackages.kept.get().path(name)
         let place = work.path(self.place)
         guard !File.exists(kept), File.exists(place) else { return }
-        guard rename(place, kept) == 0, symlink(kept, place) == 0 else {
-            throw SystemFailure("move \(place)")
-        }
+        guard rename(place, kept) == 0 else { throw SystemFailure("rename \(place)") }
+        try File.link(place, to: kept)
     }
 }
