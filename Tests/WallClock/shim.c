@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Adds the number of seconds that the file $WALL_CLOCK_FILE begins with (32 bytes, padded) to the wall clock of the
-// program that loads this library.
+// program that loads this library, and a second number to the clock that counts from the boot.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,11 +21,17 @@ __attribute__((constructor)) static void map(void) {
     if (file >= 0) close(file);
 }
 static long offset(void) { return text ? atol(text) : 0; }
+static long boot_offset(void) {
+    char *rest = 0;
+    if (text) strtol(text, &rest, 10);
+    return rest ? atol(rest) : 0;
+}
 int clock_gettime(clockid_t clock, struct timespec *time) {
     static int (*real)(clockid_t, struct timespec *);
     if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
     int code = real(clock, time);
     if (!code && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) time->tv_sec += offset();
+    if (!code && clock == CLOCK_BOOTTIME) time->tv_sec += boot_offset();
     return code;
 }
 time_t time(time_t *out) {

@@ -109,6 +109,13 @@ struct IdentityCenterScene {
         try await Self.script.run([work.path, "stop"])
     }
 
+    /// Has the stand-in answer nothing, with `STOP`, or go on, with `CONT`.
+    func signalServer(_ name: String) async throws {
+        let pid = try #require(state["pid"]?.integer)
+        let sent = try await agent.shell("kill -\(name) \(pid)")
+        try #require(sent.status == 0, "\(sent)")
+    }
+
     /// What was sent to `path` so far, without secrets.
     func requests(to path: String) throws -> [JSONObject] {
         let text = File.text(state["requests"]?.string ?? "") ?? ""

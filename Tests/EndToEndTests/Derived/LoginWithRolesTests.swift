@@ -77,6 +77,40 @@ extension EndToEnd {
             }
         }
 
+        @Test func `many requests on a login's token that has ended are one refresh`() async throws {
+            let shim = try await WallClockShim()
+            try await Scene.whileRunning { scene in
+                try await scene.logIn()
+                let ended = try await scene.agent.tokenctl("get", "sso").line
+                try await scene.agent.kill()
+                // It lives ten minutes, and an hour goes by without the agent.
+                try shim.set(3_600, sinceBoot: 3_600)
+                try await scene.signalServer("STOP")
+                try await scene.agent.start(extraEnvironment: shim.environment)
+                let socket = scene.agent.socket
+                let given = try await withThrowingTaskGroup(of: String?.self) { group in
+                    for _ in 0..<200 {
+                        group.addTask {
+                            let reply = try await socket.request(
+                                "GET",
+                                "/v1/sessions/sso/token?timeout=60"
+                            )
+                            return reply.json?["access_token"]?.string
+                        }
+                    }
+                    #expect(try await scene.agent.hasWaiters(200))
+                    try await scene.signalServer("CONT")
+                    return try await group.reduce(into: [String?]()) { $0.append($1) }
+                }
+                #expect(given.count == 200 && Set(given).count == 1, "\(scene.agent.log)")
+                #expect(given[0] != nil && given[0] != ended)
+                // The stand-in notes a request once it has answered it.
+                #expect(try await Polling.until { try scene.refreshes() > 0 })
+                #expect(try scene.refreshes() == 1)
+                Attachment.record("200 requests, \(try scene.refreshes()) refresh", named: "figure")
+            }
+        }
+
         @Test func `fifty callers who want a role are one request`() async throws {
             try await Scene.whileRunning { scene in
                 try await scene.logIn()

@@ -5,36 +5,6 @@ import TestSupport
 import Testing
 import Text
 
-/// A shared object that adds the seconds in a file to the wall clock of the program that loads it.
-private struct WallClockShim {
-    let directory: TemporaryDirectory
-    var environment: [String: String] {
-        ["LD_PRELOAD": directory.path("shim.so"), "WALL_CLOCK_FILE": directory.path("offset")]
-    }
-
-    /// Builds it; ends the test where there is no C compiler.
-    init() async throws {
-        directory = try TemporaryDirectory()
-        let source = "\(BuiltPrograms.checkout)/Tests/WallClock/shim.c"
-        let build =
-            "$(command -v cc || command -v clang) -shared -fPIC -o '\(directory.path("shim.so"))' '\(source)' -ldl"
-        guard Program.succeeds("PATH='\(TestEnvironment.searchPath)'; \(build)") else {
-            try Test.cancel("there is no C compiler")
-        }
-        try directory.write(Self.padded(0), to: "offset")
-    }
-
-    private static func padded(_ seconds: Int) -> String {
-        "\(seconds)" + String(repeating: " ", count: 32 - "\(seconds)".count)
-    }
-
-    /// Writes over the number, since a mapped file must not become shorter.
-    func set(_ seconds: Int) throws {
-        let script = "printf '%s' '\(Self.padded(seconds))' 1<>'\(directory.path("offset"))'"
-        try #require(Program.succeeds(script))
-    }
-}
-
 extension EndToEnd {
     @Suite struct ClockTests {
         @Test func `a step of the wall clock brings no refresh and changes only what is shown`() async throws

@@ -125,14 +125,7 @@ struct Scene {
     }
 
     /// Waits until this many requests wait in the agent for a refresh.
-    func waiters(_ count: Int) async throws -> Bool {
-        try await Polling.until {
-            let text = try await agent.socket.request("GET", "/v1/metrics").text
-            let gauges = text.split(separator: "\n").filter { $0.hasPrefix("tokenagent_waiters") }
-            let sum = gauges.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
-            return sum >= Double(count)
-        }
-    }
+    func waiters(_ count: Int) async throws -> Bool { try await agent.hasWaiters(count) }
 }
 
 extension ProgramResult {

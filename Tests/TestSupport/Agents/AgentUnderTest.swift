@@ -189,6 +189,16 @@ package final class AgentUnderTest: Sendable {
         try await Polling.until(within: limit) { try await status(session)["state"]?.string == state }
     }
 
+    /// Waits until this many requests wait in the agent for a refresh.
+    package func hasWaiters(_ count: Int) async throws -> Bool {
+        try await Polling.until {
+            let text = try await socket.request("GET", "/v1/metrics").text
+            let gauges = text.split(separator: "\n").filter { $0.hasPrefix("tokenagent_waiters") }
+            let sum = gauges.compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
+            return sum >= Double(count)
+        }
+    }
+
     private func merged(_ extra: [String: String]) -> [String: String] {
         environment.merging(extra) { _, new in new }
     }
