@@ -12,7 +12,9 @@ struct ServerArguments: ParsableArguments {
     @Option(help: "The kind of server.")
     var kind: SessionKind?
 
-    @Option(help: ArgumentHelp("The address of the authorization server.", valueName: "url"))
+    @Option(
+        help: ArgumentHelp("The address of the authorization server, or access portal.", valueName: "url")
+    )
     var issuer: String?
 
     @Option(
@@ -56,7 +58,7 @@ struct ServerArguments: ParsableArguments {
     )
     var roleARN: String?
 
-    @Option(help: ArgumentHelp("For --kind aws_role: the region to ask for it.", valueName: "region"))
+    @Option(help: ArgumentHelp("For --kind aws_role and aws_sso: the AWS region.", valueName: "region"))
     var region: String?
 
     /// The kind that was named, or that the rest makes it.
@@ -92,8 +94,8 @@ struct ServerArguments: ParsableArguments {
         guard (roleARN != nil) == (kind == .awsRole), roleARN == nil || preset == nil else {
             throw ValidationError("--role-arn and --kind aws_role go together, and with no preset")
         }
-        guard region == nil || kind == .awsRole else {
-            throw ValidationError("--region goes with --kind aws_role")
+        guard region == nil || kind.hasRegion else {
+            throw ValidationError("--region goes with --kind aws_role and aws_sso")
         }
         try ClientArguments.check([("--ca-file", caFile)])
     }

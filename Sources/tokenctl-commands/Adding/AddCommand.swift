@@ -65,7 +65,7 @@ struct AddCommand: ParsableCommand {
         guard source == nil || flow == nil else {
             throw ValidationError("--from goes with no --flow: nobody logs in to such a session")
         }
-        guard source == nil || server.kindMeant.canBeExchanged || server.kindMeant == .awsRole else {
+        guard source == nil || server.kindMeant.isStandard || server.kindMeant == .awsRole else {
             throw ValidationError("--from goes with --kind oidc, oauth2 and aws_role")
         }
         guard source != nil || server.kindMeant != .awsRole else {

@@ -64,7 +64,7 @@ struct ChosenSession {
     ) -> [String] {
         guard wish.scopes.isEmpty else { return wish.scopes }
         // The usual ones are about a person's login, and a resource says itself which it wants.
-        guard wish.server.kind != .cognito, wish.server.resource == nil, flow != .clientCredentials,
+        guard wish.server.kind.isStandard, wish.server.resource == nil, flow != .clientCredentials,
             wish.source == nil
         else { return [] }
         let usual = SessionWish.usualScopes

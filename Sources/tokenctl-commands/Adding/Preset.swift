@@ -11,7 +11,7 @@ struct Preset: Sendable {
     var kind = SessionKind.oidc
     /// The one issuer there is; nil: each account has its own.
     var issuer: String?
-    /// How the issuer of an account looks.
+    /// How the issuer of an account looks, or its access portal.
     var issuerForm = ""
     /// Endpoints where there is no discovery.
     var endpoints: [KnownEndpoint] = []
@@ -45,12 +45,16 @@ enum SessionKind: String, CaseIterable, ExpressibleByArgument {
     case oauth2
     case cognito
     case awsRole = "aws_role"
+    case awsSSO = "aws_sso"
 
-    /// Whether its tokens are given to a client.
-    var hasClients: Bool { self != .awsRole }
+    /// Whether its tokens are given to a client that is registered before.
+    var hasClients: Bool { self != .awsRole && self != .awsSSO }
 
-    /// Whether its tokens may be had for those of another session (RFC 8693).
-    var canBeExchanged: Bool { self == .oidc || self == .oauth2 }
+    /// Whether it is a standard server: its tokens have scopes, and may be had for those of another session (RFC 8693).
+    var isStandard: Bool { self == .oidc || self == .oauth2 }
+
+    /// Whether a region of Amazon Web Services says where it is.
+    var hasRegion: Bool { self == .awsRole || self == .awsSSO }
 }
 
 extension Preset: ExpressibleByArgument {
@@ -144,6 +148,15 @@ extension Preset {
             issuerForm: "https://cognito-idp.REGION.amazonaws.com/POOL-ID",
             scopes: [],
             client: "an app client of the user pool"
+        ),
+        // "AWS access portal URL" and "Region" among the settings of IAM Identity Center; clients register themselves.
+        Preset(
+            name: "aws-sso",
+            source: "https://docs.aws.amazon.com/sdkref/latest/guide/feature-sso-credentials.html",
+            kind: .awsSSO,
+            issuerForm: "https://PORTAL.awsapps.com/start",
+            scopes: [],
+            client: "none: each login registers one where it is needed"
         ),
         Preset(
             name: "authentik",

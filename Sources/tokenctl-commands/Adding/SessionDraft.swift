@@ -90,17 +90,19 @@ extension SessionDraft {
         if let preset { note("\(preset.name): \(preset.source)") }
         if let offer { note(offer.words) }
         add("kind", server.kind.rawValue)
-        if server.kind == .cognito {
+        switch server.kind {
+        case .cognito:
             let pool = try CognitoIssuer(server.issuer ?? "")
             add("region", pool.region)
             add("user_pool_id", pool.pool)
-        } else {
+        case .awsSSO: add("start_url", server.issuer)
+        case .oidc, .oauth2, .awsRole:
             add("resource", server.resource)
             add("issuer", server.issuer)
         }
         add("from", wish.source)
-        add("role_arn", server.role?.arn)
-        add("region", server.role?.region)
+        add("role_arn", server.roleARN)
+        add("region", server.region)
         for endpoint in server.endpoints { add(endpoint.key, endpoint.address) }
         add("client_id", client.id)
         add("client_secret_file", client.secretFile)
@@ -110,7 +112,7 @@ extension SessionDraft {
         add("client_certificate_file", client.certificateFile)
         add("scopes", chosen.scopes)
         add("audience", wish.audience)
-        let isExchanged = wish.source != nil && server.role == nil
+        let isExchanged = wish.source != nil && server.roleARN == nil
         add("flow", isExchanged ? "token_exchange" : chosen.flow?.rawValue)
         let takesKnownPort =
             wish.redirectURI == nil && wish.source == nil && chosen.flow != .device && server.kind != .cognito

@@ -29,14 +29,20 @@ struct SessionInterview {
         }
         let preset = server.preset
         server.kind = given.kind ?? preset?.kind ?? given.kindMeant
-        server.role = given.roleARN.map { WishedRole(arn: $0, region: given.region) }
+        (server.roleARN, server.region) = (given.roleARN, given.region)
         server.issuer = server.issuer ?? preset?.issuer
         let known = server.kind == .oauth2 ? preset?.endpoints ?? [] : []
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
         if server.issuer == nil, server.resource == nil, ![.oauth2, .awsRole].contains(server.kind) {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
-            server.issuer = try Question.visible("Issuer\(form)", kind: "issuer", option: "--issuer")
+            let (name, kind) =
+                server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")
+            server.issuer = try Question.visible(name + form, kind: kind, option: "--issuer")
+        }
+        if server.kind == .awsSSO, server.region == nil {
+            let prompt = "Region of IAM Identity Center, such as eu-west-1"
+            server.region = try Question.visible(prompt, kind: "region", option: "--region")
         }
         return server
     }

@@ -29,11 +29,15 @@ struct SessionWish {
 struct WishedServer {
     var preset: Preset?
     var kind = SessionKind.oidc
+    /// For the kind `aws_sso`: the access portal.
     var issuer: String?
     /// The protected resource that names the server.
     var resource: String?
     var endpoints: [KnownEndpoint] = []
-    var role: WishedRole?
+    /// The role of Amazon Web Services that is to be given for a session's token.
+    var roleARN: String?
+    /// nil: the issuer or the service's address says it.
+    var region: String?
     var caFile: String?
 
     /// What the server offers; nil where none publishes that.
@@ -67,13 +71,6 @@ extension AgentError {
         }
         return error
     }
-}
-
-/// A role of Amazon Web Services that is to be given for a session's token.
-struct WishedRole {
-    var arn: String
-    /// nil: the service's address says it.
-    var region: String?
 }
 
 /// The client of a session that is to be made, and what it proves itself by.

@@ -53,7 +53,28 @@ extension EndToEnd {
             Bad("--preset", "github", says: "there is no terminal to ask for the client id; use --client-id"),
             Bad("--preset", "keycloak", says: "there is no terminal to ask for the issuer; use --issuer"),
             Bad("--preset", "nonesuch", says: "- google"),
-            Bad("--kind", "json", says: "'oidc', 'oauth2', 'cognito' or 'aws_role'"),
+            Bad("--kind", "json", says: "'oidc', 'oauth2', 'cognito', 'aws_role' or 'aws_sso'"),
+            Bad(
+                "--preset",
+                "aws-sso",
+                says: "there is no terminal to ask for the access portal; use --issuer"
+            ),
+            Bad(
+                "--preset",
+                "aws-sso",
+                "--issuer",
+                "https://a.awsapps.com/start",
+                says: "there is no terminal to ask for the region; use --region"
+            ),
+            Bad(
+                "--preset",
+                "aws-sso",
+                "--issuer",
+                "https://a.awsapps.com/start",
+                "--region",
+                "here/",
+                says: "session.z.region: \"here/\" is not an AWS region"
+            ),
             Bad("--issuer", "ISSUER", says: "there is no terminal to ask for the client id"),
             Bad("--issuer", "ISSUER", "--client-id", "x", "--flow", "magic", says: "'browser', 'device'"),
             Bad(

@@ -12,7 +12,7 @@ struct PresetTests {
     private static let placeholders = [
         ("APPLICATION", "cli"), ("ORGANIZATION", "org"), ("TENANT-ID", "7a1f"), ("INSTANCE", "one"),
         ("POOL-ID", "eu-west-1_Abc"), ("TENANT", "tenant"), ("REGION", "eu-west-1"), ("REALM", "main"),
-        ("HOST", "id.example.com"),
+        ("HOST", "id.example.com"), ("PORTAL", "d-1234567890"),
     ]
 
     /// An issuer as an account of the provider has it.
@@ -27,9 +27,11 @@ struct PresetTests {
             preset: preset,
             kind: preset.kind,
             issuer: preset.kind == .oauth2 ? nil : Self.issuer(preset),
-            endpoints: preset.endpoints
+            endpoints: preset.endpoints,
+            region: preset.kind == .awsSSO ? "eu-west-1" : nil
         )
-        let wish = SessionWish(name: name, server: server, client: WishedClient(id: "cli"))
+        let client = WishedClient(id: preset.kind.hasClients ? "cli" : nil)
+        let wish = SessionWish(name: name, server: server, client: client)
         let offer = ExaminationMessage {
             $0.flows = ["browser", "device"]
             $0.scopes = ["openid", "offline_access"]
