@@ -36,7 +36,7 @@ package struct AgentConfiguration: Equatable, Sendable {
 /// One session of the configuration.
 package struct SessionSettings: Equatable, Sendable {
     package var policy: SessionPolicy
-    /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`, `command`, `aws_sso`, `aws_role`.
+    /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`, `command`, `aws_sso`, `aws_role`, `github_app`.
     package var kind: String
     /// Where the session's tokens come from, for people: the issuer or the host of its endpoints.
     package var issuer: String

@@ -14,6 +14,7 @@ extension SessionStatus {
         message.issuer = settings.issuer
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
         message.resource = settings.resource
+        message.source = settings.sources.all.first?.session.description
         message.account = account ?? subject
         addTimes(to: &message, at: moment)
         message.scope = scope

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import Text
 
 /// How things are, as an exit status for prompts and monitoring.
 struct StatusCheck {
@@ -25,10 +26,12 @@ struct StatusCheck {
 
     /// - Parameters:
     ///   - sessions: as the agent shows them.
-    ///   - isEachMeant: whether also those count that nobody uses: without a login ever, or logged out by a person.
+    ///   - isEachMeant: whether also those count that nobody uses, without a login ever or logged out by a person, and
+    ///     those that are made from another one, whose login counts already.
     /// - Returns: the exit status.
     static func exitStatus(of sessions: [SessionMessage], isEachMeant: Bool) -> Int32 {
-        let used = sessions.filter { isEachMeant || !$0.isUnused }
+        let names = Set(sessions.compactMap { $0.session?.bytewise })
+        let used = sessions.filter { isEachMeant || !$0.isUnused && !$0.waits(forOneOf: names) }
         if used.contains(where: \.needsLogin) { return FailureCode.loginRequired.exitStatus }
         if used.contains(where: \.isInTrouble) { return FailureCode.temporarilyUnavailable.exitStatus }
         return used.contains { $0.endsSoon == true } ? loginEndsSoon : 0
@@ -46,6 +49,12 @@ extension SessionMessage {
     /// Whether nobody expects a login: there was none, or a person ended it.
     fileprivate var isUnused: Bool {
         needsLogin && (self.reason == "never_logged_in" || self.reason == "logged_out")
+    }
+
+    /// Whether it is the login to another session, one of `names`, that is missing.
+    fileprivate func waits(forOneOf names: Set<ByteText>) -> Bool {
+        guard needsLogin, self.reason == "source_ended", let source = self.source else { return false }
+        return names.contains(source.bytewise)
     }
 
     /// Whether there is none yet, or none any more.

@@ -241,9 +241,14 @@ struct SourceTokenTests {
         #expect(derived[AgentHarness.work] == [Self.a] && derived.all == derived[Self.b])
     }
 
-    @Test func `lines of the audit log name the source`() async throws {
+    @Test func `status and lines of the audit log name the source`() async throws {
         let agent = try await Self.chain()
         _ = try await agent.get("work")
+        let sources: [(String, String?)] = [("b", "a"), ("a", "work"), ("work", nil)]
+        for (name, source) in sources {
+            let status = try await agent.peer().exchange("GET", "/v1/sessions/\(name)").body
+            #expect(try JSONValue(parsing: status.utf8).object?["source"]?.string == source)
+        }
         let lines = try await agent.auditLines()
         let named = lines.filter { $0["session"]?.string == "b" }.map { $0["source"]?.string }
         #expect(!named.isEmpty && named.allSatisfy { $0 == "a" }, "\(lines)")

@@ -62,6 +62,26 @@ struct StatusCheckTests {
         #expect(status(Self.unused, Self.over) == 4)
     }
 
+    @Test func `for a session that is made from another one the login to that one counts`() {
+        func named(_ name: String, _ reason: String, of source: String? = nil) -> SessionMessage {
+            var session = Self.session("logged_out", reason)
+            session.session = name
+            session.source = source
+            return session
+        }
+        let made = named("deploy", "source_ended", of: "work")
+        func status(_ sessions: SessionMessage..., isEachMeant: Bool = false) -> Int32 {
+            StatusCheck.exitStatus(of: sessions, isEachMeant: isEachMeant)
+        }
+        #expect(status(made, named("work", "never_logged_in")) == 0)
+        #expect(status(made, named("work", "grant_dead")) == 4)
+        #expect(status(made, isEachMeant: true) == 4)
+        // What is not shown counts nowhere else.
+        #expect(status(made) == 4)
+        // A program that prints tokens wants a person itself.
+        #expect(status(named("az", "source_ended")) == 4)
+    }
+
     @Test func `nothing is printed, whatever happens`() async throws {
         let missing = TokenctlRun.failure("not_found", 404)
         for arguments in [["status", "--check", "x"], ["status", "--check", "x", "--json"]] {

@@ -21,6 +21,8 @@ package struct SessionMembers: WireMembers {
     package let issuer = WireMember<String>("issuer")
     package let hosts = WireMember<[String]>("hosts", isOptional: true)
     package let resource = WireMember<String>("resource", isOptional: true)
+    /// The session that its tokens are made from.
+    package let source = WireMember<String>("source", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
     package let expiresIn = WireMember<Int64>("expires_in", .seconds, isOptional: true)
