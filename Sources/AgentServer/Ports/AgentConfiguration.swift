@@ -33,6 +33,18 @@ package struct AgentConfiguration: Equatable, Sendable {
     }
 }
 
+extension AgentConfiguration {
+    /// The session that the tokens of `name` are made from in the end; itself, if they are made from no other's.
+    func origin(of name: SessionName) -> SessionName {
+        var origin = name
+        var seen: Set<SessionName> = []
+        while seen.insert(origin).inserted, let source = sessions[origin]?.sources.subject {
+            origin = source.session
+        }
+        return origin
+    }
+}
+
 /// One session of the configuration.
 package struct SessionSettings: Equatable, Sendable {
     package var policy: SessionPolicy
@@ -107,6 +119,9 @@ package struct SessionSettings: Equatable, Sendable {
     func paceKey(of name: SessionName) -> String {
         kind == "command" ? "command \(name)" : issuer
     }
+
+    /// Whether a login to it can ask for scopes, acr and a maximum age.
+    var loginAsksForMore: Bool { loginSubstitute == nil && ["oidc", "oauth2"].contains(kind) }
 
     /// Whether it has the credentials of a role in place of a token.
     var hasRoleCredentials: Bool { policy.roles == .own }

@@ -72,12 +72,22 @@ final class RefusalReports {
         if case .stepUp(let wish) = verdict,
             RejectedToken(token, variant, of: kept.session, in: memory).isHeld
         {
-            return tokens.answerStepUp(wish, to: call)
+            return answer(wish, to: call, in: agent)
         }
         // No person is bothered with a refusal that means nothing here.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
             try agent.requests.reports.follow(refusal, verdict, of: token, variant, call, in: agent)
         }
+    }
+
+    /// Says what a login has to ask for, if there is one that can.
+    private func answer(_ wish: StepUpWish, to call: TokenCall, in agent: isolated SessionAgent) {
+        let configuration = agent.configuration.current
+        let login = configuration.origin(of: call.session)
+        guard configuration.sessions[login]?.loginAsksForMore == true else {
+            return tokens.answerNone("no login can ask the server for more", to: call)
+        }
+        tokens.answerStepUp(wish, by: login, to: call)
     }
 
     private func follow(

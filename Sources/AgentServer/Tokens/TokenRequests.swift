@@ -239,12 +239,13 @@ extension TokenRequests {
     }
 
     /// Answers a reported refusal with what a login would have to ask for; the token stays as it is.
-    func answerStepUp(_ wish: StepUpWish, to call: TokenCall) {
+    func answerStepUp(_ wish: StepUpWish, by login: SessionName, to call: TokenCall) {
         let answer = ReportMessage {
             $0.action = .stepUp
             $0.scope = wish.scope
             $0.contextClasses = wish.contextClasses
             $0.maximumAge = wish.maximumAge
+            if login != call.session { $0.source = login.description }
         }
         call.connection.awaited = nil
         call.connection.answer(.message(answer))

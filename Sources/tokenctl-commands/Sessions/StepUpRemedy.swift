@@ -9,7 +9,7 @@ extension AgentError {
     ///
     /// The words are a server's, and people paste commands: they stand in single quotes, and there are few of them.
     static func stepUp(_ wish: ReportMessage, of session: String) -> AgentError {
-        var command = ["tokenctl login \(session)"]
+        var command = ["tokenctl login \(wish.source ?? session)"]
         if let scope = wish.scope { command.append("--scope \(ShellWord.quoted(scope))") }
         if let classes = wish.contextClasses { command.append("--acr \(ShellWord.quoted(classes))") }
         if let age = wish.maximumAge { command.append("--max-age \(age)s") }

@@ -14,9 +14,14 @@ struct StepUpTests {
     private static let login =
         #"Bearer error=\"insufficient_user_authentication\", acr_values=\"phr mfa\", max_age=\"20\""#
 
-    private func report(_ token: String, _ status: Int, _ challenge: String) -> String {
+    private func report(
+        _ token: String,
+        _ status: Int,
+        _ challenge: String,
+        of session: String = "work"
+    ) -> String {
         let body = #"{"token":"\#(token)","status":\#(status),"www_authenticate":"\#(challenge)"}"#
-        return SocketPeer.request("POST", "/v1/sessions/work/report", body: body)
+        return SocketPeer.request("POST", "/v1/sessions/\(session)/report", body: body)
     }
 
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
@@ -45,6 +50,47 @@ struct StepUpTests {
         try peer.send(report("token-0", 403, Self.scope))
         let answer = try json(await peer.answer())
         #expect(answer["action"] == "retry" && answer["access_token"] == "token-1")
+        await agent.stop()
+    }
+
+    @Test func `for tokens made from others the login is the one at the beginning`() async throws {
+        let agent = try await AgentHarness.configured { configuration, _ in
+            configuration.sessions[AgentHarness.home]?.policy.startsByItself = true
+            configuration.sessions[AgentHarness.home]?.loginSubstitute = "tokenctl login work"
+            configuration.sessions[AgentHarness.home]?.sources.subject =
+                SessionSources.Source(session: AgentHarness.work)
+        }
+        try await agent.logIn()
+        let call = await agent.serving.nextRefresh()
+        #expect(call.session == AgentHarness.home)
+        var tokens = try agent.granted("home-1")
+        tokens.origin = TokenOrigin(tokenEndpoint: "https://id.example/token")
+        call.answer(.granted(tokens))
+        let peer = try agent.peer()
+        #expect(
+            try await Polling.until {
+                try await peer.exchange("GET", "/v1/sessions/home/token").body.contains("home-1")
+            }
+        )
+        try peer.send(report("home-1", 401, Self.login, of: "home"))
+        let login: JSONValue = [
+            "action": "step_up", "acr_values": "phr mfa", "max_age": 20, "source": "work",
+        ]
+        #expect(try JSONValue(parsing: try await peer.answer().body.utf8) == login)
+        await agent.stop()
+    }
+
+    @Test(arguments: ["cognito", "command"])
+    func `where no login can ask for more nothing helps`(kind: String) async throws {
+        let agent = try await AgentHarness.configured { configuration, _ in
+            configuration.sessions[AgentHarness.work]?.kind = kind
+        }
+        try await agent.logIn()
+        let peer = try agent.peer()
+        try peer.send(report("token-1", 403, Self.scope))
+        let answer = try json(await peer.answer())
+        #expect(answer["action"] == "none" && answer["message"]?.string?.isEmpty == false)
+        #expect(agent.serving.refreshCount == 0)
         await agent.stop()
     }
 

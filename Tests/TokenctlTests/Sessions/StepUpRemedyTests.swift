@@ -46,6 +46,13 @@ import Text
         )
     }
 
+    @Test func `the session is named whose login it is`() async throws {
+        let result = try await report(["acr_values": "phr", "source": "home"])
+        #expect(result.status == 4, "\(result)")
+        #expect(result.standardError.hasPrefix("tokenctl: work: "))
+        #expect(try await arguments(in: result.standardError) == ["login", "home", "--acr", "phr"])
+    }
+
     @Test func `with --json the answer is printed, and the status is the same`() async throws {
         let result = try await report(["scope": "x"], "--json")
         let answer = try JSONValue(parsing: result.standardOutput.utf8).object

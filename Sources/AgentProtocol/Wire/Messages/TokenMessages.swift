@@ -70,6 +70,8 @@ package struct ReportAnswerMembers: WireMembers {
     package let scope = WireMember<String>("scope", isOptional: true)
     package let contextClasses = WireMember<String>("acr_values", isOptional: true)
     package let maximumAge = WireMember<Int64>("max_age", .seconds, isOptional: true)
+    /// With `step_up`: the session to log in to, if it is another one.
+    package let source = WireMember<String>("source", isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
     package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)
 
