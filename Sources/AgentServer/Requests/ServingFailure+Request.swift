@@ -66,7 +66,11 @@ extension RequestFailure {
         let code: FailureCode
         switch failure.kind.consequences.loginRemedy {
         case .tryLater: code = .temporarilyUnavailable
-        case .correctSettings: code = .misconfigured
+        case .correctSettings:
+            code = .misconfigured
+            if failure.kind == .misconfigured {
+                remedy = remedy ?? "fix the configuration, then tokenctl login \(session)"
+            }
         // The person, or the server for the person, said no.
         case .logInAgain where failure.kind == .interactionRequired && failure.code == "access_denied":
             code = .denied

@@ -24,17 +24,15 @@ extension StandardLogin {
 
     /// Refuses servers that do not offer the code flow with PKCE, which RFC 9700 §2.1.1 asks for.
     private func authorizationEndpoint() throws(LoginStop) -> EndpointURL {
+        let others = "log in by another flow, such as --flow device"
         guard let url = metadata.authorization else {
-            throw misconfigured("the server has no authorization_endpoint")
+            throw misconfigured("the server has no authorization_endpoint", others)
         }
         if let types = metadata.responseTypes, !types.contains("code") {
-            throw misconfigured(
-                "the server does not offer the authorization code flow",
-                remedy: "log in with --flow device, if the server has that"
-            )
+            throw misconfigured("the server does not offer the authorization code flow", others)
         }
         if let methods = metadata.challengeMethods, !methods.contains("S256") {
-            throw misconfigured("the server does not offer PKCE with S256")
+            throw misconfigured("the server does not offer PKCE with S256", others)
         }
         return url
     }

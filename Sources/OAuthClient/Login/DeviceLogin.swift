@@ -7,7 +7,10 @@ import TokenCore
 extension StandardLogin {
     func logInByDevice() async throws(LoginStop) -> LoginGrant {
         guard let url = metadata.deviceAuthorization else {
-            throw misconfigured("the server has no device_authorization_endpoint")
+            throw misconfigured(
+                "the server has no device_authorization_endpoint",
+                "log in by another flow, such as --flow browser"
+            )
         }
         let grant = try await requestDeviceCode(at: url)
         return try await DeviceFlow(tools: tools, conversation: conversation).finish(grant) {

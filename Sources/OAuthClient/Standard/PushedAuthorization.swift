@@ -24,7 +24,7 @@ extension StandardLogin {
         guard let url = metadata.pushedAuthorization else {
             throw misconfigured(
                 "the server wants pushed authorization requests but does not say where",
-                remedy: "have the server publish its pushed_authorization_request_endpoint"
+                "tell its administrator: pushed_authorization_request_endpoint is missing in its metadata"
             )
         }
         // The client names itself when it authenticates.

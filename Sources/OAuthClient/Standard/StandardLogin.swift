@@ -122,8 +122,8 @@ struct StandardLogin {
         }
     }
 
-    /// A failure that only a change of the configuration cures, or of what `remedy` says.
-    func misconfigured(_ message: String, remedy: String? = nil) -> LoginStop {
+    /// A failure that only a change of the configuration cures, or what `remedy` says.
+    func misconfigured(_ message: String, _ remedy: String? = nil) -> LoginStop {
         .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: remedy))
     }
 }

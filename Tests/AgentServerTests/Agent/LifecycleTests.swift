@@ -82,6 +82,8 @@ struct LifecycleTests {
         #expect(failed["event"]?.string == "failed")
         #expect(failed["error"]?.object?["code"]?.string == "misconfigured")
         #expect(failed["error"]?.object?["message"]?.string == "Unknown client.")
+        let remedy = failed["error"]?.object?["remedy"]?.string
+        #expect(remedy == "fix the configuration, then tokenctl login work")
         await agent.stop()
     }
 

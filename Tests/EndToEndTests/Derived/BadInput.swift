@@ -185,14 +185,15 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "login work",
             metadata: ["issuer": "https://id.example"],
             "tokenctl: work: ISSUER/.well-known/openid-configuration: the document is of issuer https://id.example, "
-                + "not ISSUER"
+                + "not ISSUER; fix the configuration, then tokenctl login work"
         ),
         BadInput(
             "an issuer without a token endpoint",
             "",
             "login work",
             metadata: ["token_endpoint": .null],
-            "tokenctl: work: ISSUER/.well-known/openid-configuration: the document has no token_endpoint"
+            "tokenctl: work: ISSUER/.well-known/openid-configuration: the document has no token_endpoint; "
+                + "fix the configuration, then tokenctl login work"
         ),
         BadInput(
             "an issuer that gives no codes",
@@ -200,7 +201,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "login work",
             metadata: ["response_types_supported": ["token"]],
             "tokenctl: work: The server does not offer the authorization code flow; "
-                + "log in with --flow device, if the server has that"
+                + "log in by another flow, such as --flow device"
         ),
         BadInput(
             "an issuer that wants to be pushed to, nowhere",
@@ -210,7 +211,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
                 "require_pushed_authorization_requests": true, "pushed_authorization_request_endpoint": .null,
             ],
             "tokenctl: work: The server wants pushed authorization requests but does not say where; "
-                + "have the server publish its pushed_authorization_request_endpoint"
+                + "tell its administrator: pushed_authorization_request_endpoint is missing in its metadata"
         ),
         BadInput(
             "a new session at an issuer that calls itself otherwise",
