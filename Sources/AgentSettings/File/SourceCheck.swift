@@ -95,8 +95,8 @@ struct SourceCheck {
     private func absence(of source: SessionName) -> String? {
         let word = source.description
         guard !known.names.contains(word), known.absence(of: word) == nil else { return nil }
-        let nearest = NearestWord.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
-        return "there is no session \"\(word)\"\(nearest)"
+        let nearest = NearestWord.to(word, among: known.names).map { "did you mean \($0)?" }
+        return "there is no session \"\(word)\"; \(nearest ?? "name one that is there, or make it")"
     }
 
     /// Adds a mistake that costs `session`.
@@ -151,7 +151,8 @@ private struct SourceLines {
             return "names \(source), whose token gives roles by account_id and role_name, not by role_arn"
         }
         guard !leads(from: source, to: name) else {
-            return "leads in a circle: \(source) is itself made from \(name)"
+            return
+                "leads in a circle: \(source) is itself made from \(name); one of them needs another source"
         }
         let longest = ConfiguredSources.longestChain
         guard length(of: source, within: longest) >= longest else { return nil }

@@ -48,8 +48,10 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "an exchange in a circle",
             exchange("a", of: #"from = "b""#) + exchange("b", of: #"from = "a""#),
             "config check",
-            "tokenctl: HERE/config.toml:10: session.a.from: leads in a circle: b is itself made from a",
-            "tokenctl: HERE/config.toml:15: session.b.from: leads in a circle: a is itself made from b"
+            "tokenctl: HERE/config.toml:10: session.a.from: leads in a circle: b is itself made from a; "
+                + "one of them needs another source",
+            "tokenctl: HERE/config.toml:15: session.b.from: leads in a circle: a is itself made from b; "
+                + "one of them needs another source"
         ),
         BadInput(
             "an exchange of itself",
@@ -62,6 +64,13 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             exchange("a", of: #"from = "worc""#),
             "config check",
             "tokenctl: HERE/config.toml:10: session.a.from: there is no session \"worc\"; did you mean work?"
+        ),
+        BadInput(
+            "a source that is nothing like one",
+            exchange("a", of: #"from = "somewhere-else""#),
+            "config check",
+            "tokenctl: HERE/config.toml:10: session.a.from: there is no session \"somewhere-else\"; "
+                + "name one that is there, or make it"
         ),
         BadInput(
             "an exchange of nothing",
