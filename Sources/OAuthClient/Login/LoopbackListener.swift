@@ -220,8 +220,15 @@ extension RefreshFailure {
         _ port: Int,
         _ error: any Error
     ) -> RefreshFailure {
-        let reason = (error as? IOError).map { SystemError.text($0.errnoCode) } ?? "\(error)"
+        let number = (error as? IOError)?.errnoCode
+        let reason = number.map(SystemError.text) ?? "\(error)"
         let host = address.contains(":") ? "[\(address)]" : address
-        return RefreshFailure(kind: .misconfigured, message: "cannot listen on \(host):\(port): \(reason)")
+        return RefreshFailure(
+            kind: .misconfigured,
+            message: "cannot listen on \(host):\(port): \(reason)",
+            remedy: number == EADDRINUSE
+                ? "end the program that has this port, or log in with --paste"
+                : "log in with --paste"
+        )
     }
 }

@@ -130,6 +130,7 @@ struct AuthorizationRequestTests {
             let place = isSecond ? "[::1]:\(port)" : "127.0.0.1:\(port)"
             #expect(outcome.failure?.kind == .misconfigured)
             #expect(outcome.failure?.message == "cannot listen on \(place): Address already in use")
+            #expect(outcome.failure?.remedy == "end the program that has this port, or log in with --paste")
             #expect(person.steps.isEmpty && !other.isAsked)
         }
     }
