@@ -231,6 +231,28 @@ extension EndToEnd {
             #expect(try await follower.finish().status == 130)
         }
 
+        @Test func `a killed agent leaves whole audit lines, all but those of its last second`() async throws
+        {
+            let scene = try await Scene.loggedIn()
+            let log = scene.agent.statePath + "/audit.log"
+            func lines() -> [String] {
+                let all = (File.text(log) ?? "").split(separator: "\n").map(String.init)
+                return all.filter { $0.contains(#""session":"work""#) }
+            }
+            for _ in 0..<5 { _ = try await scene.token() }
+            // With the login.
+            #expect(try await Polling.until { lines().count == 6 })
+            let written = lines()
+            _ = try await scene.token()
+            try await scene.agent.kill()
+            try await scene.agent.start()
+            _ = try await scene.token()
+            #expect(try await Polling.until { lines().count > written.count })
+            #expect(Array(lines().prefix(written.count)) == written)
+            let all = try await scene.agent.tokenctl("audit", "--json").standardOutput
+            for line in all.split(separator: "\n") { _ = try JSONValue(parsing: line.utf8) }
+        }
+
         // MARK: As nobody
 
         /// Whether the programs of this build can be run by somebody without rights.
