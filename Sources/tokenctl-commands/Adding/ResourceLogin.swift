@@ -47,7 +47,7 @@ struct ResourceLogin {
     private func confirm(_ offer: ExaminationMessage?) throws(AgentError) {
         let found = offer?.issuer ?? ""
         if let issuer, issuer.bytewise == found.bytewise { return }
-        switch try Question.agreement(to: "Make a session and log in there?") {
+        switch try Question.agreement(to: "Make a session and log in there?", emptyAgrees: false) {
         case true?: return
         case false?: throw AgentError(.denied, "no session was made")
         case nil:

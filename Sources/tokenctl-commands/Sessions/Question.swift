@@ -64,12 +64,24 @@ enum Question {
         return String(decoding: answer ?? [], as: UTF8.self)
     }
 
-    /// Whether the person at the terminal agrees, as an empty answer does too; nil if there is no terminal.
-    static func agreement(to proposal: String) throws(AgentError) -> Bool? {
+    /// Whether the person at the terminal agrees.
+    ///
+    /// - Parameters:
+    ///   - proposal: a question, without the choice that follows it.
+    ///   - emptyAgrees: whether an empty answer is a yes: not where something a stranger wants would come of it.
+    /// - Returns: nil if there is no terminal.
+    /// - Throws: ``AgentError`` if the terminal cannot be read.
+    static func agreement(
+        to proposal: String,
+        emptyAgrees: Bool = true
+    ) throws(AgentError) -> Bool? {
         guard let terminal = Terminal() else { return nil }
-        let answer = try terminal.ask(TerminalText.escaped(proposal) + " [Y/n] ", echo: true)
-        return answer.map { ["", "y", "yes"].contains(String(decoding: $0, as: UTF8.self).lowercased()) }
-            ?? false
+        let choice = emptyAgrees ? " [Y/n] " : " [y/N] "
+        guard let answer = try terminal.ask(TerminalText.escaped(proposal) + choice, echo: true) else {
+            return false
+        }
+        let word = String(decoding: answer, as: UTF8.self).lowercased()
+        return word.isEmpty ? emptyAgrees : ["y", "yes"].contains(word)
     }
 
     private static func nobody(toAskFor kind: String, _ option: String?) -> AgentError {

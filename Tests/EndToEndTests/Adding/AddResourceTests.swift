@@ -91,7 +91,7 @@ extension EndToEnd {
                 [BuiltPrograms.client, "login", place.address],
                 environment: place.scene.agent.environment
             )
-            try await terminal.type("", after: "Make a session and log in there? [Y/n] ")
+            try await terminal.type("y", after: "Make a session and log in there? [y/N] ")
             #expect(terminal.screen.contains("takes tokens of \(place.issuer)"), "\(terminal.screen)")
             #expect(try await terminal.shows("Logged in to 127.0.0.1."), "\(terminal.screen)")
             #expect(place.scene.sessionFiles == ["127.0.0.1.toml"])
@@ -105,13 +105,14 @@ extension EndToEnd {
             #expect(place.registrations == 1)
         }
 
-        @Test func `a person who declines has no session`() async throws {
+        @Test(arguments: ["", "n", "yeah"])
+        func `a person who does not say yes has no session`(answer: String) async throws {
             let place = try await ResourceScene()
             let terminal = try ProgramAtTerminal(
                 [BuiltPrograms.client, "login", place.address],
                 environment: place.scene.agent.environment
             )
-            try await terminal.type("n", after: "Make a session and log in there? [Y/n] ")
+            try await terminal.type(answer, after: "Make a session and log in there? [y/N] ")
             #expect(try await terminal.shows("no session was made"), "\(terminal.screen)")
             #expect(place.scene.sessionFiles.isEmpty)
             #expect(place.registrations == 0)
