@@ -65,7 +65,8 @@ struct ResourceDiscovery: Sendable {
             missing.message = ServerText.cleaned(
                 "the resource does not say whose tokens it takes: \(error.message)"
             )
-            missing.remedy = "name its issuer, and write resources in place of resource"
+            missing.remedy =
+                "name its issuer, as with tokenctl add --issuer, and write resources in place of resource"
             throw missing
         }
         do throws(ResourceMetadata.Problem) {

@@ -38,7 +38,7 @@ struct SessionInterview {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             let (name, kind) =
                 server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")
-            server.issuer = try Question.visible(name + form, kind: kind, option: "--issuer")
+            server.issuer = try Question.visible(name + form, kind: kind, option: "--issuer\(form)")
         }
         if server.kind == .awsSSO, server.region == nil {
             let prompt = "Region of IAM Identity Center, such as eu-west-1"

@@ -64,10 +64,14 @@ extension AgentError {
     fileprivate func about(_ server: WishedServer) -> AgentError {
         var error = self
         guard error.remedy == nil, error.retryAfter == nil else { return error }
-        let place = server.resource == nil ? "the issuer" : "the address"
+        let isIssuer = server.resource == nil
+        let place = isIssuer ? "the issuer" : "the address"
         if code == .temporarilyUnavailable { error.remedy = "correct \(place), or try again later" }
         if code == .misconfigured, server.caFile == nil {
-            error.remedy = "correct \(place); a server without metadata is --kind oauth2 with its endpoints"
+            error.remedy =
+                isIssuer
+                ? "correct the issuer; a server without metadata is --kind oauth2 with its endpoints"
+                : "correct the address, or use tokenctl add NAME --issuer URL and write resources into its file"
         }
         return error
     }

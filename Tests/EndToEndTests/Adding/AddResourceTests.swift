@@ -161,6 +161,8 @@ extension EndToEnd {
                 let result = try await place.scene.agent.tokenctl(command)
                 #expect([2, 5].contains(result.status) && result.complainsInOneLine, "\(result)")
                 #expect(result.standardError.contains(word), "\(result)")
+                #expect(!result.standardError.contains("--kind oauth2"), "it is about a resource: \(result)")
+                #expect(result.status == 5 || result.standardError.contains("; correct the address, or use "))
                 let all = result.standardOutput + result.standardError
                 #expect(all.utf8.allSatisfy { $0 == 0x0A || (0x20..<0x7F).contains($0) })
             }

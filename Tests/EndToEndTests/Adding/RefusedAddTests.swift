@@ -51,7 +51,12 @@ extension EndToEnd {
         static let requests = [
             Bad(says: "there is no terminal to ask for the issuer; use --issuer or --preset"),
             Bad("--preset", "github", says: "there is no terminal to ask for the client id; use --client-id"),
-            Bad("--preset", "keycloak", says: "there is no terminal to ask for the issuer; use --issuer"),
+            Bad(
+                "--preset",
+                "keycloak",
+                says:
+                    "there is no terminal to ask for the issuer; use --issuer, such as https://HOST/realms/REALM"
+            ),
             Bad("--preset", "nonesuch", says: "- google"),
             Bad("--kind", "json", says: "'oidc', 'oauth2', 'cognito', 'aws_role' or 'aws_sso'"),
             Bad(
