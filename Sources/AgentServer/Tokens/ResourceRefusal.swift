@@ -57,12 +57,15 @@ struct ResourceRefusal: Equatable {
 
     private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
 
-    /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1).
+    /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1), whose value may stand without quotes (RFC 9110 §11.2).
     private var challengeError: String? {
         let text = challenge.utf8
-        guard let start = text.firstRange(of: "error=\"".utf8)?.upperBound,
-            let end = text[start...].firstIndex(of: UInt8(ascii: "\""))
-        else { return nil }
-        return String(text[start..<end])
+        guard let start = text.firstRange(of: "error=".utf8)?.upperBound else { return nil }
+        let rest = text[start...]
+        guard rest.first == UInt8(ascii: "\"") else {
+            return String(rest.prefix { !" \t,".utf8.contains($0) })
+        }
+        let value = rest.dropFirst()
+        return value.firstIndex(of: UInt8(ascii: "\"")).flatMap { String(value[..<$0]) }
     }
 }

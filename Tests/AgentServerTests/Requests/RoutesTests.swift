@@ -190,6 +190,7 @@ struct RoutesTests {
         (302, "", #"{"requiresReauth":true}"#, .unrelated),
         (499, "", #"{"code":"token_revoked"}"#, .sessionOver),
         (401, #"Bearer error="invalid_token""#, "", .tokenRefused(isStated: true)),
+        (401, "Bearer error=invalid_token, realm=x", "", .tokenRefused(isStated: true)),
         (401, #"Bearer realm="x", error="insufficient_scope""#, "", .unrelated),
         (401, #"DPoP error="use_dpop_nonce""#, "", .unrelated),
         (401, #"DPoP algs="ES256", error="invalid_dpop_proof""#, "", .unrelated),
