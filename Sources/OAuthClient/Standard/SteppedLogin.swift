@@ -10,12 +10,17 @@ extension StandardServer {
     /// - Throws: `misconfigured` if `flow` has no way to ask for it.
     func asking(for request: LoginRequest, by flow: LoginFlow) throws(RefreshFailure) -> StandardServer {
         guard let stepUp = request.stepUp else { return self }
-        if flow == .import {
-            throw RefreshFailure(kind: .misconfigured, message: "an import asks the server for nothing")
-        }
-        if flow != .browser, !stepUp.contextClasses.isEmpty || stepUp.maximumAge != nil {
-            let message = "only flow browser can ask for acr and a maximum age"
-            throw RefreshFailure(kind: .misconfigured, message: message, remedy: "log in with --flow browser")
+        let objection: String? =
+            if flow == .import {
+                "an import asks the server for nothing"
+            } else if flow != .browser, !stepUp.contextClasses.isEmpty || stepUp.maximumAge != nil {
+                "only flow browser can ask for acr and a maximum age"
+            } else {
+                nil
+            }
+        if let objection {
+            let remedy = "log in with --flow browser"
+            throw RefreshFailure(kind: .misconfigured, message: objection, remedy: remedy)
         }
         var server = self
         var seen: Set<ByteText> = []

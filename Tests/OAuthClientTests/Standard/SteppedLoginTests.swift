@@ -62,7 +62,7 @@ struct SteppedLoginTests {
 
     @Test func `an import asks for nothing`() async throws {
         let (outcome, _, bench) = try await logIn(StepUp(scopes: ["admin"]), present: nil, flow: .import)
-        #expect(outcome.failure?.kind == .misconfigured, "\(outcome)")
+        #expect(outcome.failure?.remedy == "log in with --flow browser", "\(outcome)")
         #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).isEmpty)
     }
 
