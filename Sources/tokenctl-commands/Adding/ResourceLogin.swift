@@ -47,13 +47,15 @@ struct ResourceLogin {
     private func confirm(_ offer: ExaminationMessage?) throws(AgentError) {
         let found = offer?.issuer ?? ""
         if let issuer, issuer.bytewise == found.bytewise { return }
-        switch try Question.agreement(to: "Make a session and log in there?", emptyAgrees: false) {
+        // With --json a person has not read what there is to agree to.
+        let question = "Make a session and log in there?"
+        switch try isJSON ? nil : Question.agreement(to: question, emptyAgrees: false) {
         case true?: return
         case false?: throw AgentError(.denied, "no session was made")
         case nil:
             throw AgentError(
                 .badRequest,
-                "there is no terminal to ask whether the issuer is the right one",
+                "\(isJSON ? "nobody is asked" : "there is no terminal to ask") whether the issuer is the right one",
                 remedy: "use --issuer \(ShellWord.quoted(found))"
             )
         }

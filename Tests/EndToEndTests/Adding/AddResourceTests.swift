@@ -118,6 +118,17 @@ extension EndToEnd {
             #expect(place.registrations == 0)
         }
 
+        @Test func `nobody agrees to what was not shown`() async throws {
+            let place = try await ResourceScene()
+            let terminal = try ProgramAtTerminal(
+                [BuiltPrograms.client, "login", "--json", place.address],
+                environment: place.scene.agent.environment
+            )
+            #expect(try await terminal.shows("use --issuer '\(place.issuer)'"), "\(terminal.screen)")
+            #expect(!terminal.screen.contains("[y/N]"))
+            #expect(place.scene.sessionFiles.isEmpty && place.registrations == 0)
+        }
+
         @Test func `without a person the issuer has to be named`() async throws {
             let place = try await ResourceScene()
             let unasked = try await place.tokenctl("login", place.address)
