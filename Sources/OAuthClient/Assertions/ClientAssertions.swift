@@ -36,13 +36,16 @@ struct ClientAssertions: Sendable {
 
     /// What to check when a server refuses an assertion.
     static let hint =
-        "check client_id, the key and client_key_id, and whether the server wants its issuer as audience: "
-        + "client_assertion_audience = \"issuer\""
+        "check client_id, the key, client_key_id and this machine's clock, and whether the server wants its issuer as "
+        + "audience: client_assertion_audience = \"issuer\""
 
     /// The secret that the server knows too.
     var sharedSecret: SecretID? {
         if case .sharedSecret(let secret) = voucher { secret } else { nil }
     }
+
+    /// Whether they are signed here.
+    var areOurs: Bool { if case .ready = voucher { false } else { true } }
 
     /// An assertion for one request to `url`.
     ///
@@ -51,12 +54,17 @@ struct ClientAssertions: Sendable {
     ///
     /// - Parameters:
     ///   - url: where it is posted to.
-    ///   - tools: the clock, and the memory that has the key.
+    ///   - time: when it is made, by our clock or the server's.
+    ///   - tools: the memory that has the key, and what fetches one that is ready.
     /// - Returns: the signed token.
     /// - Throws: `misconfigured` with what is wrong with the key, `busy` while sealed memory is locked.
-    func make(for url: EndpointURL, _ tools: ServerTools) async throws(RefreshFailure) -> String {
+    func make(
+        for url: EndpointURL,
+        at time: WallTime,
+        _ tools: ServerTools
+    ) async throws(RefreshFailure) -> String {
         let audience = try audience(at: url)
-        let now = tools.timekeeper.wallTime.secondsSince1970
+        let now = time.secondsSince1970
         let claims: JSONObject = [
             "iss": .string(clientID), "sub": .string(clientID), "aud": .string(audience),
             "jti": .string(RandomText.make()), "iat": .integer(now),
@@ -73,7 +81,7 @@ struct ClientAssertions: Sendable {
     /// Finds out what is wrong with a key before anything is sent.
     ///
     /// - Parameter memory: has the key.
-    /// - Throws: as ``make(for:_:)``.
+    /// - Throws: as ``make(for:at:_:)``.
     func check(_ memory: SealedMemory) throws(RefreshFailure) {
         switch voucher {
         case .key(let secret, _): _ = try algorithm(of: key(secret, memory))

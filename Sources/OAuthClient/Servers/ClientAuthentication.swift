@@ -36,6 +36,11 @@ struct ClientAuthentication: Sendable {
     /// Whether the client proves nothing.
     var isPublic: Bool { if case .none = proof { true } else { false } }
 
+    /// Whether it shows assertions that are signed here, by our clock.
+    var signsAssertions: Bool {
+        if case .assertion(let assertions) = proof { assertions.areOurs } else { false }
+    }
+
     /// The secret that the server knows too, with which it may sign ID tokens.
     var sharedSecret: SecretID? {
         switch proof {
@@ -50,8 +55,13 @@ struct ClientAuthentication: Sendable {
     /// - Parameters:
     ///   - request: a form, for an endpoint where the client authenticates.
     ///   - tools: the clock, and the memory that has the secrets.
+    ///   - time: when an assertion is made, by the server's clock; `nil`: now, by ours.
     /// - Throws: why there is no proof; nothing is to be sent then.
-    func prove(_ request: inout OutgoingRequest, _ tools: ServerTools) async throws(RefreshFailure) {
+    func prove(
+        _ request: inout OutgoingRequest,
+        _ tools: ServerTools,
+        at time: WallTime? = nil
+    ) async throws(RefreshFailure) {
         let form = request.form.map { FormBody(copying: $0) } ?? FormBody()
         // Beside Basic and assertions it proves nothing, but there are servers that look for it there alone.
         if !clientID.utf8.isEmpty { form.add("client_id", clientID) }
@@ -65,7 +75,8 @@ struct ClientAuthentication: Sendable {
                 try unsafe tools.memory.open(secret) { unsafe form.add("client_secret", secret: $0) }
             case .assertion(let assertions):
                 form.add("client_assertion_type", ClientAssertions.type)
-                form.add("client_assertion", try await assertions.make(for: request.url, tools))
+                let time = time ?? tools.timekeeper.wallTime
+                form.add("client_assertion", try await assertions.make(for: request.url, at: time, tools))
             case .certificate(let certificate): request.identity = try await certificate.identity(tools)
             }
         } catch {

@@ -73,7 +73,7 @@ struct TokenEndpoint: Sendable {
         var request = request
         do throws(RefreshFailure) {
             try await assertions?.add(to: &request, at: time, tools)
-            try await authentication.prove(&request, tools)
+            try await authentication.prove(&request, tools, at: time)
             guard let prover else { return request }
             let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
             request.headers.append(("dpop", try prover.proof(for: demand, at: time)))
@@ -101,7 +101,10 @@ struct TokenEndpoint: Sendable {
             let time = reply.serverTime ?? tools.timekeeper.wallTime
             let mayProveAgain =
                 error.code == "invalid_dpop_proof" || error.code == "use_dpop_nonce" && hasNonce
-            let helps = prover != nil && mayProveAgain || error.code == "invalid_grant" && isMisdated(time)
+            let isOurs =
+                error.code == "invalid_grant" && assertions?.isOurs == true
+                || error.code == "invalid_client" && authentication.signsAssertions
+            let helps = prover != nil && mayProveAgain || isOurs && isMisdated(time)
             throw Refusal(
                 failure: error,
                 endpointIsMissing: isMissing,
@@ -111,12 +114,12 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    /// Whether an assertion of ours may have been refused because a server's clock shows `time`; another day is not
+    /// Whether an assertion by our clock may have been refused because a server's shows `time`; another day is not
     /// believed.
     private func isMisdated(_ time: WallTime) -> Bool {
         let now = tools.timekeeper.wallTime
         let difference = max(time - now, now - time)
-        return assertions?.isOurs == true && difference > .seconds(30) && difference < .seconds(86_400)
+        return difference > .seconds(30) && difference < .seconds(86_400)
     }
 
     /// The answer in `reply`, or what the lack of one means.

@@ -77,6 +77,24 @@ struct ClientAssertionTests {
         }
     }
 
+    @Test func `a clock that is wrong costs one request, and another day is not believed`() async throws {
+        let key = try TemporaryFile(TestKeys.edwards)
+        // It is 8 o'clock here.
+        for (date, offset) in [
+            ("Fri, 15 Jan 2027 08:10:00 GMT", 600), ("Fri, 15 Jan 2027 07:50:00 GMT", -600),
+            ("Fri, 15 Jan 2027 08:00:10 GMT", nil), ("Mon, 25 Jan 2027 08:00:00 GMT", nil),
+        ] as [(String, Int64?)] {
+            let bench = try Bench(Self.profile(key))
+            let refusal = #"{"error":"invalid_client"}"#
+            bench.exchange.expect(Self.token, status: 401, refusal, headers: ["date": date])
+            if offset != nil { bench.exchange.expect(Self.token, Self.answer) }
+            #expect(try await (bench.refresh().granted != nil) == (offset != nil))
+            let times = Self.assertions(bench).compactMap { $0.claims["iat"]?.integer }
+            let now = bench.clock.wallTime.secondsSince1970
+            #expect(times == [now] + (offset.map { [now + $0] } ?? []))
+        }
+    }
+
     @Test func `every endpoint gets an assertion of its own`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         let bench = try Bench(Self.profile(key))
