@@ -105,6 +105,22 @@ enum SmallFile {
     }
 }
 
+/// Files that hold secrets.
+package enum SecretFile {
+    /// Why the file at `path` is no place for a secret.
+    ///
+    /// - Returns: the end of a sentence that begins with its path, and what to do; `nil`: it is there, and nobody else
+    ///   can read or write it.
+    package static func objection(to path: String) -> (message: String, remedy: String?)? {
+        do throws(SmallFile.Failure) {
+            try SmallFile.check(path, sharedWith: .nobody)
+            return nil
+        } catch {
+            return (error.message, error.remedy)
+        }
+    }
+}
+
 /// The system's words for its error numbers.
 enum SystemError {
     static func text(_ number: Int32) -> String {

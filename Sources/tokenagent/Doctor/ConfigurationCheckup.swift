@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import AgentServer
+import OAuthClient
 import TokenCore
 
 /// Compares the configuration file with what the agent runs with, for `tokenctl doctor`.
@@ -20,7 +21,7 @@ struct ConfigurationCheckup {
             let detail = "the file has a mistake, so the agent keeps what it read before"
             return [check(.problem, detail, remedy: error.remedy, of: nil)]
         }
-        let mistakes = found.mistakes.map(check)
+        let mistakes = found.mistakes.map(check) + secrets()
         guard !found.isEmpty else {
             return mistakes + [check(.ok, "the agent runs with \(found.file)", remedy: nil, of: nil)]
         }
@@ -34,6 +35,15 @@ struct ConfigurationCheckup {
             return check(.warning, "\(restart.key): \(restart.reason)", remedy: remedy, of: restart.session)
         }
         return mistakes + differing + late
+    }
+
+    /// Client secrets that others can read, which are used all the same.
+    private func secrets() -> [DiagnosticCheck] {
+        configuration.secretFiles.compactMap { session, path in
+            guard let objection = SecretFile.objection(to: path) else { return nil }
+            let detail = "session.\(session).client_secret_file: \(path): \(objection.message)"
+            return check(.warning, detail, remedy: objection.remedy, of: session)
+        }
     }
 
     /// Which peers may know of a session that was left out, its file cannot tell.

@@ -60,6 +60,14 @@ final class ConfigurationInForce: ConfigurationProviding {
     /// Whether any session in force is hidden from some peers.
     var hasRules: Bool { standing.withLock { $0.settings.sessions.contains { !$0.rules.isEmpty } } }
 
+    /// The files of client secrets, with their sessions.
+    var secretFiles: [(session: SessionName, path: String)] {
+        standing.withLock { $0.settings.sessions }.compactMap { session in
+            guard case .file(let path) = session.client.secret else { return nil }
+            return (session: session.name, path: path)
+        }
+    }
+
     /// Whether the session `name` is in force.
     func holds(_ name: SessionName) -> Bool {
         standing.withLock { $0.settings.sessions.contains { $0.name == name } }

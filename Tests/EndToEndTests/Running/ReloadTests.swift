@@ -50,6 +50,24 @@ extension EndToEnd {
             #expect(!settled.contains("session.z"))
         }
 
+        @Test func `the doctor names the file of a client secret that others can read`() async throws {
+            let scene = try await Scene()
+            try scene.agent.home.write("s3cret", to: "secret", mode: 0o644)
+            let file = scene.agent.home.path("secret")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(
+                text + "[session.z]\nissuer = \"\(scene.issuer.issuer)\"\nclient_id = \"c\"\n"
+                    + "client_secret_file = \"\(file)\"\n"
+            )
+            try await scene.agent.start()
+            let open = try await scene.agent.tokenctl("doctor").standardOutput
+            let finding = "session.z.client_secret_file: \(file): may be read by others; chmod 600 \(file)\n"
+            #expect(open.contains("warning  configuration: \(finding)"), "\(open)")
+            try #require(try await scene.agent.shell("chmod 600 '\(file)'").status == 0)
+            let closed = try await scene.agent.tokenctl("doctor").standardOutput
+            #expect(!closed.contains("client_secret_file"), "\(closed)")
+        }
+
         @Test func `a mistake changes nothing and is named`() async throws {
             let scene = try await Scene.loggedIn()
             let text = try #require(File.text(scene.agent.configurationPath))
