@@ -33,13 +33,11 @@ struct ResourceDiscovery: Sendable {
         request.readsBody = false
         let reply = try await tools.send(request)
         let challenges = reply.status == 401 ? reply.challenges : nil
-        let named =
-            challenges?.value(of: "resource_metadata", scheme: "bearer")
-            ?? challenges?.value(of: "resource_metadata", scheme: "dpop")
+        let named = challenges?.tokenValue(of: "resource_metadata")
         let places = named.map { [$0] } ?? WellKnownURL.protectedResource(url)
         return Found(
             metadata: try await metadata(of: url, at: places, isPublic: !reply.isInternal),
-            challengedScope: challenges?.value(of: "scope", scheme: "bearer"),
+            challengedScope: challenges?.tokenValue(of: "scope"),
             isPublic: !reply.isInternal
         )
     }
@@ -75,6 +73,13 @@ struct ResourceDiscovery: Sendable {
             let message = ServerText.cleaned("\(found.url.description): \(error.message)")
             throw RefreshFailure(kind: .misconfigured, message: message)
         }
+    }
+}
+
+extension Challenges {
+    /// The value of a parameter in a challenge for tokens, for any bearer or bound to a key (RFC 6750 §3, RFC 9449 §7.1).
+    fileprivate func tokenValue(of name: String) -> String? {
+        value(of: name, scheme: "bearer") ?? value(of: name, scheme: "dpop")
     }
 }
 

@@ -104,6 +104,13 @@ struct ResourceTests {
         #expect((login.asked?.parameters["scope"] ?? "") == asked.joined(separator: " "))
     }
 
+    @Test func `a challenge for tokens that are bound to a key says the same`() async throws {
+        let bench = try ResourceBench()
+        let place = "resource_metadata=\"\(ResourceBench.metadataURL)\""
+        bench.challenge("DPoP algs=\"ES256\", \(place), scope=\"api:bound\"")
+        #expect(try await bench.server.offer().scopes.first == "api:bound")
+    }
+
     @Test(arguments: [true, false])
     func `of several servers it is the configured one, else the first`(isConfigured: Bool) async throws {
         let other = "https://other.example"
