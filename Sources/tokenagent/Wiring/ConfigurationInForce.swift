@@ -160,7 +160,8 @@ final class ConfigurationInForce: ConfigurationProviding {
         }
         servers.replaceProfiles(profiles)
         eraseAll(but: sealed)
-        hooks.adopt(settings.hooks)
+        let derived = settings.sessions.filter { !$0.sources.all.isEmpty }.map(\.name)
+        hooks.adopt(settings.hooks, derived: Set(derived))
         commands.adopt(written, keepsFormer: !kept.isEmpty)
         threshold.adopt(settings.logLevel)
         addresses.withLock { $0 = places }

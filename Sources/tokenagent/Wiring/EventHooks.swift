@@ -14,7 +14,20 @@ final class EventHooks: EventObserving {
     /// How many events may wait for a slow hook; beyond that the oldest are left out.
     private static let longestQueue = 64
 
-    private let settings = Mutex(HookSettings())
+    /// What is in force.
+    private struct Standing {
+        var hooks = HookSettings()
+        /// The sessions that are made from others.
+        var derived: Set<SessionName> = []
+
+        /// Whether a session ended with the one that it is made from: what a person can see to is that one's login,
+        /// which has an event of its own unless a person ended it.
+        func endedWithSource(_ event: AgentEvent) -> Bool {
+            event.reason == EndReason.sourceEnded.rawValue && event.session.map(derived.contains) == true
+        }
+    }
+
+    private let standing = Mutex(Standing())
     private let commands: any CommandRunning
     /// `nil`: nobody sits at a desktop of this machine.
     private let desktop: DesktopSession?
@@ -30,13 +43,17 @@ final class EventHooks: EventObserving {
     }
 
     /// Takes over a new configuration; hooks that run go on.
-    func adopt(_ new: HookSettings) {
-        settings.withLock { $0 = new }
+    ///
+    /// - Parameters:
+    ///   - hooks: what to run.
+    ///   - derived: the sessions that are made from others.
+    func adopt(_ hooks: HookSettings, derived: Set<SessionName>) {
+        standing.withLock { $0 = Standing(hooks: hooks, derived: derived) }
     }
 
     func observe(_ event: AgentEvent) {
-        let wanted = settings.withLock { hooks in
-            !hooks.event.isEmpty || !hooks.loginRequired.isEmpty || shows(event, hooks)
+        let wanted = standing.withLock { standing in
+            !standing.hooks.event.isEmpty || !standing.hooks.loginRequired.isEmpty || shows(event, standing)
         }
         guard wanted, case .dropped(let lost) = arrival.yield(event) else { return }
         logger.warning("a hook is too slow; an event was left out", metadata: ["event": "\(lost.kind)"])
@@ -45,15 +62,18 @@ final class EventHooks: EventObserving {
     /// Runs hooks until the process ends.
     func work() async {
         for await event in events {
-            let hooks = settings.withLock { $0 }
-            if event.kind == "login_required" { await run(hooks.loginRequired, for: event) }
-            await run(hooks.event, for: event)
-            if shows(event, hooks) { await run(DesktopNotice.command, for: event) }
+            let standing = standing.withLock { $0 }
+            if event.kind == "login_required", !standing.endedWithSource(event) {
+                await run(standing.hooks.loginRequired, for: event)
+            }
+            await run(standing.hooks.event, for: event)
+            if shows(event, standing) { await run(DesktopNotice.command, for: event) }
         }
     }
 
-    private func shows(_ event: AgentEvent, _ hooks: HookSettings) -> Bool {
-        desktop != nil && hooks.isOnDesktop && DesktopNotice.events.contains(event.kind)
+    private func shows(_ event: AgentEvent, _ standing: Standing) -> Bool {
+        desktop != nil && standing.hooks.isOnDesktop && DesktopNotice.events.contains(event.kind)
+            && !standing.endedWithSource(event)
     }
 
     private func run(_ command: [String], for event: AgentEvent) async {

@@ -9,7 +9,13 @@ extension EndToEnd {
     @Suite struct DesktopTests {
         /// Ends the session of a scene whose agent was started at a desktop, as far as a program can tell, and answers
         /// what was shown.
-        private func shown(more: String = "", display: String?) async throws -> [String] {
+        ///
+        /// With `narrow`, a session of this name is made from it.
+        private func shown(
+            more: String = "",
+            display: String?,
+            narrow: Bool = false
+        ) async throws -> [String] {
             let directory = try TemporaryDirectory()
             let file = directory.path("shown")
             let script = "#!/bin/sh\nfor word; do echo \"$word\"; done >>'\(file)'\n"
@@ -17,11 +23,26 @@ extension EndToEnd {
             let hook =
                 "event = [\"sh\", \"-c\", 'echo \"$TOKENAGENT_EVENT\" >>\"$0\"', \"\(directory.path("events"))\"]"
             let scene = try await Scene(more: "[hooks]\n\(hook)\n\(more)")
+            if narrow {
+                try scene.agent.configure(
+                    (File.text(scene.agent.configurationPath) ?? "") + """
+
+                        [session.narrow]
+                        issuer = "\(scene.issuer.issuer)"
+                        client_id = "demo-confidential"
+                        client_secret = "demo-secret-7f3a"
+                        flow = "token_exchange"
+                        from = "work"
+
+                        """
+                )
+            }
             var environment = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/none"]
             environment["PATH"] = directory.path + ":" + (scene.agent.environment["PATH"] ?? "")
             environment["DISPLAY"] = display
             try await scene.agent.start(extraEnvironment: environment)
             try await scene.logIn()
+            if narrow { #expect(try await scene.agent.reaches("ready", "narrow")) }
             scene.issuer.queue(.failure("access_denied", status: 400))
             _ = try await scene.agent.tokenctl("refresh", "work")
             // Hooks run one after the other: the next event's tells that the notice before it is over.
@@ -36,6 +57,18 @@ extension EndToEnd {
             #expect(
                 try await shown(display: ":0") == [
                     "--app-name=tokenagent", "--", "work needs a login.", "tokenctl login work",
+                ]
+            )
+        }
+
+        @Test func `a login that others are made from is missed once`() async throws {
+            #expect(
+                try await shown(
+                    more: "login_required = [\"notify-send\", \"hook\"]\n",
+                    display: ":0",
+                    narrow: true
+                ) == [
+                    "hook", "--app-name=tokenagent", "--", "work needs a login.", "tokenctl login work",
                 ]
             )
         }
