@@ -302,8 +302,7 @@ extension Session {
     private var waitingMessage: String {
         switch state {
         case .retrying(_, let setback): setback.latest.message
-        case .refreshing(_, let attempt):
-            attempt.setback?.latest.message ?? "the authorization server has not answered yet"
+        case .refreshing(_, let attempt): attempt.setback?.latest.message ?? "no answer has come yet"
         case .loggedOut, .probing, .reauthenticating, .ready, .suspended: "the login has not finished yet"
         }
     }
