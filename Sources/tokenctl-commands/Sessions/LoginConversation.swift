@@ -63,7 +63,7 @@ struct LoginConversation {
         guard let redirect else { return }
         try say(
             "If it shows an error, end this with Ctrl-C: the client has to be registered at the server "
-                + "with the redirect address \(redirect) (redirect_port fixes its port)."
+                + "with the redirect address \(redirect) (redirect_port fixes its port, redirect_uri all of it)."
         )
     }
 

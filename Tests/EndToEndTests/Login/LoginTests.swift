@@ -88,7 +88,8 @@ extension EndToEnd {
             #expect(
                 advice
                     == "If it shows an error, end this with Ctrl-C: the client has to be registered at the "
-                    + "server with the redirect address \(printed) (redirect_port fixes its port)."
+                    + "server with the redirect address \(printed) "
+                    + "(redirect_port fixes its port, redirect_uri all of it)."
             )
             let url = try #require(open.firstMatch(of: /http\S+/)?.0)
             let shown = try await scene.agent.shell("curl -s -o /dev/null -w '%{http_code}' '\(url)'")
