@@ -9,73 +9,77 @@ private let isMissing: Comment =
 
 extension EndToEnd {
     /// moto as the Security Token Service, which checks the ID tokens of glewlwyd before it gives credentials.
-    @Suite(.enabled(if: Glewlwyd.isAvailable && STS.script.isAvailable, isMissing), .glewlwyd, .serialized)
+    @Suite(
+        .enabled(if: Glewlwyd.isAvailable && STS.script.isAvailable, isMissing),
+        .glewlwyd,
+        .sts,
+        .serialized
+    )
     struct STSTests {
         @Test func `a login becomes the credentials of a role, which Amazon's own library uses`() async throws
         {
-            try await STS.whileRunning { sts in
-                let scene = try await Self.scene(sts)
-                let early = try await scene.agent.tokenctl("aws", "deploy")
-                #expect(early.status == 4 && early.complainsInOneLine, "\(early)")
-                #expect(early.standardError.contains("tokenctl login work"), "\(early)")
-                try await scene.logIn()
-                let first = try await scene.agent.tokenctl("aws", "deploy")
-                #expect(first.status == 0, "\(first) \(scene.agent.log)")
-                let credentials = try #require(try JSONValue(parsing: first.standardOutput.utf8).object)
-                #expect(credentials["Version"]?.integer == 1)
-                for member in ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"] {
-                    #expect(credentials[member]?.string?.isEmpty == false, "\(member)")
-                }
-                let caller = try await sts.caller(by: "tokenctl aws deploy", of: scene.agent)
-                #expect(caller.standardOutput.contains("assumed-role/deploy/laptop"), "\(caller)")
-                #expect(
-                    try await scene.agent.tokenctl("aws", "deploy").standardOutput == first.standardOutput
-                )
-                #expect(sts.assumptions == 1, "\(sts.requests) \(scene.agent.log)")
-                try await scene.agent.kill()
-                try await scene.agent.start()
-                #expect(
-                    try await scene.agent.tokenctl("aws", "deploy").standardOutput == first.standardOutput
-                )
-                #expect(try await scene.agent.tokenctl("refresh", "deploy").status == 0)
-                #expect(
-                    try await scene.agent.tokenctl("aws", "deploy").standardOutput != first.standardOutput
-                )
-                #expect(sts.assumptions == 2)
-                let logout = try await scene.agent.tokenctl("logout", "work")
-                #expect(logout.status == 0, "\(logout)")
-                #expect(try await scene.agent.tokenctl("aws", "deploy").status == 4)
-                #expect(!scene.agent.log.contains(credentials["SecretAccessKey"]?.string ?? ""))
+            let sts = try STS.current()
+            let scene = try await Self.scene(sts)
+            let before = sts.assumptions
+            let early = try await scene.agent.tokenctl("aws", "deploy")
+            #expect(early.status == 4 && early.complainsInOneLine, "\(early)")
+            #expect(early.standardError.contains("tokenctl login work"), "\(early)")
+            try await scene.logIn()
+            let first = try await scene.agent.tokenctl("aws", "deploy")
+            #expect(first.status == 0, "\(first) \(scene.agent.log)")
+            let credentials = try #require(try JSONValue(parsing: first.standardOutput.utf8).object)
+            #expect(credentials["Version"]?.integer == 1)
+            for member in ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"] {
+                #expect(credentials[member]?.string?.isEmpty == false, "\(member)")
             }
+            let caller = try await sts.caller(by: "tokenctl aws deploy", of: scene.agent)
+            #expect(caller.standardOutput.contains("assumed-role/deploy/laptop"), "\(caller)")
+            #expect(
+                try await scene.agent.tokenctl("aws", "deploy").standardOutput == first.standardOutput
+            )
+            #expect(sts.assumptions == before + 1, "\(sts.requests) \(scene.agent.log)")
+            try await scene.agent.kill()
+            try await scene.agent.start()
+            #expect(
+                try await scene.agent.tokenctl("aws", "deploy").standardOutput == first.standardOutput
+            )
+            #expect(try await scene.agent.tokenctl("refresh", "deploy").status == 0)
+            #expect(
+                try await scene.agent.tokenctl("aws", "deploy").standardOutput != first.standardOutput
+            )
+            #expect(sts.assumptions == before + 2)
+            let logout = try await scene.agent.tokenctl("logout", "work")
+            #expect(logout.status == 0, "\(logout)")
+            #expect(try await scene.agent.tokenctl("aws", "deploy").status == 4)
+            #expect(!scene.agent.log.contains(credentials["SecretAccessKey"]?.string ?? ""))
         }
 
         @Test func `a role has no token, and a token no role`() async throws {
-            try await STS.whileRunning { sts in
-                let scene = try await Self.scene(sts)
-                try await scene.logIn()
-                #expect(try await scene.agent.reaches("ready", "deploy"), "\(scene.agent.log)")
-                for arguments in [
-                    ["get", "deploy"], ["get", "deploy", "--format", "header"],
-                    ["curl", "deploy", "--", "https://x.example/"],
-                    ["exec", "deploy", "--", "true"],
-                ] {
-                    let result = try await scene.agent.tokenctl(arguments)
-                    #expect(result.status == 2 && result.complainsInOneLine, "\(arguments) \(result)")
-                    #expect(result.standardError.contains("tokenctl aws deploy"), "\(result)")
-                }
-                let refreshed = try await scene.agent.tokenctl("refresh", "deploy", "--json")
-                #expect(refreshed.status == 0 && !refreshed.standardOutput.contains("AccessKeyId"))
-                let report = try await scene.agent.tokenctl(
-                    "report",
-                    "deploy",
-                    "--status",
-                    "401",
-                    input: "x\n"
-                )
-                #expect(report.status == 2, "\(report)")
-                let other = try await scene.agent.tokenctl("aws", "work")
-                #expect(other.status == 2 && other.standardError.contains("tokenctl get work"), "\(other)")
+            let sts = try STS.current()
+            let scene = try await Self.scene(sts)
+            try await scene.logIn()
+            #expect(try await scene.agent.reaches("ready", "deploy"), "\(scene.agent.log)")
+            for arguments in [
+                ["get", "deploy"], ["get", "deploy", "--format", "header"],
+                ["curl", "deploy", "--", "https://x.example/"],
+                ["exec", "deploy", "--", "true"],
+            ] {
+                let result = try await scene.agent.tokenctl(arguments)
+                #expect(result.status == 2 && result.complainsInOneLine, "\(arguments) \(result)")
+                #expect(result.standardError.contains("tokenctl aws deploy"), "\(result)")
             }
+            let refreshed = try await scene.agent.tokenctl("refresh", "deploy", "--json")
+            #expect(refreshed.status == 0 && !refreshed.standardOutput.contains("AccessKeyId"))
+            let report = try await scene.agent.tokenctl(
+                "report",
+                "deploy",
+                "--status",
+                "401",
+                input: "x\n"
+            )
+            #expect(report.status == 2, "\(report)")
+            let other = try await scene.agent.tokenctl("aws", "work")
+            #expect(other.status == 2 && other.standardError.contains("tokenctl get work"), "\(other)")
         }
 
         /// What is asked of the service, or what it answers, and the exit status of `tokenctl aws`.
@@ -88,13 +92,12 @@ extension EndToEnd {
             keys: String,
             status: Int32
         ) async throws {
-            try await STS.whileRunning { sts in
-                let scene = try await Self.scene(sts, role: role, keys)
-                try await scene.logIn()
-                let result = try await scene.agent.tokenctl("aws", "deploy")
-                #expect(result.status == status && result.complainsInOneLine, "\(result)")
-                #expect(try await scene.agent.status("work")["state"]?.string == "ready")
-            }
+            let sts = try STS.current()
+            let scene = try await Self.scene(sts, role: role, keys)
+            try await scene.logIn()
+            let result = try await scene.agent.tokenctl("aws", "deploy")
+            #expect(result.status == status && result.complainsInOneLine, "\(result)")
+            #expect(try await scene.agent.status("work")["state"]?.string == "ready")
         }
 
         /// An agent with the login `work` and the role `deploy` that is made from it.
@@ -122,8 +125,10 @@ extension EndToEnd {
 }
 
 /// The running service.
-struct STS {
+struct STS: Sendable {
     static let script = ProviderScript("moto_sts.py")
+
+    @TaskLocal fileprivate static var ofSuite: STS?
 
     let state: JSONObject
 
@@ -139,6 +144,13 @@ struct STS {
         File.text(state["requests"]?.string ?? "")?.split(separator: "\n") ?? []
     }
 
+    /// The service of the running suite, which must be one with the trait `.sts`.
+    static func current() throws -> STS {
+        guard let ofSuite else { throw ProviderScript.Failure.notRunning }
+        return ofSuite
+    }
+
+    /// Starts it beside the suite's glewlwyd, whose ID tokens it checks, and has `body` work with it.
     static func whileRunning(_ body: (STS) async throws -> Void) async throws {
         let server = try Glewlwyd.current()
         let options = ["--check", server.statePath, "--issuer", "keep"]
@@ -160,4 +172,21 @@ struct STS {
             "AWS_CONFIG_FILE='\(file)' AWS_EC2_METADATA_DISABLED=true '\(python)' '\(agent.home.path("caller.py"))'"
         )
     }
+}
+
+/// Runs the service for one suite, which has to have a glewlwyd before it.
+struct RunningSTS: SuiteTrait, TestScoping {
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await STS.whileRunning { sts in
+            try await STS.$ofSuite.withValue(sts, operation: function)
+        }
+    }
+}
+
+extension Trait where Self == RunningSTS {
+    static var sts: Self { RunningSTS() }
 }
