@@ -61,13 +61,11 @@ struct RenewedScene {
     init(_ kind: RenewedKind, more: String = "") async throws {
         self.kind = kind
         let key = try SigningKey(.es256)
-        let authority = try CertificateAuthority()
+        let authority = kind == .clientCertificate ? try CertificateAuthority() : nil
         var options = DemoIssuer.Options()
         options.settings.accessLifetime = .seconds(600)
-        if kind == .clientCertificate {
-            options.tls = try authority.issue()
-            options.clientAuthority = authority.certificatePEM
-        }
+        options.tls = try authority?.issue()
+        options.clientAuthority = authority?.certificatePEM
         issuer = try await DemoIssuer.start(options)
         agent = try AgentUnderTest()
         gitHub = try GitHubDouble()
@@ -75,14 +73,15 @@ struct RenewedScene {
             issuer.add(route)
         }
         Self.addResource(to: issuer)
-        let files = [
+        let identity = try authority?.issue(for: ["laptop"])
+        let files: [(String, String?)] = [
             ("app.pem", gitHub.key.privateKeyPEM), ("key.pem", key.privateKeyPEM),
-            ("ca.pem", authority.certificatePEM),
+            ("ca.pem", authority?.certificatePEM), ("client.pem", identity?.certificatePEM),
+            ("client-key.pem", identity?.privateKeyPEM),
         ]
-        for (name, text) in files { try agent.home.write(text, to: "config/tokenagent/\(name)") }
-        let identity = try authority.issue(for: ["laptop"])
-        try agent.home.write(identity.certificatePEM, to: "config/tokenagent/client.pem")
-        try agent.home.write(identity.privateKeyPEM, to: "config/tokenagent/client-key.pem")
+        for case (let name, let text?) in files {
+            try agent.home.write(text, to: "config/tokenagent/\(name)")
+        }
         sources = kind.source == nil ? "" : Scene.session("work", issuer)
         table = Self.table(of: kind, issuer, agent.home, more)
         try mend()
