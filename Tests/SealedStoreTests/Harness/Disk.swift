@@ -5,9 +5,14 @@ import TestSupport
 
 extension TemporaryDirectory {
     /// A new one, for fixtures that are made where nothing may fail.
-    static var fresh: TemporaryDirectory {
+    static var fresh: TemporaryDirectory { made(in: nil) }
+
+    /// One that waits for no disk, if there is a place for it.
+    static var inMemory: TemporaryDirectory { made(in: memory) }
+
+    private static func made(in parent: String?) -> TemporaryDirectory {
         do {
-            return try TemporaryDirectory()
+            return try TemporaryDirectory(in: parent)
         } catch {
             fatalError("\(error)")
         }

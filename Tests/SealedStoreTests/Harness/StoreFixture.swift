@@ -29,7 +29,7 @@ final class StoreFixture {
     let clocks = FixedClocks()
     var boot = RandomID(high: 1, low: 2)
 
-    init(_ directory: TemporaryDirectory = TemporaryDirectory.fresh) {
+    init(_ directory: TemporaryDirectory = .inMemory) {
         self.directory = directory
     }
 

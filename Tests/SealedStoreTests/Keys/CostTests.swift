@@ -8,7 +8,8 @@ import TokenCore
 /// What the store costs; the figures are printed, and only bounds that no machine should miss are asserted.
 @Suite(.serialized)
 struct CostTests {
-    let fixture = StoreFixture()
+    /// On a disk, as it counts.
+    let fixture = StoreFixture(.fresh)
 
     @Test func `ten thousand sessions are read within seconds`() throws {
         let files = FaultyFiles()

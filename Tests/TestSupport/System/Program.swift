@@ -35,7 +35,7 @@ package final class Program: Sendable {
         hasTerminal: Bool = true
     ) throws {
         name = command.joined(separator: " ")
-        outputs = try TemporaryDirectory()
+        outputs = try TemporaryDirectory(in: TemporaryDirectory.memory)
         try outputs.write(input, to: "in")
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

@@ -8,6 +8,17 @@ import Synchronization
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
+    /// A directory in memory with plenty of room, for what is written often and is not about disks; `nil`: there is none, or the
+    /// person says where temporary files go.
+    package static let memory: String? = {
+        let place = "/dev/shm"
+        var room = statvfs()
+        guard getenv("TMPDIR") == nil, access(place, W_OK) == 0, statvfs(place, &room) == 0 else {
+            return nil
+        }
+        return UInt64(room.f_bavail) * UInt64(room.f_frsize) > 1 << 30 ? place : nil
+    }()
+
     /// Makes one under `parent`, by default `$TMPDIR` or `/tmp`.
     package init(in parent: String? = nil) throws {
         let base = parent ?? getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
