@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
@@ -11,12 +12,15 @@ struct CostTests {
     /// On a disk, as it counts.
     let fixture = StoreFixture(.fresh)
 
-    @Test func `ten thousand sessions are read within seconds`() throws {
+    @Test func `thousands of sessions are read within seconds`() throws {
         let files = FaultyFiles()
         let (first, _) = try fixture.unlocked(files)
         files.arm(.unflushed)
         let access = String(repeating: "a", count: 1200)
-        for number in 0..<10_000 {
+        // Ten thousand take a thread for ten seconds.
+        let (many, limit): (Int, Duration) =
+            TestEnvironment.isFull ? (10_000, .seconds(10)) : (2_000, .seconds(5))
+        for number in 0..<many {
             let snapshot = try first.snapshot(refreshToken: "RT-\(number)", accessToken: access)
             #expect(first.store.commit(.named("s\(number)"), snapshot) == .durable)
         }
@@ -27,9 +31,9 @@ struct CostTests {
         let duration = try ContinuousClock().measure {
             count = try second.store.unlockAutomatically().sessions.count
         }
-        print("10,000 sessions read in \(duration)")
-        #expect(count == 10_000)
-        #expect(duration < .seconds(10))
+        print("\(many) sessions read in \(duration)")
+        #expect(count == many)
+        #expect(duration < limit)
     }
 
     @Test func `a durable refresh costs milliseconds`() throws {
