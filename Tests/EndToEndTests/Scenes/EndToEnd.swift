@@ -12,7 +12,13 @@ enum EndToEnd {}
 
 /// Limits how many tests run at the same time.
 struct TakingTurns: SuiteTrait, TestTrait, TestScoping {
-    private static let turns = Turns(3)
+    /// All but one of the tests that run at a time (`TEST_WIDTH`), so that others go on beside those that wait for processes.
+    private static let turns: Turns = {
+        let width = TestEnvironment.value("SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH").flatMap {
+            Int($0)
+        }
+        return Turns(max(3, (width ?? 4) - 1))
+    }()
 
     var isRecursive: Bool { true }
 
