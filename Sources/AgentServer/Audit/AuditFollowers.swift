@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// Who follows the audit log.
 ///
 /// Confined to the agent's event loop.
@@ -27,15 +29,24 @@ final class AuditFollowers {
         let lines = records.map { record in
             var line: [UInt8] = []
             record.write(to: &line)
-            return (session: record.session, bytes: line)
+            return (record: record, bytes: line)
         }
         for subscriber in subscribers.values {
             let wanted = lines.filter { line in
-                (subscriber.session == nil || subscriber.session == line.session)
-                    && line.session.map { configuration.isShown($0, to: subscriber.connection) } ?? true
+                let session = line.record.session
+                return (subscriber.session == nil || subscriber.session == session)
+                    && session.map { isShown($0, to: subscriber) } ?? true
             }
-            if !wanted.isEmpty { subscriber.connection.stream(wanted.flatMap(\.bytes)) }
+            let bytes = wanted.flatMap { line in
+                line.record.source.map { isShown($0, to: subscriber) } == false
+                    ? AuditRecord.withoutSource(line.bytes[...]) : line.bytes
+            }
+            if !bytes.isEmpty { subscriber.connection.stream(bytes) }
         }
+    }
+
+    private func isShown(_ name: SessionName, to subscriber: Subscriber) -> Bool {
+        configuration.isShown(name, to: subscriber.connection)
     }
 
     /// Ends the answers to all of them.

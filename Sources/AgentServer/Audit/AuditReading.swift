@@ -9,7 +9,7 @@ import TokenCore
 struct AuditSelection: Sendable {
     /// Only lines about this session; `nil` for lines about all.
     var session: SessionName?
-    /// No lines about these.
+    /// No lines about these, nor their names in others.
     var hidden: Set<SessionName> = []
 
     /// The wanted lines of `text`; lines about the agent itself, or about lost lines, name no session.
@@ -22,7 +22,8 @@ struct AuditSelection: Sendable {
             guard session == nil || session == about, about.map({ !hidden.contains($0) }) ?? true else {
                 continue
             }
-            kept += line
+            let source = record.source.flatMap { SessionName($0) }
+            kept += source.map(hidden.contains) == true ? AuditRecord.withoutSource(line) : Array(line)
             kept.append(.lineFeed)
         }
         return kept

@@ -113,6 +113,15 @@ struct AuditRecord: Equatable, Sendable {
         text += Self.end
     }
 
+    /// `line` as a peer gets it that may not know of the source; the log itself keeps the name.
+    static func withoutSource(_ line: ArraySlice<UInt8>) -> [UInt8] {
+        // In texts of the line a quotation mark has a backslash before it, so this is the member's beginning.
+        guard let start = line.indices.first(where: { line[$0...].starts(with: source) }),
+            let end = line[(start + source.count)...].firstIndex(of: UInt8(ascii: "\""))
+        else { return Array(line) }
+        return Array(line[..<start] + line[(end + 1)...])
+    }
+
     private static let start = Array("{\"time\":".utf8)
     private static let session = Array(",\"session\":\"".utf8)
     private static let decisionAfterSession = Array("\",\"decision\":\"".utf8)

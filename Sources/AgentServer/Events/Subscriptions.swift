@@ -21,14 +21,16 @@ final class Subscriptions {
     func publish(_ event: AgentEvent, in agent: isolated SessionAgent) {
         observer.observe(event)
         guard !subscribers.isEmpty else { return }
-        let line = event.wire.json.serialized + [.lineFeed]
+        let line = event.line
         for subscriber in subscribers.values where subscriber.wants(event) {
-            if let session = event.session,
-                !agent.configuration.isShown(session, to: subscriber.connection)
-            {
+            let connection = subscriber.connection
+            guard let session = event.session else {
+                connection.stream(line)
                 continue
             }
-            subscriber.connection.stream(line)
+            guard agent.configuration.isShown(session, to: connection) else { continue }
+            let hidden = agent.configuration.hiddenSources(of: session, from: connection)
+            connection.stream(hidden.names.isEmpty ? line : event.without(hidden).line)
         }
     }
 
@@ -80,5 +82,15 @@ extension AgentEvent {
             refreshReason: event.refreshReason,
             variant: event.variant
         )
+    }
+
+    /// One line of `GET /v1/events`.
+    fileprivate var line: [UInt8] { wire.json.serialized + [.lineFeed] }
+
+    /// The event as a peer is told that may not know of `hidden`.
+    fileprivate func without(_ hidden: HiddenSources) -> AgentEvent {
+        var event = self
+        event.message = message.map(hidden.message)
+        return event
     }
 }

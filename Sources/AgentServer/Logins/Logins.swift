@@ -32,7 +32,8 @@ final class Logins {
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
         if let remedy = kept.settings.loginSubstitute {
-            throw .noLogin(to: name, kept.settings, instead: remedy)
+            let hidden = agent.configuration.hiddenSources(of: name, from: connection)
+            throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)
         }
         let flow = try Self.flow(body.value(\.flow))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
@@ -236,18 +237,25 @@ extension RequestFailure {
     fileprivate static func noLogin(
         to name: SessionName,
         _ settings: SessionSettings,
-        instead remedy: String
+        instead remedy: String,
+        without hidden: HiddenSources
     ) -> RequestFailure {
         let origin =
-            if let source = settings.sources.subject {
-                "its tokens are made from those of \(source.session)"
+            if let source = settings.sources.subject?.session {
+                "its tokens are made from those of "
+                    + (hidden.names.contains(source) ? "another session" : source.description)
             } else if settings.kind == "command" {
                 "a program prints its tokens"
             } else {
                 "its tokens are given for something that is there anyway"
             }
         let message = "There is no login to \(name): \(origin)."
-        return RequestFailure(code: .badRequest, message: message, session: name, remedy: remedy)
+        return RequestFailure(
+            code: .badRequest,
+            message: message,
+            session: name,
+            remedy: hidden.remedy(remedy, for: message)
+        )
     }
 }
 

@@ -48,7 +48,9 @@ extension LiveConfiguration {
         guard rules.exist else { return false }
         guard let name = route.session else { return route.traits.showsSessions }
         // An unknown name is treated like a hidden one.
-        return self[name]?.isOpen != true
+        guard self[name]?.isOpen == true else { return true }
+        // What is told about it may name those.
+        return current.sources(of: name).contains { self[$0]?.isOpen != true }
     }
 
     /// Checks what is asked for beside the plain token: at a `[[socket]]` only what its table names, and roles only

@@ -5,8 +5,12 @@ import Text
 import TokenCore
 
 extension SessionStatus {
-    /// The session as `GET /v1/sessions/NAME` shows it.
-    func message(_ settings: SessionSettings, at moment: Moment) -> SessionMessage {
+    /// The session as `GET /v1/sessions/NAME` shows it to a peer that may not know of `hidden`.
+    func message(
+        _ settings: SessionSettings,
+        without hidden: HiddenSources,
+        at moment: Moment
+    ) -> SessionMessage {
         var message = SessionMessage()
         message.session = name.description
         message.state = state.rawValue
@@ -14,18 +18,19 @@ extension SessionStatus {
         message.issuer = settings.issuer
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
         message.resource = settings.resource
-        message.source = settings.sources.all.first?.session.description
+        let sources = settings.sources.all.map(\.session)
+        message.source = sources.first { !hidden.names.contains($0) }?.description
         message.account = account ?? subject
         addTimes(to: &message, at: moment)
         message.scope = scope
         message.rotation = rotation?.word ?? "unknown"
         message.storage = storage.word
         message.reason = reason?.rawValue
-        message.message = self.message
+        message.message = self.message.map(hidden.message)
         message.waiters = Int64(waiters)
-        addHistory(to: &message)
+        addHistory(to: &message, without: hidden)
         message.notes = notes(on: settings).wire
-        message.remedy = remedy
+        message.remedy = hidden.remedy(remedy, for: self.message)
         message.kept = JSONObject(keptMembers.mapValues { .string($0) })
         return message
     }
@@ -70,7 +75,7 @@ extension SessionStatus {
         message.age = loggedInAt.map { seconds(moment.now - $0) }
     }
 
-    private func addHistory(to message: inout SessionMessage) {
+    private func addHistory(to message: inout SessionMessage, without hidden: HiddenSources) {
         message.lastRefreshReason = history.lastRefreshReason?.rawValue
         message.lastRefreshAt = history.lastRefreshAt?.secondsSince1970
         if let ahead = history.serverClockAhead?.wholeSeconds, abs(ahead) >= Self.noticeableSkew {
@@ -84,7 +89,7 @@ extension SessionStatus {
             $0.failureClass = failure.kind.rawValue
             $0.code = failure.code
             $0.refreshReason = history.lastFailedReason?.rawValue
-            $0.message = failure.message
+            $0.message = hidden.message(failure.message)
             $0.at = history.lastFailureAt?.secondsSince1970
         }
     }

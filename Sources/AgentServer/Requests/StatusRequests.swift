@@ -52,7 +52,7 @@ struct StatusRequests {
     func sessions(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
         let moment = agent.moment
         let shown = visibleSessions(to: connection, in: agent)
-        let sessions = shown.map { status($0, for: connection, at: moment) }
+        let sessions = shown.map { status($0, for: connection, at: moment, in: agent) }
         return .message(SessionsMessage { $0.sessions = sessions })
     }
 
@@ -63,17 +63,21 @@ struct StatusRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) -> Answer {
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
-        return .message(status(kept, for: connection, at: agent.moment))
+        return .message(status(kept, for: connection, at: agent.moment, in: agent))
     }
 
     private func status(
         _ kept: KeptSession,
         for connection: Connection,
-        at moment: Moment
+        at moment: Moment,
+        in agent: isolated SessionAgent
     ) -> SessionMessage {
         let status = kept.session.status
-        return connection.caller.restrictedPath == nil
-            ? status.message(kept.settings, at: moment) : status.restrictedMessage(kept.settings, at: moment)
+        guard connection.caller.restrictedPath == nil else {
+            return status.restrictedMessage(kept.settings, at: moment)
+        }
+        let hidden = agent.configuration.hiddenSources(of: status.name, from: connection)
+        return status.message(kept.settings, without: hidden, at: moment)
     }
 
     /// Serves `GET /v1/metrics`.

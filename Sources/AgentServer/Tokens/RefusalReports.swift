@@ -87,6 +87,9 @@ final class RefusalReports {
         guard configuration.sessions[login]?.loginAsksForMore == true else {
             return tokens.answerNone("no login can ask the server for more", to: call)
         }
+        guard agent.configuration.isShown(login, to: call.connection) else {
+            return tokens.answerNone("only a login to another session can ask the server for more", to: call)
+        }
         tokens.answerStepUp(wish, by: login, to: call)
     }
 

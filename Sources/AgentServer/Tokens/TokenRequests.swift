@@ -217,7 +217,8 @@ extension TokenRequests {
         switch reply {
         case .token(let token): answer(token, to: call, at: moment, in: agent)
         case .failure(.tokenRefused(let message, let retryAfter)) where call.format == .retry:
-            answerNone(message, retryAfter: retryAfter, to: call)
+            let hidden = agent.configuration.hiddenSources(of: call.session, from: call.connection)
+            answerNone(hidden.message(message), retryAfter: retryAfter, to: call)
         case .failure(let failure): answer(failure, to: call, in: agent)
         }
     }
@@ -409,7 +410,9 @@ extension TokenRequests {
     func answer(_ failure: RequestFailure, to call: TokenCall, in agent: isolated SessionAgent) {
         agent.count(of: call.session) { $0.refused[failure.code.rawValue, default: 0] += 1 }
         call.connection.awaited = nil
-        call.connection.answer(Answer(agent.configuration.explained(failure, to: call.connection)))
+        let configuration = agent.configuration
+        let told = configuration.withoutHiddenSources(failure, for: call.connection)
+        call.connection.answer(Answer(configuration.explained(told, to: call.connection)))
         endTurn(of: call.connection, in: agent)
     }
 }
