@@ -85,6 +85,37 @@ struct ClientAuthentication: Sendable {
         request.form = form
     }
 
+    /// Sends `request` with the proof, and once more with an assertion dated by the server's clock if that may help.
+    ///
+    /// - Parameters:
+    ///   - request: as for ``prove(_:_:at:)``; to an endpoint that gives no tokens, as those have proofs of their own beside.
+    ///   - tools: send it.
+    /// - Returns: the answer, to the second request if there was one.
+    /// - Throws: why there is no proof or no answer.
+    func send(_ request: OutgoingRequest, _ tools: ServerTools) async throws(RefreshFailure) -> HTTPReply {
+        var first = request
+        try await prove(&first, tools)
+        let reply = try await tools.send(first)
+        let code = reply.jsonObject.flatMap { OAuthError($0) }?.code
+        guard let time = timeForAnother(after: reply, refusedWith: code, tools) else { return reply }
+        var second = request
+        try await prove(&second, tools, at: time)
+        return try await tools.send(second)
+    }
+
+    /// When to date another assertion, by the server's clock, after `reply` has refused one dated by ours; `nil`: another
+    /// would not help.
+    ///
+    /// Only once more: a server that is never satisfied must not keep us busy.
+    func timeForAnother(
+        after reply: HTTPReply,
+        refusedWith code: String?,
+        _ tools: ServerTools
+    ) -> WallTime? {
+        guard signsAssertions, let code, code.bytewise == "invalid_client" else { return nil }
+        return reply.timeOfOtherClock(than: tools.timekeeper.wallTime)
+    }
+
     /// What to check when a server refuses the proof; `nil`: nothing beyond the credentials themselves.
     ///
     /// By RFC 6749 §2.3.1 both halves of Basic credentials are encoded, and some servers do not decode them.
@@ -114,5 +145,15 @@ struct ClientAuthentication: Sendable {
         pair.append(UInt8(ascii: ":"))
         for index in 0..<secret.count { FormEncoding.encode(unsafe secret[index]) { pair.append($0) } }
         return "Basic " + Base64.encoded(pair)
+    }
+}
+
+extension HTTPReply {
+    /// The server's time, if an assertion of the time `now` may have been refused because of it; another day is not
+    /// believed.
+    func timeOfOtherClock(than now: WallTime) -> WallTime? {
+        guard let time = serverTime else { return nil }
+        let difference = max(time - now, now - time)
+        return difference > .seconds(30) && difference < .seconds(86_400) ? time : nil
     }
 }

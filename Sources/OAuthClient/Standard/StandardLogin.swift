@@ -99,8 +99,7 @@ struct StandardLogin {
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
-            try await authentication.prove(&request, tools)
-            let reply = try await tools.send(request)
+            let reply = try await authentication.send(request, tools)
             if [200, 201].contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil {
                 return object
             }

@@ -139,11 +139,10 @@ struct StandardRevocation {
         var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.limit = limit
-        try await authentication.prove(&request, tools)
         if case .bearer(let bearer) = addition {
             request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }
-        return try await tools.send(request)
+        return try await authentication.send(request, tools)
     }
 
     /// 200 also means that the server did not know the token (RFC 7009 §2.2).

@@ -98,28 +98,27 @@ struct TokenEndpoint: Sendable {
             return (try read(reply), requestedAt)
         } catch {
             let isMissing = [404, 405, 410].contains(reply.status) && error.code == nil
-            let time = reply.serverTime ?? tools.timekeeper.wallTime
-            let mayProveAgain =
-                error.code == "invalid_dpop_proof" || error.code == "use_dpop_nonce" && hasNonce
-            let isOurs =
-                error.code == "invalid_grant" && assertions?.isOurs == true
-                || error.code == "invalid_client" && authentication.signsAssertions
-            let helps = prover != nil && mayProveAgain || isOurs && isMisdated(time)
             throw Refusal(
                 failure: error,
                 endpointIsMissing: isMissing,
-                proofTime: helps ? time : nil,
+                proofTime: proofTime(after: reply, refusedWith: error.code, hasNonce: hasNonce),
                 leftover: leftover(of: reply, requestedAt: requestedAt)
             )
         }
     }
 
-    /// Whether an assertion by our clock may have been refused because a server's shows `time`; another day is not
-    /// believed.
-    private func isMisdated(_ time: WallTime) -> Bool {
+    /// When to date what is shown a second time, if that may help.
+    private func proofTime(
+        after reply: HTTPReply,
+        refusedWith code: String?,
+        hasNonce: Bool
+    ) -> WallTime? {
         let now = tools.timekeeper.wallTime
-        let difference = max(time - now, now - time)
-        return difference > .seconds(30) && difference < .seconds(86_400)
+        if prover != nil, code == "invalid_dpop_proof" || code == "use_dpop_nonce" && hasNonce {
+            return reply.serverTime ?? now
+        }
+        if code == "invalid_grant", assertions?.isOurs == true { return reply.timeOfOtherClock(than: now) }
+        return authentication.timeForAnother(after: reply, refusedWith: code, tools)
     }
 
     /// The answer in `reply`, or what the lack of one means.

@@ -95,6 +95,39 @@ struct ClientAssertionTests {
         }
     }
 
+    @Test func `a clock that is wrong costs one request at every endpoint`() async throws {
+        let key = try TemporaryFile(TestKeys.edwards)
+        let (refusal, date) = (#"{"error":"invalid_client"}"#, ["date": "Fri, 15 Jan 2027 08:10:00 GMT"])
+        let times = { (bench: Bench, url: String) -> [Int64] in
+            bench.exchange.posts(to: url).compactMap {
+                $0.form["client_assertion"].flatMap { JWTParts($0) }?.claims["iat"]?.integer
+            }
+        }
+        let bench = try Bench(Self.profile(key))
+        let now = bench.clock.wallTime.secondsSince1970
+        let (device, revocation) = ("https://tokens.example/device", "https://tokens.example/revoke")
+        bench.exchange.expect(device, status: 401, refusal, headers: date)
+        bench.exchange.expect(device, DeviceLoginTests.start())
+        bench.exchange.expect(Self.token, Self.answer)
+        let person = ScriptedPerson(memory: bench.memory)
+        #expect(await bench.server.logIn(LoginRequest(flow: .device), conversation: person).granted != nil)
+        #expect(times(bench, device) == [now, now + 600])
+        let later = bench.clock.wallTime.secondsSince1970
+        bench.exchange.expect(revocation, status: 401, refusal, headers: date)
+        bench.exchange.expect(revocation, "")
+        let token = try bench.secret("rt-1")
+        let revoked = await bench.server.revoke(RevocationRequest(refreshToken: token, accessToken: nil))
+        #expect(revoked == .revoked && times(bench, revocation) == [later, now + 600])
+        #expect(bench.exchange.posts(to: revocation).allSatisfy { $0.form["token"] == "rt-1" })
+        var profile = TestIssuer.profile()
+        profile.client.proof = .keyAssertion(AssertionKey(.file(key.path)), .endpoint)
+        let login = try await BrowserLoginTests.Login(profile, metadata: PushedAuthorizationTests.metadata)
+        let pushing = PushedAuthorizationTests.endpoint
+        for _ in 0..<2 { login.bench.exchange.expect(pushing, status: 401, refusal, headers: date) }
+        #expect(await login.run { _ in }.failure?.code == "invalid_client")
+        #expect(times(login.bench, pushing) == [now, now + 600])
+    }
+
     @Test func `every endpoint gets an assertion of its own`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         let bench = try Bench(Self.profile(key))
