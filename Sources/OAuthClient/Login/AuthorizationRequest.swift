@@ -72,7 +72,6 @@ package struct AuthorizationRequest: Equatable, Sendable {
             case .oneOf(let ports): ports.map { .standard(port: $0) }
             case .registered(let uri): [LoopbackPlace(uri)].compactMap(\.self)
             }
-        let takesForms = parameters[AuthorizationRequest.responseMode] == AuthorizationRequest.formPost
         return places.map { place in
             var place = place
             place.takesForms = takesForms
@@ -81,6 +80,11 @@ package struct AuthorizationRequest: Equatable, Sendable {
     }
 
     var place: LoopbackPlace? { places.first }
+
+    /// Whether the answer comes in a form, which shows in no address.
+    var takesForms: Bool {
+        parameters[AuthorizationRequest.responseMode]?.bytewise == ByteText(AuthorizationRequest.formPost)
+    }
 
     /// The redirect URI, where `port` is the one that is listened on.
     func redirectURI(port: Int) -> String {

@@ -106,7 +106,12 @@ package final class AuthorizationServers: AuthorizationServing {
         conversation: any LoginConversing
     ) async -> LoginOutcome {
         guard let server = server(for: session) else { return .failed(.unknown(session)) }
-        if request.stepUp != nil, !server.profile.kind.identity.kind.isStandard { return .failed(.noStepUp) }
+        let profile = server.profile
+        if request.stepUp != nil, !profile.kind.identity.kind.isStandard { return .failed(.noStepUp) }
+        if request.pastesRedirect, request.flow ?? profile.flow == .browser, profile.authorization.takesForms
+        {
+            return .failed(.formIsNotPasted)
+        }
         return await server.logIn(request, conversation: conversation)
     }
 
@@ -230,6 +235,12 @@ extension RefreshFailure {
     fileprivate static let noStepUp = RefreshFailure(
         kind: .misconfigured,
         message: "only logins of kind oidc and oauth2 can ask for scopes, acr and a maximum age"
+    )
+
+    fileprivate static let formIsNotPasted = RefreshFailure(
+        kind: .misconfigured,
+        message: "response_mode is form_post, so the address that the browser ends at has no answer to paste",
+        remedy: "log in without --paste, or remove response_mode from authorization_parameters"
     )
 
     fileprivate static func unknown(_ session: SessionName) -> RefreshFailure {

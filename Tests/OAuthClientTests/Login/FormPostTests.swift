@@ -85,6 +85,21 @@ struct FormPostTests {
         }
     }
 
+    @Test func `an answer in a form is not pasted, and nothing is sent for it`() async throws {
+        let name = try #require(SessionName("work"))
+        for (mode, isRefused) in [("form_post", true), ("query", false)] {
+            var profile = ServerProfile.fixed()
+            profile.authorization.parameters = ["response_mode": mode]
+            let bench = try Bench(profile)
+            let servers = AuthorizationServers(profiles: [name: profile], tools: bench.server.tools)
+            let person = ScriptedPerson(memory: bench.memory)
+            let request = LoginRequest(pastesRedirect: true)
+            let outcome = await servers.logIn(name, request, conversation: person)
+            #expect((outcome.failure?.remedy?.contains("without --paste") == true) == isRefused)
+            #expect(person.questions.isEmpty == isRefused && bench.exchange.sent.isEmpty)
+        }
+    }
+
     @Test func `a redirect without an answer says where it may be`() async throws {
         let (page, _) = try await answer(to: "GET /callback HTTP/1.1\r\nHost: 127.0.0.1:P\r\n\r\n")
         #expect(page.hasPrefix("HTTP/1.1 400 ") && page.contains("response_mode=query"))
