@@ -14,11 +14,14 @@ struct ResourceLogin {
 
     /// The name of the session; one that is not there is made, once a person has agreed to its issuer.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` where nobody can be asked.
+    /// - Throws: ``AgentError`` with the code `badRequest` where nobody can be asked, or the session has another issuer.
     func session() throws(AgentError) -> String {
         let answer: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
         let sessions = answer.sessions ?? []
-        if let known = address.session(among: sessions) { return known }
+        if let known = address.session(among: sessions) {
+            try checkIssuer(of: known, among: sessions)
+            return known
+        }
         let name = try freeName(besides: sessions.compactMap(\.session))
         var server = WishedServer(issuer: issuer, resource: address.text)
         let offer = try server.examined(by: endpoint)
@@ -41,6 +44,27 @@ struct ResourceLogin {
         for note in takeover.notes { try say("Note: \(note).") }
         try say("Written: \(file.path)")
         return name
+    }
+
+    /// Refuses an issuer on the command line that is not the one the session `name` logs in to.
+    private func checkIssuer(of name: String, among sessions: [SessionMessage]) throws(AgentError) {
+        guard let issuer, let session = sessions.first(where: { $0.session == name }) else { return }
+        // Without an issuer of its own the session is shown with the resource's address.
+        guard let own = session.issuer, own.bytewise != session.resource?.bytewise else {
+            throw AgentError(
+                .badRequest,
+                "the session \(name) logs in to whatever issuer the resource names",
+                session: name,
+                remedy: "write issuer into its table, then tokenctl login \(name)"
+            )
+        }
+        guard own.bytewise != issuer.bytewise else { return }
+        throw AgentError(
+            .badRequest,
+            "the session \(name), which is for this address, logs in to the issuer \(own), not \(issuer)",
+            session: name,
+            remedy: "use tokenctl login \(name), or change its issuer in the configuration"
+        )
     }
 
     /// Has a person agree to what the resource named, unless the command line names the same issuer.

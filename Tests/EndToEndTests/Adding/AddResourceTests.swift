@@ -83,6 +83,10 @@ extension EndToEnd {
             let token = try await place.tokenctl("get", "z")
             #expect(token.status == 0 && !token.line.isEmpty)
             #expect(place.scene.issuer.requests(to: "/token").last?.form["resource"] == place.address)
+            // Its table names no issuer that the resource would have to name.
+            let named = try await place.tokenctl("login", place.address, "--issuer", place.issuer)
+            #expect(named.status == 2 && named.complainsInOneLine, "\(named)")
+            #expect(named.standardError.contains("whatever issuer the resource names"), "\(named)")
         }
 
         @Test func `a login at an address asks first, and finds its session from then on`() async throws {
@@ -142,6 +146,11 @@ extension EndToEnd {
             #expect(named.status == 0, "\(named) \(place.scene.agent.log)")
             let text = try #require(File.text(place.scene.sessionFile("127.0.0.1")))
             #expect(text.contains("issuer   = \"\(place.issuer)\"\n"), "\(text)")
+            let again = try await place.tokenctl("login", place.address, "--issuer", place.issuer)
+            #expect(again.status == 0, "\(again)")
+            let wrong = try await place.tokenctl("login", place.address, "--issuer", "https://id.example")
+            #expect(wrong.status == 2 && wrong.complainsInOneLine, "\(wrong)")
+            #expect(wrong.standardError.contains("the issuer \(place.issuer), not https://id.example"))
         }
 
         /// A stream of events begins, and goes on for ten minutes.
