@@ -86,7 +86,7 @@ struct AddCommand: ParsableCommand {
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
         let takeover = try put(file, text)
         try report(file, wish, chosen, offer, takeover.notes)
-        try offerLogin(after: takeover.remedy)
+        try offerLogin(by: chosen.flow, after: takeover.remedy)
     }
 
     /// Puts the file in place, and what belongs to it into the agent's store.
@@ -134,13 +134,16 @@ struct AddCommand: ParsableCommand {
         try say("Written: \(file.path)")
     }
 
-    /// Asks at a terminal whether to log in now; elsewhere names the command.
+    /// Asks at a terminal whether to log in now; elsewhere, and where nobody has to, names the command that comes next.
     ///
-    /// - Parameter remedy: a command that has to be run first, if there is one.
+    /// - Parameters:
+    ///   - chosen: how logins are made.
+    ///   - remedy: a command that has to be run first, if there is one.
     /// - Throws: as the login does.
-    private func offerLogin(after remedy: String?) throws {
+    private func offerLogin(by chosen: LoginCommand.Flow?, after remedy: String?) throws {
         guard !agent.wantsJSON else { return }
-        guard source == nil else {
+        // What needs no person the agent gets by itself.
+        guard source == nil, chosen != .clientCredentials else {
             let use = server.kindMeant == .awsRole ? "aws" : "get"
             let commands = [remedy, "tokenctl \(use) \(name)"].compactMap(\.self).joined(separator: " && ")
             return try say("Use it with: \(commands)")

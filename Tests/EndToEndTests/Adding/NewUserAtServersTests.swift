@@ -60,7 +60,7 @@ extension EndToEnd {
             )
             #expect(added.status == 0, "\(added)")
             // The agent that looked at the issuer was confined before there was a word of that file.
-            let isLate = added.standardOutput.contains("tokenctl shutdown && tokenctl login home")
+            let isLate = added.standardOutput.contains("Use it with: tokenctl shutdown && tokenctl get home")
             if isLate { #expect(try await user.tokenctl("shutdown").status == 0) }
             #expect(try await user.tokenctl("login", "home").status == 0)
             #expect(try await user.hasTokens())
@@ -84,6 +84,7 @@ extension EndToEnd {
                 input: server.secret + "\n"
             )
             #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
+            #expect(added.standardOutput.hasSuffix("\nUse it with: tokenctl get home\n"), "\(added)")
             #expect(try await user.hasTokens())
             let found = try await user.agent.shell("grep -rlF -e '\(server.secret)' \"$HOME\"")
             #expect(found.standardOutput.isEmpty, "\(found)")

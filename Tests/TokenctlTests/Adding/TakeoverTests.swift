@@ -16,6 +16,7 @@ struct TakeoverTests {
 
     /// Adds a session at an agent that answers every reload with these members, or fails with `failure`.
     private func add(
+        _ arguments: String...,
         file: String? = nil,
         restart: JSONValue = [],
         mistakes: [String] = [],
@@ -35,7 +36,8 @@ struct TakeoverTests {
             return isCheck ? .answer(answer.text) : failure ?? .answer(answer.text)
         })
         return try await Program(
-            [BuiltPrograms.client, "add", "z", "--issuer", "https://id.example", "--client-id", "cli"],
+            [BuiltPrograms.client, "add", "z", "--issuer", "https://id.example", "--client-id", "cli"]
+                + arguments,
             environment: [
                 "TOKENAGENT_SOCK": agent.socket, "TOKENAGENT_AUTOSTART": "0", "HOME": home.path,
                 "XDG_CONFIG_HOME": home.path,
@@ -52,6 +54,14 @@ struct TakeoverTests {
         #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
         #expect(result.standardOutput.hasSuffix("Written: \(path)\nLog in with: tokenctl login z\n"))
         #expect(files == ["z.toml"])
+    }
+
+    @Test func `of a session that starts by itself the use is named, and no login`() async throws {
+        let secret = try home.write("s3cret", to: "secret", mode: 0o600)
+        let result = try await add("--flow", "client_credentials", "--client-secret-file", secret)
+        #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
+        #expect(result.standardOutput.hasSuffix("Written: \(path)\nUse it with: tokenctl get z\n"))
+        #expect(!result.standardOutput.contains("tokenctl login"), "\(result)")
     }
 
     @Test func `a file that the agent refuses is taken back`() async throws {
