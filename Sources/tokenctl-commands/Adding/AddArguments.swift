@@ -103,7 +103,10 @@ struct ServerArguments: ParsableArguments {
 
 extension KnownEndpoint {
     /// The option that gives it.
-    fileprivate var option: String { "--" + String(key.map { $0 == "_" ? "-" : $0 }) }
+    fileprivate var option: String { KnownEndpoint.option(giving: key) }
+
+    /// The option that gives the endpoint `key`.
+    static func option(giving key: String) -> String { "--" + String(key.map { $0 == "_" ? "-" : $0 }) }
 }
 
 /// Who the client of a new session is, and what it proves itself by.

@@ -34,6 +34,7 @@ struct ChosenSession {
     ) throws(AgentError) -> LoginCommand.Flow? {
         guard wish.source == nil else { return nil }
         let known = wish.flow ?? wish.server.preset?.flow
+        if wish.server.kind == .oauth2 { return try flowWithoutMetadata(wish, known) }
         guard let offered else { return known }
         if let known {
             // Without an endpoint of their own these two cannot be; others may work although they are not named.
@@ -55,6 +56,36 @@ struct ChosenSession {
             )
         }
         return chosen
+    }
+
+    /// The flow at a server without metadata: one for which there are endpoints; nil: the default, in the browser.
+    private static func flowWithoutMetadata(
+        _ wish: SessionWish,
+        _ known: LoginCommand.Flow?
+    ) throws(AgentError) -> LoginCommand.Flow? {
+        let written = Set(wish.server.endpoints.map(\.key))
+        // Without any the session makes no sense, and that is said when its file is checked.
+        guard written.contains("token_endpoint") else { return known }
+        let needed: [LoginCommand.Flow: String] = [
+            .browser: "authorization_endpoint", .device: "device_authorization_endpoint",
+        ]
+        if let known {
+            guard let key = needed[known], !written.contains(key) else { return known }
+            throw AgentError(
+                .badRequest,
+                "the flow \(known.rawValue) needs the server's \(key)",
+                remedy: "use \(KnownEndpoint.option(giving: key)) URL, or another --flow"
+            )
+        }
+        if written.contains("authorization_endpoint") { return nil }
+        if written.contains("device_authorization_endpoint") { return .device }
+        if wish.client.proof.ways != ["none"] { return .clientCredentials }
+        throw AgentError(
+            .badRequest,
+            "with a token_endpoint alone nobody can log in by browser or device",
+            remedy:
+                "use --authorization-endpoint URL, --device-authorization-endpoint URL, or --flow password or import"
+        )
     }
 
     private static func scopes(

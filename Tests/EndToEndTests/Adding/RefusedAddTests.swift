@@ -165,7 +165,18 @@ extension EndToEnd {
                 "x",
                 "--token-endpoint",
                 "http://example.com/token",
+                "--authorization-endpoint",
+                "https://example.com/authorize",
                 says: "session.z.token_endpoint: "
+            ),
+            Bad(
+                "--kind",
+                "oauth2",
+                "--client-id",
+                "x",
+                "--token-endpoint",
+                "https://example.com/token",
+                says: "nobody can log in by browser or device; use --authorization-endpoint URL"
             ),
             Bad(
                 "--preset",

@@ -71,6 +71,50 @@ struct ChosenSessionTests {
         #expect(error?.message == "the issuer does not offer the flow \(flow.rawValue)")
     }
 
+    /// A wish for a server without metadata that has the endpoints of these names.
+    private func written(
+        _ endpoints: [String],
+        flow: LoginCommand.Flow? = nil,
+        hasSecret: Bool = false
+    ) throws -> SessionWish {
+        try wish {
+            $0.server.kind = .oauth2
+            $0.server.endpoints = endpoints.map { KnownEndpoint("\($0)_endpoint", "https://id.example/x") }
+            $0.flow = flow
+            $0.client.givesSecret = hasSecret
+        }
+    }
+
+    @Test func `at a server without metadata a flow is chosen that has its endpoint`() throws {
+        for (endpoints, hasSecret, flow) in [
+            (["token", "authorization"], false, nil), (["token", "device_authorization"], false, .device),
+            (["token", "device_authorization", "authorization"], false, nil),
+            (["token"], true, .clientCredentials),
+        ] as [([String], Bool, LoginCommand.Flow?)] {
+            #expect(try ChosenSession(try written(endpoints, hasSecret: hasSecret), nil).flow == flow)
+        }
+        for flow in [LoginCommand.Flow.password, .import, .clientCredentials] {
+            #expect(try ChosenSession(try written(["token"], flow: flow), nil).flow == flow)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["token"], nil, "--authorization-endpoint URL, --device-authorization-endpoint URL"),
+            (["token", "device_authorization"], .browser, "use --authorization-endpoint URL, or another"),
+            (["token", "authorization"], .device, "use --device-authorization-endpoint URL, or another"),
+        ] as [([String], LoginCommand.Flow?, String)]
+    )
+    func `a flow that nobody could log in by is refused, with the option that helps`(
+        endpoints: [String],
+        flow: LoginCommand.Flow?,
+        option: String
+    ) throws {
+        let wanted = try written(endpoints, flow: flow)
+        let error = #expect(throws: AgentError.self) { try ChosenSession(wanted, nil) }
+        #expect(error?.code == .badRequest && error?.remedy?.contains(option) == true)
+    }
+
     @Test func `an issuer without any flow is good for an import alone`() throws {
         let offer = ExaminationMessage { $0.flows = [] }
         let error = #expect(throws: AgentError.self) { try ChosenSession(try wish(), offer) }
