@@ -21,12 +21,13 @@ struct ResourceAddress: Equatable {
         self.path = segments
     }
 
-    /// The host, as a name for a session: letters, digits, dots and `-`.
+    /// The host, as a name for a session: letters, digits, dots and `-`, beginning with a letter or digit.
     var name: String {
         let bytes = server.place.host.utf8.map { byte in
             byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: ".") ? byte : UInt8(ascii: "-")
         }
-        return String(decoding: bytes.drop { $0 == UInt8(ascii: ".") }.prefix(50), as: UTF8.self)
+        let name = bytes.drop { !$0.isASCIILetter && !$0.isASCIIDigit }
+        return String(decoding: name.prefix(50), as: UTF8.self)
     }
 
     /// Whether `other` is this address or one below it by whole segments.

@@ -3,6 +3,7 @@
 import AgentProtocol
 import CommandCore
 import Glibc
+import Text
 
 /// Files of sessions beside the configuration file: where each is, and how one is put there or taken away.
 struct SessionFile {
@@ -14,17 +15,27 @@ struct SessionFile {
 
     /// The file for the session `name` of the agent at `endpoint`, or of this user where none answers.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` for a name that would lead elsewhere.
+    /// - Throws: ``AgentError`` with the code `badRequest` for a name that no session can have, and which might lead
+    ///   elsewhere.
     init(_ name: String, for endpoint: AgentEndpoint) throws(AgentError) {
-        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), !name.utf8.contains(0),
-            !name.hasPrefix("."), name.utf8.count <= 64
-        else {
-            throw AgentError(.badRequest, "a session's name is 1 to 64 letters, digits, '.', '_' or '-'")
+        guard SessionFile.isSessionName(name) else {
+            throw AgentError(
+                .badRequest,
+                "a session's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+            )
         }
         self.name = name
         let usual = try AgentPaths.configuration()
         configuration = endpoint.pendingReload?.file ?? usual
         otherConfiguration = configuration == usual ? nil : configuration
+    }
+
+    /// Whether the agent takes `text` as a name.
+    private static func isSessionName(_ text: String) -> Bool {
+        guard (1...64).contains(text.utf8.count), let first = text.utf8.first,
+            first.isASCIILetter || first.isASCIIDigit
+        else { return false }
+        return text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "._-".utf8.contains($0) }
     }
 
     /// `sessions.d` beside the configuration file.

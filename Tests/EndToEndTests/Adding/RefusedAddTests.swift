@@ -26,13 +26,17 @@ extension EndToEnd {
             #expect(scene.sessionFiles == ["y.toml", "z.toml"])
         }
 
-        @Test(arguments: ["../x", ".x", "a b", "", "a/b", "$(id)", String(repeating: "x", count: 65)])
-        func `a name that is no session's is refused`(name: String) async throws {
+        @Test(arguments: ["../x", ".x", "a b", "", "a/b", "$(id)", "_x", String(repeating: "x", count: 65)])
+        func `a name that is no session's is refused at once`(name: String) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             let result = try await scene.add(name)
             #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
-            #expect(scene.sessionFiles.isEmpty)
+            #expect(
+                result.standardError.hasPrefix("tokenctl: a session's name is 1 to 64 letters"),
+                "\(result)"
+            )
+            #expect(scene.sessionFiles.isEmpty && scene.issuer.requests().isEmpty)
         }
 
         struct Bad: CustomTestStringConvertible {

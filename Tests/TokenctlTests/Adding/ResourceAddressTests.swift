@@ -64,7 +64,7 @@ struct ResourceAddressTests {
 
     @Test(arguments: [
         ("https://mcp.example.com/mcp", "mcp.example.com"), ("http://127.0.0.1:8080/x", "127.0.0.1"),
-        ("http://[::1]:8080/x", "---1-"), ("https://a_b.example/", "a-b.example"),
+        ("http://[::1]:8080/x", "1-"), ("https://a_b.example/", "a-b.example"),
     ])
     func `a new session is named for the host`(address: String, name: String) throws {
         #expect(try #require(ResourceAddress(address)).name == name)
