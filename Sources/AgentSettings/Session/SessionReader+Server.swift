@@ -6,7 +6,8 @@ import TokenCore
 /// The keys that depend on the kind of server.
 extension SessionReader {
     mutating func server(_ kind: ServerKind) -> ServerProfile.Kind? {
-        switch kind {
+        if kind != .oidc, table.has("resource") { refuseResource(kind) }
+        return switch kind {
         case .oidc: table.has("resource") ? resource() : issuer().map { .oidc(issuer: $0) }
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
         case .json: part(JSONBackEndReader(table, home: home)) { $0.read() }.map { .json($0) }
@@ -40,6 +41,12 @@ extension SessionReader {
         return address.map {
             .resource(ProtectedResource(address: $0.description, issuer: issuer?.description))
         }
+    }
+
+    private mutating func refuseResource(_ kind: ServerKind) {
+        _ = table.value("resource")
+        let instead = kind.isStandard ? "; what tokens are to be for is written as resources, an array" : ""
+        table.report("resource", "belongs to kind oidc, where it names the server\(instead)")
     }
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {

@@ -46,4 +46,20 @@ struct ResourceKeyTests {
         let lines = complaints(text(keys))
         #expect(lines.count == 1 && lines.first?.contains(part) == true, "\(lines)")
     }
+
+    @Test(arguments: [
+        (
+            "kind = \"oauth2\"\nclient_id = \"cli\"\ntoken_endpoint = \"https://as.example/token\"",
+            "resource: belongs to kind oidc, where it names the server; what tokens are to be for is written as resources"
+        ),
+        (
+            "kind = \"json\"\nrefresh_url = \"https://as.example/refresh\"",
+            "resource: belongs to kind oidc, where it names the server"
+        ),
+    ])
+    func `another kind is told whose key it is`(keys: String, part: String) {
+        let lines = complaints("[session.work]\n\(keys)\nresource = \"\(Self.address)\"\n")
+        #expect(lines.count == 1 && lines.first?.contains(part) == true, "\(lines)")
+        #expect(lines.first?.contains("did you mean") == false)
+    }
 }
