@@ -53,6 +53,10 @@ struct ClientProofTests {
             ),
             (#"client_assertion = "github-actions""#, .readyAssertion(.gitHubActions, .endpoint)),
             (
+                "client_assertion = \"github-actions\"\nclient_assertion_audience = \"api://tokens\"",
+                .readyAssertion(.gitHubActions, .other("api://tokens"))
+            ),
+            (
                 "client_assertion_file = \"/run/token\"\nclient_authentication = \"private_key_jwt\"",
                 .readyAssertion(.file("/run/token"), .endpoint)
             ),
@@ -116,6 +120,20 @@ struct ClientProofTests {
         (
             "client_key_file = \"/k\"\nclient_assertion_file = \"/a\"",
             ["client_assertion_file: only one of client_key_file, client_assertion_file may be given"]
+        ),
+        (
+            "client_assertion_file = \"/a\"\nclient_key_id = \"k\"",
+            ["client_key_id: is never used: what client_assertion_file gives is signed elsewhere"]
+        ),
+        (
+            "client_assertion_command = [\"a\"]\nclient_assertion_audience = \"issuer\"",
+            [
+                "client_assertion_audience: is never used: what client_assertion_command gives is signed elsewhere"
+            ]
+        ),
+        (
+            "client_assertion = \"github-actions\"\nclient_key_id = \"k\"",
+            ["client_key_id: is never used: what client_assertion gives is signed elsewhere"]
         ),
         (
             "client_secret_file = \"/s\"\nclient_secret_sealed = true",

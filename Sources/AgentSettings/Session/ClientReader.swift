@@ -148,6 +148,7 @@ struct ClientReader: SessionPartReading {
                     : "is never used: client_authentication is \"\(method.rawValue)\""
             )
         }
+        if method == .privateKeyJWT { refuseKeysOfSigners() }
         let missing = ClientKeys.needed(by: method).filter { written($0).isEmpty }
         for needed in missing {
             table.report(
@@ -156,6 +157,18 @@ struct ClientReader: SessionPartReading {
             )
         }
         return missing.isEmpty
+    }
+
+    /// Objects to keys about signing beside an assertion that somebody else has signed.
+    private func refuseKeysOfSigners() {
+        // Several that contradict each other have been objected to.
+        guard written(ClientKeys.keys).isEmpty, let ready = written(ClientKeys.assertions).first else {
+            return
+        }
+        for key in written(ClientKeys.ofSigners)
+        where key != ClientKeys.audience || ready != ClientKeys.requested {
+            table.report(key, "is never used: what \(ready) gives is signed elsewhere")
+        }
     }
 
     private func written(_ keys: [String]) -> [String] { keys.filter { table.has($0) } }
@@ -173,10 +186,15 @@ private enum ClientKeys {
         "client_secret", "client_secret_file", "client_secret_command", "client_secret_sealed",
     ]
     static let keys = ["client_key_file", "client_key_command"]
-    static let assertions = ["client_assertion", "client_assertion_file", "client_assertion_command"]
+    /// An assertion that is asked for, with the audience that is wanted.
+    static let requested = "client_assertion"
+    static let assertions = [requested, "client_assertion_file", "client_assertion_command"]
+    static let audience = "client_assertion_audience"
+    /// What a client says of assertions that it signs itself.
+    static let ofSigners = ["client_key_id", audience]
     static let proofs = secrets + keys + assertions
     static let certificate = "client_certificate_file"
-    static let all = proofs + [certificate, "client_key_id", "client_assertion_audience"]
+    static let all = proofs + [certificate] + ofSigners
 
     /// Of each of these lists `method` needs one key.
     static func needed(by method: ClientAuthenticationMethod) -> [[String]] {
@@ -193,8 +211,8 @@ private enum ClientKeys {
     static func used(by method: ClientAuthenticationMethod) -> [String] {
         switch method {
         case .automatic, .basic, .post: secrets
-        case .privateKeyJWT: keys + assertions + ["client_key_id", "client_assertion_audience"]
-        case .clientSecretJWT: secrets + ["client_assertion_audience"]
+        case .privateKeyJWT: keys + assertions + ofSigners
+        case .clientSecretJWT: secrets + [audience]
         case .tls: keys + [certificate]
         }
     }
