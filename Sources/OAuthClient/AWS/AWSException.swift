@@ -6,11 +6,14 @@ import TokenCore
 extension HTTPReply {
     /// Amazon's name of the error, such as `ForbiddenException`; `nil`: it was not Amazon's service that answered.
     ///
-    /// In a body it may carry a namespace before `#`, in the header an address after `:`.
+    /// In a body it may carry a namespace before `#`, in the header an address after `:`; a text of more than a thousand
+    /// bytes is none.
     var awsException: String? {
-        guard let object = jsonObject else { return nil }
-        let text = object["__type"]?.string ?? object["code"]?.string ?? header("x-amzn-errortype")
-        guard let name = text?.bytewise.split(on: "#").last?.bytewise.split(on: ":").first else { return nil }
+        guard let object = jsonObject,
+            let text = object["__type"]?.string ?? object["code"]?.string ?? header("x-amzn-errortype"),
+            text.utf8.count <= 1_000,
+            let name = text.bytewise.split(on: "#").last?.bytewise.split(on: ":").first
+        else { return nil }
         return ServerText.cleaned(name, limit: 100)
     }
 }

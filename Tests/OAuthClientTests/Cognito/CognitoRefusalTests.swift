@@ -103,6 +103,13 @@ struct CognitoRefusalTests {
         #expect(refusal.failure.kind == .busy)
     }
 
+    @Test(arguments: [(900, true), (1_100, false)])
+    func `a name without end is none`(length: Int, isName: Bool) {
+        let name = String(repeating: "#", count: length) + "NotAuthorizedException"
+        let refusal = refusal(#"{"__type":"\#(name)","message":"no"}"#)
+        #expect(refusal.exception == (isName ? "NotAuthorizedException" : nil))
+    }
+
     @Test func `a web firewall is left alone for a minute`() {
         #expect(amazon("ForbiddenException", status: 403).failure.leastPause == .seconds(60))
     }
