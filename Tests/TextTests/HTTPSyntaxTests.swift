@@ -53,4 +53,13 @@ import Text
         #expect(bytes("HoSt").says("host") && !bytes("host ").says("host") && !bytes("hos").says("host"))
         #expect(!bytes("\u{212a}eep").says("keep"))
     }
+
+    @Test func `of a challenge a hundred parameters are read`() {
+        let all = (1...200).map { "a\($0)=\"\($0), x\"" }.joined(separator: ", ")
+        let challenges = Challenges("Bearer \(all)")
+        #expect(challenges.value(of: "a1", scheme: "bearer") == "1, x")
+        #expect(challenges.value(of: "A100", scheme: "Bearer") == "100, x")
+        #expect(challenges.value(of: "a101", scheme: "bearer") == nil)
+        #expect(challenges.value(of: "a1", scheme: "dpop") == nil)
+    }
 }

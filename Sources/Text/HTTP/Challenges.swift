@@ -10,6 +10,9 @@ package struct Challenges {
 
     private var parameters: [Parameter] = []
 
+    /// Parameters that are read; what comes after them is not looked at.
+    private static let mostElements = 100
+
     /// Reads the fields, joined by commas.
     package init(_ text: String) {
         var scheme: ByteText = ""
@@ -48,12 +51,12 @@ package struct Challenges {
     private static func elements(of text: String) -> [Substring.UTF8View] {
         var isQuoted = false
         var isEscaped = false
-        let elements = text.utf8.split { byte in
+        let elements = text.utf8.split(maxSplits: mostElements) { byte in
             defer { isEscaped = isQuoted && byte == UInt8(ascii: "\\") && !isEscaped }
             if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
             return byte == UInt8(ascii: ",") && !isQuoted
         }
-        return elements.map(trimmed).filter { !$0.isEmpty }
+        return elements.prefix(mostElements).map(trimmed).filter { !$0.isEmpty }
     }
 
     private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
