@@ -61,5 +61,7 @@ import Text
         #expect(challenges.value(of: "A100", scheme: "Bearer") == "100, x")
         #expect(challenges.value(of: "a101", scheme: "bearer") == nil)
         #expect(challenges.value(of: "a1", scheme: "dpop") == nil)
+        let endless = Challenges("Bearer a1=1, a2=" + String(repeating: "x", count: 1 << 16))
+        #expect(endless.value(of: "a1", scheme: "bearer") == nil)
     }
 }

@@ -13,8 +13,12 @@ package struct Challenges {
     /// Parameters that are read; what comes after them is not looked at.
     private static let mostElements = 100
 
-    /// Reads the fields, joined by commas.
+    /// Bytes of the longest text that is read; fields of a request or an answer are shorter.
+    private static let longest = 64 << 10
+
+    /// Reads the fields, joined by commas; a text that is too long asks for nothing.
     package init(_ text: String) {
+        guard text.utf8.count <= Challenges.longest else { return }
         var scheme: ByteText = ""
         for element in Challenges.elements(of: text) {
             // A scheme stands before its first parameter; the name of a parameter before an equals sign.
