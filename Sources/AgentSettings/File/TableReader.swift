@@ -60,6 +60,17 @@ struct TableReader {
         for key in keys where value(key) != nil { report(key, "is never used: \(reason)") }
     }
 
+    /// Objects where several of `keys` are written, of which one alone makes sense.
+    ///
+    /// - Returns: whether at most one is.
+    @discardableResult
+    func permitsOne(of keys: [String]) -> Bool {
+        let written = keys.filter { has($0) }
+        guard written.count > 1 else { return true }
+        report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
+        return false
+    }
+
     // MARK: Values
 
     mutating func value(_ key: String) -> TOMLValue? {

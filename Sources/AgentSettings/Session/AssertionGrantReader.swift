@@ -57,15 +57,11 @@ struct AssertionGrantReader: SessionPartReading {
         let command = table.command("assertion_command")
         let account = table.path("service_account_file", home: home)
         let key = key()
-        let written = Self.sources.filter { table.has($0) }
-        guard let first = written.first else {
+        guard let first = Self.sources.first(where: { table.has($0) }) else {
             table.report("flow", "\"jwt_bearer\" needs one of \(Self.sources.joined(separator: ", "))")
             return nil
         }
-        guard written.count == 1 else {
-            table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
-            return nil
-        }
+        guard table.permitsOne(of: Self.sources) else { return nil }
         if first == "from" { return .session }
         return file.map { .file($0) } ?? command.map { .command($0) } ?? account.map { .serviceAccount($0) }
             ?? key.map { .signed($0) }

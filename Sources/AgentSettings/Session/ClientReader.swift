@@ -75,7 +75,7 @@ struct ClientReader: SessionPartReading {
         let file = table.path("client_secret_file", home: home)
         let command = table.command("client_secret_command")
         let isSealed = table.boolean("client_secret_sealed") ?? false
-        refuseSeveral(ClientKeys.secrets)
+        table.permitsOne(of: ClientKeys.secrets)
         if let command { return .command(command) }
         if let file { return .file(file) }
         if isSealed { return .given }
@@ -112,7 +112,7 @@ struct ClientReader: SessionPartReading {
         let word = table.string("client_assertion")
         let file = table.path("client_assertion_file", home: home)
         let command = table.command("client_assertion_command")
-        refuseSeveral(ClientKeys.keys + ClientKeys.assertions)
+        table.permitsOne(of: ClientKeys.keys + ClientKeys.assertions)
         if let word, word.bytewise != "github-actions" {
             table.report("client_assertion", "\"\(word)\" is not \"github-actions\"")
         }
@@ -172,12 +172,6 @@ struct ClientReader: SessionPartReading {
     }
 
     private func written(_ keys: [String]) -> [String] { keys.filter { table.has($0) } }
-
-    private func refuseSeveral(_ keys: [String]) {
-        let written = written(keys)
-        guard written.count > 1 else { return }
-        table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
-    }
 }
 
 /// The keys by which a client proves itself, and what each way needs of them.

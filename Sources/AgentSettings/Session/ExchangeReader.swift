@@ -55,15 +55,11 @@ struct ExchangeReader: SessionPartReading {
     private mutating func subject() -> TokenExchange.Subject? {
         let file = table.path("subject_token_file", home: home)
         let command = table.command("subject_token_command")
-        let written = Self.subjects.filter { table.has($0) }
-        guard let first = written.first else {
+        guard let first = Self.subjects.first(where: { table.has($0) }) else {
             table.report("from", "is missing: the session whose token is exchanged, or subject_token_file")
             return nil
         }
-        guard written.count == 1 else {
-            table.report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
-            return nil
-        }
+        guard table.permitsOne(of: Self.subjects) else { return nil }
         return first == "from" ? .session : file.map { .file($0) } ?? command.map { .command($0) }
     }
 

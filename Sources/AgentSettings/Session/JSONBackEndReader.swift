@@ -183,10 +183,7 @@ struct JSONBackEndReader: SessionPartReading {
         let file = table.path("file", home: home)
         let command = table.command("command")
         table.refuseUnknownKeys()
-        guard !table.has("file") || !table.has("command") else {
-            table.report("command", "only one of file, command may be given")
-            return nil
-        }
+        guard table.permitsOne(of: ["file", "command"]) else { return nil }
         return file.map { .file($0) } ?? command.map { .command($0) }
     }
 }
