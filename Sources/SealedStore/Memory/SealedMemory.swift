@@ -103,24 +103,23 @@ package final class SealedMemory: Sendable {
         _ bytes: UnsafeRawBufferPointer,
         as kind: SecretKind
     ) throws(SealedMemoryError) -> SecretID {
-        try contents.withLock { contents throws(SealedMemoryError) in
+        let (id, keys) = try contents.withLock { contents throws(SealedMemoryError) in
             guard let keys = contents.keys else { throw .locked }
-            let id = SecretID(rawValue: contents.nextID)
-            contents.nextID += 1
-            let padding = SealedMemory.padding(of: bytes.count, kind)
-            let sealed = unsafe keys.read { keys in
-                unsafe id.withAssociatedData(kind) { associated in
-                    unsafe AEAD.seal(
-                        bytes,
-                        padding: padding,
-                        associated: associated,
-                        key: keys.key(for: kind)
-                    )
-                }
-            }
-            contents.blobs[id] = Blob(kind: kind, count: UInt32(bytes.count), sealed: sealed)
-            return id
+            defer { contents.nextID += 1 }
+            return (SecretID(rawValue: contents.nextID), keys)
         }
+        // Nobody waits for the cipher: two threads read a store at once, and seal what it holds.
+        let padding = SealedMemory.padding(of: bytes.count, kind)
+        let sealed = unsafe keys.read { keys in
+            unsafe id.withAssociatedData(kind) { associated in
+                unsafe AEAD.seal(bytes, padding: padding, associated: associated, key: keys.key(for: kind))
+            }
+        }
+        try contents.withLock { contents throws(SealedMemoryError) in
+            guard contents.keys === keys else { throw .locked }
+            contents.blobs[id] = Blob(kind: kind, count: UInt32(bytes.count), sealed: sealed)
+        }
+        return id
     }
 
     /// Zeros to add to an access token, which is opened for every request.

@@ -41,4 +41,36 @@ struct MemoryLockingTests {
         await locking.value
         #expect(memory.isLocked)
     }
+
+    @Test func `what is sealed while others lock and unlock opens, or is refused or gone`() async throws {
+        let memory = try SealedMemory()
+        let text = [UInt8](repeating: 7, count: 4_096)
+        let locking = Task.detached {
+            while !Task.isCancelled {
+                memory.lock()
+                try memory.unlock()
+                await Task.yield()
+            }
+        }
+        let opened = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    var opened = 0
+                    for _ in 0..<2_000 {
+                        do {
+                            let id = try text.withUnsafeBytes { try memory.seal($0, as: .accessToken) }
+                            #expect(try memory.open(id) { Array($0) } == text)
+                            opened += 1
+                        } catch let error as SealedMemoryError where error != .damaged {}
+                        await Task.yield()
+                    }
+                    return opened
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+        locking.cancel()
+        try await locking.value
+        #expect(opened > 0)
+    }
 }
