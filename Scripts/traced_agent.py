@@ -149,10 +149,16 @@ class Agent:
 
     def settled(self, session: str = "s") -> dict:
         """The session's status once nothing is under way."""
+        last = None
+
         def state():
-            answer = self.ask("GET", f"/v1/sessions/{session}")
-            return answer and answer[1].get("state") in ("ready", "logged_out", "suspended") and answer[1]
-        return until(30, state, "the session to settle")
+            nonlocal last
+            last = self.ask("GET", f"/v1/sessions/{session}")
+            return last and last[1].get("state") in ("ready", "logged_out", "suspended") and last[1]
+        try:
+            return until(30, state, f"session {session} to settle")
+        except Problem as problem:
+            raise Problem(f"{problem}; the agent answered {last}") from problem
 
     def kill(self) -> None:
         if self.process and self.process.poll() is None:
