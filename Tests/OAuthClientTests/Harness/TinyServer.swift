@@ -12,7 +12,7 @@ final class TinyServer: Sendable {
         case close
         /// A connection reset instead of an orderly end.
         case reset
-        /// One byte, then another after the pause, for ever.
+        /// The text, then the same after the pause, for ever; what the client has not taken yet is waited for.
         case trickle(String, every: TimeAmount)
     }
 
@@ -150,11 +150,14 @@ private final class TinyHandler: ChannelInboundHandler {
                 channel.close(promise: nil)
             }
         case .trickle(let text, let pause):
-            let channel = context.channel
-            channel.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: pause) { task in
-                guard channel.isActive else { return task.cancel() }
-                channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
-            }
+            TinyHandler.trickle(ByteBuffer(string: text), every: pause, over: context.channel)
+        }
+    }
+
+    /// A write fails once the client has gone, which is the end.
+    private static func trickle(_ text: ByteBuffer, every pause: TimeAmount, over channel: any Channel) {
+        channel.writeAndFlush(text).whenSuccess {
+            channel.eventLoop.scheduleTask(in: pause) { trickle(text, every: pause, over: channel) }
         }
     }
 }
