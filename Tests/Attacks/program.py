@@ -70,28 +70,40 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
+FLOOD = """
+import resource, socket, sys, time
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+connections = []
+end = time.monotonic() + 2
+while len(connections) < 6000 and time.monotonic() < end:
+    try:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(1)
+        connection.connect(sys.argv[1])
+        connections.append(connection)
+    except OSError:
+        time.sleep(0.001)
+print(len(connections), flush=True)
+sys.stdin.read()
+"""
+
+
 @attack(WHO, "opens connections until the agent has no descriptors left")
 def _(scene: Scene) -> None:
-    import resource
-
     scene.ready("s")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     kept = scene.connect()
-    kept.sendall(head("GET", "/v1"))
-    kept.recv(65536)
-    connections = []
-    with contextlib.suppress(OSError):
-        for _ in range(6000):
-            connection = socket.socket(socket.AF_UNIX)
-            connection.settimeout(1)
-            connection.connect(scene.socket)
-            connections.append(connection)
-    kept.sendall(head("GET", "/v1/sessions/s/token"))
-    must(kept.recv(65536).startswith(b"HTTP/1.1 200"), "a connection that was there is not served")
-    for connection in connections:
-        connection.close()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    def is_served() -> bool:
+        kept.sendall(head("GET", "/v1/sessions/s/token"))
+        return kept.recv(65536).startswith(b"HTTP/1.1 200")
+
+    must(is_served(), "nobody is served")
+    with subprocess.Popen([sys.executable, "-c", FLOOD, scene.socket],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as flood:
+        must(int(flood.stdout.readline()) > 500, "the flood did not come")
+        must(is_served(), "a connection that was there is not served")
+        flood.stdin.close()
     until(10, scene.answers, "the agent to recover")
     scene.alive("s")
 

@@ -163,13 +163,21 @@ final class ConnectionRegister {
 
     /// Closes one connection so that there is room for another.
     ///
-    /// If all idle ones are new or in the middle of a request, the process that holds the most has to give
-    /// first: a flood pays for itself.
+    /// A process with more than its share gives first, its new ones too: a flood pays for itself. Then it is the one
+    /// that was unused for longest; and where all idle ones are new or in the middle of a request, that of the
+    /// process that holds the most.
     private func makeRoom() -> Bool {
-        if closeOldest(among: entries.keys, .unused) { return true }
-        let greediest = byProcess.max { $0.value.count < $1.value.count }?.value ?? []
-        return closeOldest(among: greediest, .new) || closeOldest(among: greediest, .unfinished)
+        let greediest = byProcess.values.max { $0.count < $1.count } ?? []
+        if greediest.count > limits.perProcess, closeOldest(among: greediest, .unused, .new, .unfinished) {
+            return true
+        }
+        return closeOldest(among: entries.keys, .unused) || closeOldest(among: greediest, .new, .unfinished)
             || closeOldest(among: entries.keys, .new)
+    }
+
+    /// Closes the longest unused of `ids` that is one of the `choices`, the first of which goes first.
+    private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choices: Choice...) -> Bool {
+        choices.contains { closeOldest(among: ids, $0) }
     }
 
     @discardableResult

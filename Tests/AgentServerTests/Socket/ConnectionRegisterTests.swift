@@ -73,6 +73,19 @@ struct ConnectionRegisterTests {
         #expect(!idle.peer.write("G"))
     }
 
+    @Test func `a flood gives before a connection of another process that was used`() throws {
+        let bench = try Bench(perProcess: 2, overall: 4)
+        let used = try bench.connect(7)
+        #expect(used.isIn && used.peer.write(Self.request))
+        bench.turn()
+        let flood = try (0..<3).map { _ in try bench.connect(8) }
+        let late = try bench.connect(8)
+        #expect(late.isIn && flood[0].peer.isAtEnd && !flood[1].peer.isAtEnd && !flood[2].peer.isAtEnd)
+        #expect(used.peer.write(Self.request))
+        bench.turn()
+        #expect(!late.peer.isAtEnd)
+    }
+
     @Test func `where all are new the process that holds the most gives`() throws {
         let bench = try Bench(perProcess: 100, overall: 4)
         let modest = try bench.connect(7)
