@@ -10,10 +10,7 @@ struct TableReader {
     let position: TOMLPosition
     let problems: ProblemList
     private let table: TOMLTable
-    /// The keys that somebody asked for, written or not.
     private var known: [String] = []
-    /// Which entries of the table those were.
-    private var isKnown: [Bool]
     /// As many keys as most tables are asked for.
     private static let usualKeys = 32
 
@@ -22,18 +19,17 @@ struct TableReader {
         self.path = path
         self.position = position
         self.problems = problems
-        isKnown = Array(repeating: false, count: table.entries.count)
         known.reserveCapacity(TableReader.usualKeys)
     }
 
     func name(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 
     /// Whether `key` is written, whatever its value.
-    func has(_ key: String) -> Bool { table.index(of: key) != nil }
+    func has(_ key: String) -> Bool { table[key] != nil }
 
     /// Where `key` is written; where the table begins, if it is not.
     func position(of key: String) -> TOMLPosition {
-        table.index(of: key).map { table.entries[$0].position } ?? position
+        table.entries.first { $0.key == key }?.position ?? position
     }
 
     func report(_ key: String, _ message: String) {
@@ -42,7 +38,7 @@ struct TableReader {
 
     /// Objects to every key that nobody asked for; call last.
     func refuseUnknownKeys() {
-        for entry in unknown {
+        for entry in table.entries where !known.contains(entry.key) {
             let nearest = NearestWord.to(entry.key, among: known).map { "; did you mean \($0)?" } ?? ""
             problems.add(name(of: entry.key), at: entry.position, "unknown key\(nearest)")
         }
@@ -50,11 +46,9 @@ struct TableReader {
 
     /// Objects to every key that nobody asked for, for one and the same reason.
     func refuseAllElse(_ message: String) {
-        for entry in unknown { problems.add(name(of: entry.key), at: entry.position, message) }
-    }
-
-    private var unknown: [TOMLTable.Entry] {
-        zip(table.entries, isKnown).compactMap { entry, isKnown in isKnown ? nil : entry }
+        for entry in table.entries where !known.contains(entry.key) {
+            problems.add(name(of: entry.key), at: entry.position, message)
+        }
     }
 
     /// Objects to those of `keys` that are written, which have no meaning in this table.
@@ -81,9 +75,7 @@ struct TableReader {
 
     mutating func value(_ key: String) -> TOMLValue? {
         known.append(key)
-        guard let index = table.index(of: key) else { return nil }
-        isKnown[index] = true
-        return table.entries[index].value
+        return table[key]
     }
 
     /// The value of `key` as `convert` reads it; `nil` from there means a wrong type.
@@ -187,7 +179,7 @@ struct TableReader {
     /// A program and its arguments, never a shell line.
     mutating func command(_ key: String) -> [String]? {
         if case .string? = table[key]?.content {
-            _ = value(key)
+            known.append(key)
             report(
                 key,
                 "must be an array of the program and its arguments, such as [\"pass\", \"show\", \"x\"]"
@@ -240,8 +232,8 @@ struct TableReader {
 
     /// Every key of this table with a reader of its value; values that are no tables are reported.
     mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
-        isKnown = Array(repeating: true, count: isKnown.count)
-        return table.entries.compactMap { entry in
+        table.entries.compactMap { entry in
+            known.append(entry.key)
             guard case .table(let inner) = entry.value.content else {
                 problems.add(
                     name(of: entry.key),

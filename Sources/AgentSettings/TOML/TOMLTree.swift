@@ -175,7 +175,7 @@ extension TOMLTree {
 extension TOMLTree {
     private func frozen(_ table: TableID) -> TOMLTable {
         TOMLTable(
-            tables[table.index].entries.map { entry in
+            entries: tables[table.index].entries.map { entry in
                 let value = TOMLValue(frozen(entry.node), at: entry.position)
                 return TOMLTable.Entry(key: entry.key.text, position: entry.position, value: value)
             }
