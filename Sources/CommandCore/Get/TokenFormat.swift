@@ -78,7 +78,7 @@ package enum TokenFormat: String, CaseIterable {
         guard proof?.utf8.isVisibleWord ?? !wantsProof else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")
         }
-        let scheme = TokenFormat.scheme(answer)
+        let scheme = TokenForm.scheme(ofType: answer.tokenType)
         guard scheme != "DPoP" || !isForBearerOnly else {
             throw AgentError(
                 .badRequest,
@@ -105,10 +105,10 @@ package enum TokenFormat: String, CaseIterable {
     private func line(_ token: String, scheme: String, _ place: TokenPlace) -> String {
         switch self {
         case .token, .json: token
-        case .header: "Authorization: \(scheme) \(token)"
+        case .header: TokenFormat.line(token, scheme: scheme, as: .header)
         case .env: "BEARER_TOKEN=\(TokenFormat.shellWord(token))"
         case .curl: "header = \"Authorization: \(scheme) \(TokenFormat.quotable(token))\""
-        case .bearer: "\(scheme) \(token)"
+        case .bearer: TokenFormat.line(token, scheme: scheme, as: .bearer)
         case .headersJSON: (["Authorization": .string("\(scheme) \(token)")] as JSONValue).text
         case .netrc:
             "machine \(place.host ?? "") login \(TokenFormat.netrcWord(place.user ?? TokenPlace.commonUser)) "
@@ -122,33 +122,21 @@ package enum TokenFormat: String, CaseIterable {
         }
     }
 
-    /// The authentication scheme; token types are case-insensitive (RFC 6749 §5.1), some servers' schemes are not.
-    private static func scheme(_ answer: TokenMessage) -> String {
-        let type = answer.tokenType ?? ""
-        if type.lowercased() == "dpop" { return "DPoP" }
-        guard type.lowercased() != "bearer",
-            !type.isEmpty,
-            type.utf8.allSatisfy(\.isNQChar)
-        else { return "Bearer" }
-        return type
+    private static func line(_ token: String, scheme: String, as form: TokenForm) -> String {
+        let (before, after) = form.surroundings(scheme: scheme)
+        return before + token + after
     }
 
     /// The text, in single quotes if a shell could interpret it; a `~` at the start is a home directory.
     private static func shellWord(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy(isPlain) && text.utf8.first != UInt8(ascii: "~")
-        if isPlain { return text }
+        if TokenForm.env.fits(text.utf8) { return text }
         return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
             + "'"
     }
 
     /// The text as it is if all readers of netrc agree on it, else in double quotes, which newer ones know.
     private static func netrcWord(_ text: String) -> String {
-        text.utf8.allSatisfy { isPlain($0) || $0 == UInt8(ascii: "@") } ? text : "\"\(quotable(text))\""
-    }
-
-    /// Letters, digits and the rest of what tokens are usually made of (RFC 6750 §2.1, `b64token`).
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        byte.isUnreserved || "+/=".utf8.contains(byte)
+        text.utf8.allSatisfy { $0.isUsualInToken || $0 == UInt8(ascii: "@") } ? text : "\"\(quotable(text))\""
     }
 
     /// With backslashes before what would end a quoted string of curl's configuration.
