@@ -13,6 +13,8 @@ package struct FileRules: Equatable, Sendable {
     package var writable: [String]
     /// Directories in which sockets may be made and removed, while the files there stay closed.
     package var socketDirectories: [String]
+    /// Directories in which files may be made, replaced and removed, while none can be read.
+    package var fileDirectories: [String]
     /// Whether the process may connect to abstract sockets of processes outside.
     package var reachesAbstractSockets: Bool
 
@@ -20,11 +22,13 @@ package struct FileRules: Equatable, Sendable {
         readable: [String],
         writable: [String],
         socketDirectories: [String] = [],
+        fileDirectories: [String] = [],
         reachesAbstractSockets: Bool = false
     ) {
         self.readable = readable
         self.writable = writable
         self.socketDirectories = socketDirectories
+        self.fileDirectories = fileDirectories
         self.reachesAbstractSockets = reachesAbstractSockets
     }
 
@@ -38,6 +42,7 @@ package struct FileRules: Equatable, Sendable {
         for path in readable { try allow(.reading, .listing, at: path, known, ruleset) }
         for path in writable { try allow(.changing, .arranging, at: path, known, ruleset) }
         for path in socketDirectories { try allow([], .holdingSockets, at: path, known, ruleset) }
+        for path in fileDirectories { try allow([], .holdingFiles, at: path, known, ruleset) }
         guard hardening_landlock_enforce(ruleset) == 0 else { throw .files }
     }
 
@@ -72,7 +77,8 @@ private struct FileRights: OptionSet {
     static let write = FileRights(rawValue: 1 << 1)
     static let reading = FileRights(rawValue: 1 << 2)
     static let listing = FileRights(rawValue: 1 << 3)
-    static let remove = FileRights(rawValue: 1 << 4 | 1 << 5)
+    static let remove: FileRights = [FileRights(rawValue: 1 << 4), .removeFile]
+    static let removeFile = FileRights(rawValue: 1 << 5)
     static let makeDevice = FileRights(rawValue: 1 << 6 | 1 << 11)
     static let makeDirectory = FileRights(rawValue: 1 << 7)
     static let makeFile = FileRights(rawValue: 1 << 8)
@@ -84,6 +90,7 @@ private struct FileRights: OptionSet {
 
     static let changing: FileRights = [.reading, .write, .truncate]
     static let holdingSockets: FileRights = [.makeSocket, .makeFile, .remove]
+    static let holdingFiles: FileRights = [.makeFile, .write, .removeFile]
     static let arranging: FileRights = [.listing, .remove, .makeDirectory, .makeFile, .makeSocket, .refer]
 
     /// Everything this version can refuse.

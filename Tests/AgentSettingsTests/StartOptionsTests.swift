@@ -58,7 +58,10 @@ struct StartOptionsTests {
         (["-a"], "-a needs a value"),
         (["-a", ""], "-a needs a path"), (["-D=1"], "unknown option -D=1"),
         (["--foreground=1"], "--foreground takes no value"),
-        (["-D", "-k"], "only one of -D, -k, --check-config, --version and --help may be given"),
+        (
+            ["-D", "-k"],
+            "only one of -D, -k, --check-config, --remove-token-files, --version and --help may be given"
+        ),
         (["-D", "make"], "make cannot be combined with another form of start"),
         (
             ["--log-level", "loud"],

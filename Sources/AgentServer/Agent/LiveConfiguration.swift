@@ -10,6 +10,8 @@ final class LiveConfiguration {
     private let source: any ConfigurationProviding
     private let storeThread: StoreThread
     private let logger: Logger
+    /// The files that it names, for the present tokens of sessions.
+    let files: TokenFiles
     private(set) var current: AgentConfiguration {
         didSet {
             rules = RulesInForce(current)
@@ -29,6 +31,7 @@ final class LiveConfiguration {
         _ configuration: AgentConfiguration,
         source: any ConfigurationProviding,
         storeThread: StoreThread,
+        files: TokenFiles,
         logger: Logger
     ) {
         current = configuration
@@ -36,6 +39,7 @@ final class LiveConfiguration {
         derived = DerivedSessions(configuration)
         self.source = source
         self.storeThread = storeThread
+        self.files = files
         self.logger = logger
     }
 
@@ -132,12 +136,14 @@ final class LiveConfiguration {
                 reason: "\(socket.path) cannot be opened: \(socket.reason)"
             )
         }
+        changes.restarts += await files.adopt(current.files, in: agent)
         logger.notice("configuration reloaded", metadata: changes.metadata)
         for restart in changes.restarts {
             let values: Logger.Metadata = ["key": "\(restart.key)", "reason": "\(restart.reason)"]
             logger.warning("this needs a restart of the agent", metadata: values)
         }
         await agent.changeSessions(from: old)
+        files.followAll(in: agent)
         return changes
     }
 

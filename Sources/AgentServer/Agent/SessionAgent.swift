@@ -56,6 +56,7 @@ package actor SessionAgent {
         eventLoop: any EventLoop,
         pool: NIOThreadPool,
         auditFile: AuditFile? = nil,
+        fileLedger: TokenFileLedger = TokenFileLedger(stateDirectory: nil),
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.ports = ports
@@ -76,6 +77,13 @@ package actor SessionAgent {
             configuration,
             source: ports.configuration,
             storeThread: storeThread,
+            files: TokenFiles(
+                configuration.files,
+                writer: TokenFileWriter(memory: ports.memory, ledger: fileLedger),
+                storeThread: storeThread,
+                alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper),
+                logger: ports.logger
+            ),
             logger: ports.logger
         )
         let audit = AuditLog(
@@ -125,6 +133,7 @@ package actor SessionAgent {
 
     /// Does what a session decided, in order, and asks it when it next needs attention.
     func follow(_ effects: [Effect], of name: SessionName, at moment: Moment) {
+        configuration.files.follow(name, in: self)
         for effect in effects { perform(effect, for: name, at: moment) }
         planWake(name)
     }
@@ -148,6 +157,7 @@ package actor SessionAgent {
             apply(name) { session, moment in session.timeReached(moment, jitter: jitter) }
         }
         refreshes.timeReached(in: self)
+        configuration.files.timeReached(in: self)
         alarm.set()
     }
 
@@ -193,8 +203,8 @@ extension SessionAgent {
         case .release(_, let snapshot, let answered):
             refreshes.release(snapshot, answered: answered, for: name)
         case .forget: records.remove(name, in: self)
-        case .revoke(let request): revoke(request, for: name)
-        case .discard(let request): discard(request, for: name)
+        case .revoke(let request): requests.logouts.revoke(request, for: name, in: self)
+        case .discard(let request): requests.logouts.discard(request, for: name, in: self)
         case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment, in: self)
         case .finishLogin(let number, let result):
             requests.logins.finish(number, result, for: name, in: self)
@@ -203,23 +213,6 @@ extension SessionAgent {
         case .reauthenticate(let number, let ways, let account):
             reauthenticate(number, ways, account: account, for: name)
         case .notify(let event): announce(event, for: name, at: moment)
-        }
-    }
-
-    private func revoke(_ request: RevocationRequest, for name: SessionName) {
-        Task {
-            let outcome = await ports.authorization.revoke(name, request)
-            let jitter = ports.chance()
-            apply(name) { session, moment in
-                session.revocationFinished(outcome, jitter: jitter, at: moment)
-            }
-        }
-    }
-
-    private func discard(_ request: RevocationRequest, for name: SessionName) {
-        Task {
-            _ = await ports.authorization.revoke(name, request)
-            erasure.erase([request.refreshToken, request.accessToken, request.idToken].compactMap(\.self))
         }
     }
 
@@ -265,6 +258,7 @@ extension SessionAgent {
     func begin(_ serve: @Sendable (isolated SessionAgent) throws -> Void) async throws {
         alarm.onRing { [weak self] in self?.assumeIsolated { $0.timeReached() } }
         refreshes.onRing { [weak self] in self?.assumeIsolated { $0.refreshes.alarmRang(in: $0) } }
+        configuration.files.begin(in: self)
         let status = await storeThread.result { $0.vaultStatus() }
         switch status.state {
         case .unlocked:
@@ -319,6 +313,7 @@ extension SessionAgent {
     func lock(by origin: AuditRecord.Origin) async {
         guard phase == .working else { return await untilLocked() }
         phase = .locking
+        configuration.files.followAll(in: self)
         refreshes.forget()
         requests.refuseAll(.lockedAgent, in: self)
         await work.drain(within: Self.drainLimit)
@@ -364,6 +359,7 @@ extension SessionAgent {
     package func beginStopping() {
         guard phase != .stopping else { return }
         phase = .stopping
+        configuration.files.followAll(in: self)
         refreshes.forget()
         requests.logins.cancelAll(in: self)
     }
@@ -388,6 +384,7 @@ extension SessionAgent {
     private func startDue() {
         refreshes.sources.compare(in: self)
         for name in sessions.keys { planWake(name) }
+        configuration.files.followAll(in: self)
         timeReached()
     }
 

@@ -49,6 +49,17 @@ final class AuditLog {
         add(.action(action), decision, name, by: origin, at: nil)
     }
 
+    /// Adds a line about a token that was put into a file.
+    func add(_ outlet: FileOutlet) {
+        add(
+            outlet.wantsIDToken ? .idToken : .accessToken,
+            .served,
+            outlet.session,
+            by: .file(outlet.path),
+            at: nil
+        )
+    }
+
     private func add(
         _ subject: AuditRecord.Subject,
         _ decision: AuditRecord.Decision,

@@ -68,6 +68,11 @@ struct AuditRecord: Equatable, Sendable {
             self.init(members)
         }
 
+        /// The agent by itself, for whoever may read the `[[file]]` at `path`.
+        static func file(_ path: String) -> Origin {
+            Origin(",\"by\":\"agent\",\"file\":\(JSONValue.string(ServerText.cleaned(path)).text)")
+        }
+
         private init(_ members: String) {
             self.members = Array(members.utf8)
         }

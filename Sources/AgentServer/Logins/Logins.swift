@@ -158,8 +158,11 @@ final class Logins {
         agent.journal.loginEnded(result, of: name)
         let origin = logins[number].map { AuditRecord.Origin.peer(of: $0.connection) } ?? .agent
         agent.audit.add(.login, result.decision, name, by: origin)
-        logins[number]?.tell(line(for: result, name, in: agent))
-        end(number, in: agent)
+        // Whoever is told of it finds the token in the session's files.
+        agent.configuration.files.whenWritten { [self] in
+            logins[number]?.tell(line(for: result, name, in: agent))
+            end(number, in: agent)
+        }
     }
 
     private func end(_ number: LoginNumber, in agent: isolated SessionAgent) {

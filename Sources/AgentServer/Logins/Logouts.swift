@@ -46,7 +46,36 @@ final class Logouts {
         }
     }
 
+    /// Tells the server that the tokens of a login are not to be used any more.
+    func revoke(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
+        Task {
+            let outcome = await agent.ports.authorization.revoke(name, request)
+            let jitter = agent.ports.chance()
+            agent.apply(name) { session, moment in
+                session.revocationFinished(outcome, jitter: jitter, at: moment)
+            }
+        }
+    }
+
+    /// Tells the server of tokens that came too late to be used, and erases them.
+    func discard(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
+        Task {
+            _ = await agent.ports.authorization.revoke(name, request)
+            let secrets = [request.refreshToken, request.accessToken, request.idToken]
+            agent.erasure.erase(secrets.compactMap(\.self))
+        }
+    }
+
     func finish(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
+        // Whoever is told of it finds no token file any more.
+        agent.configuration.files.whenWritten { [self] in unregister(result, for: name, in: agent) }
+    }
+
+    private func unregister(
+        _ result: LogoutResult,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
         guard let server = leaving.removeValue(forKey: name) else {
             return answer(result, for: name, in: agent)
         }

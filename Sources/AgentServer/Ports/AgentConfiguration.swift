@@ -7,6 +7,7 @@ import TokenCore
 package struct AgentConfiguration: Equatable, Sendable {
     package var sessions: [SessionName: SessionSettings]
     package var sockets: [RestrictedSocket]
+    package var files: [FileOutlet]
     /// Whether root may connect to the socket of another user's agent.
     package var allowsRoot: Bool
     /// Whether the audit log is written.
@@ -19,6 +20,7 @@ package struct AgentConfiguration: Equatable, Sendable {
     package init(
         sessions: [SessionName: SessionSettings],
         sockets: [RestrictedSocket] = [],
+        files: [FileOutlet] = [],
         allowsRoot: Bool = false,
         keepsAudit: Bool = true,
         confirmCommand: [String] = [],
@@ -26,6 +28,7 @@ package struct AgentConfiguration: Equatable, Sendable {
     ) {
         self.sessions = sessions
         self.sockets = sockets
+        self.files = files
         self.allowsRoot = allowsRoot
         self.keepsAudit = keepsAudit
         self.confirmCommand = confirmCommand

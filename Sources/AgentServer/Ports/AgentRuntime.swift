@@ -23,6 +23,7 @@ package final class AgentRuntime: Sendable {
         ports: AgentPorts,
         identity: AgentIdentity,
         auditFile: AuditFile? = nil,
+        fileLedger: TokenFileLedger = TokenFileLedger(stateDirectory: nil),
         loop: AgentLoop
     ) {
         self.ports = ports
@@ -39,6 +40,7 @@ package final class AgentRuntime: Sendable {
             eventLoop: loop,
             pool: pool,
             auditFile: auditFile,
+            fileLedger: fileLedger,
             onShutdownRequest: { continuation.yield() }
         )
         let listeners = SocketListeners(loop: loop, agent: agent, logger: ports.logger)

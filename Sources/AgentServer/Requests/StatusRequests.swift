@@ -93,11 +93,26 @@ struct StatusRequests {
     /// Serves `GET /v1/doctor`.
     func serveDoctor(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
-            let checks = await diagnostics.checks().filter { check in
+            let checks = (await diagnostics.checks() + agent.configuration.files.checks).filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
             }
             connection.answer(.message(DoctorMessage { $0.checks = checks.map(\.wire) }))
+        }
+    }
+}
+
+extension TokenFiles {
+    /// What is wrong with files, one finding each.
+    fileprivate var checks: [DiagnosticCheck] {
+        complaints.map { outlet, reason in
+            DiagnosticCheck(
+                name: "file",
+                verdict: .problem,
+                detail: "\(outlet.path): \(reason)",
+                remedy: "correct path or format of the [[file]], or the directory, then restart the agent",
+                sessions: [outlet.session]
+            )
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// Reads the text of a configuration file into ``Settings``.
@@ -78,6 +79,7 @@ package struct SettingsReader {
         let known = readSessions(&root, policy, file, files, into: &settings)
         let remarks = ProblemList()
         settings.sockets = sockets(&root, known, remarks)
+        settings.files = files(&root, settings, known, remarks)
         settings.mistakes += remarks.inOrder
         return settings
     }
@@ -131,6 +133,30 @@ package struct SettingsReader {
         }
     }
 
+    private func files(
+        _ root: inout TableReader,
+        _ settings: Settings,
+        _ known: KnownSessions,
+        _ remarks: ProblemList
+    ) -> [FileSettings] {
+        var paths = Set(settings.sockets.map(\.path.bytewise))
+        return root.tableArray("file", "[[file]]").compactMap { table in
+            var reader = TokenFileReader(
+                table: table,
+                home: home,
+                settings: settings,
+                known: known,
+                remarks: remarks
+            )
+            guard let file = reader.read() else { return nil }
+            guard paths.insert(file.path.bytewise).inserted else {
+                table.report("path", "is that of another [[file]] or [[socket]]")
+                return nil
+            }
+            return file
+        }
+    }
+
     private func session(
         _ key: String,
         _ reader: TableReader,
@@ -160,6 +186,17 @@ extension TableReader {
     mutating func optionalCommand(_ key: String) -> [String] {
         if case .array(let elements)? = value(key)?.content, elements.isEmpty { return [] }
         return command(key) ?? []
+    }
+
+    /// `scopes` or `audiences`, each a word that can be asked for: printable ASCII, in a scope without quotes
+    /// and backslashes (RFC 6749 §3.3).
+    mutating func wordsToAskFor(_ key: String, _ name: String) -> [String] {
+        let words = strings(key) ?? []
+        let isFit = key == "scopes" ? \UInt8.isNQChar : \UInt8.isVisibleASCII
+        for word in words where word.isEmpty || !word.utf8.allSatisfy({ $0[keyPath: isFit] }) {
+            report(key, "\"\(word)\" is no \(name); write one word of printable ASCII per element")
+        }
+        return words
     }
 
     /// An absolute path; `~/` at its beginning means the home directory.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import Text
 import TokenCore
 
 /// Reads one `[[socket]]`.
@@ -16,8 +15,8 @@ struct SocketReader {
     mutating func read() -> SocketSettings? {
         let path = path()
         let names = sessionNames()
-        let scopes = words("scopes", "scope")
-        let audiences = words("audiences", "audience")
+        let scopes = table.wordsToAskFor("scopes", "scope")
+        let audiences = table.wordsToAskFor("audiences", "audience")
         let mode = mode()
         let group = group()
         let users = users()
@@ -34,17 +33,6 @@ struct SocketReader {
             group: group,
             users: users
         )
-    }
-
-    /// `scopes` or `audiences`, each a word that can be asked for: printable ASCII, in a scope without quotes
-    /// and backslashes (RFC 6749 §3.3).
-    private mutating func words(_ key: String, _ name: String) -> [String] {
-        let words = table.strings(key) ?? []
-        let isFit = key == "scopes" ? \UInt8.isNQChar : \UInt8.isVisibleASCII
-        for word in words where word.isEmpty || !word.utf8.allSatisfy({ $0[keyPath: isFit] }) {
-            table.report(key, "\"\(word)\" is no \(name); write one word of printable ASCII per element")
-        }
-        return words
     }
 
     private mutating func path() -> String? {

@@ -6,7 +6,8 @@ import TokenCore
 extension Settings {
     /// What differs from `old`, tables in the order of their names.
     package func changes(from old: Settings) -> [ConfigurationChange] {
-        agentChanges(from: old) + socketChanges(from: old) + sessionChanges(from: old)
+        agentChanges(from: old) + placeChanges("socket", from: old.sockets, to: sockets, at: \.path)
+            + placeChanges("file", from: old.files, to: files, at: \.path) + sessionChanges(from: old)
     }
 
     private func agentChanges(from old: Settings) -> [ConfigurationChange] {
@@ -20,14 +21,20 @@ extension Settings {
         return (keys + vault.keys(differingFrom: old.vault)).map { ConfigurationChange(.changed, $0) }
     }
 
-    private func socketChanges(from old: Settings) -> [ConfigurationChange] {
-        let before = Dictionary(old.sockets.map { ($0.path, $0) }) { first, _ in first }
-        let now = Dictionary(sockets.map { ($0.path, $0) }) { first, _ in first }
+    /// What differs in the tables `[[name]]`, each of which is told by its path.
+    private func placeChanges<Table: Equatable>(
+        _ name: String,
+        from old: [Table],
+        to new: [Table],
+        at path: (Table) -> String
+    ) -> [ConfigurationChange] {
+        let before = Dictionary(old.map { (path($0), $0) }) { first, _ in first }
+        let now = Dictionary(new.map { (path($0), $0) }) { first, _ in first }
         return Set(before.keys).union(now.keys).sorted().compactMap { path in
             guard before[path] != now[path] else { return nil }
             let kind: ConfigurationChange.Kind =
                 before[path] == nil ? .added : now[path] == nil ? .removed : .changed
-            return ConfigurationChange(kind, "socket \(path)")
+            return ConfigurationChange(kind, "\(name) \(path)")
         }
     }
 

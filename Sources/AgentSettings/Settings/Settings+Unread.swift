@@ -18,6 +18,7 @@ extension Settings {
     /// The tables that name the session `name`, and would be wrong without it.
     package func tables(naming name: SessionName) -> [String] {
         sockets.filter { $0.sessions.contains(name) }.map { "[[socket]] \($0.path)" }
+            + files.filter { $0.session == name }.map { "[[file]] \($0.path)" }
             + sessions.filter { $0.sources.all.contains(name) }.map { "[session.\($0.name)]" }
     }
 

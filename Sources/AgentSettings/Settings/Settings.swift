@@ -17,6 +17,8 @@ package struct Settings: Equatable, Sendable {
     package var places: [SessionName: SessionPlace]
     /// In the order of the file.
     package var sockets: [SocketSettings]
+    /// In the order of the file.
+    package var files: [FileSettings]
     /// What is wrong with the files beside the configuration file; each mistake costs one session, or all of them.
     package var mistakes: [ConfigurationProblem]
     /// Whether files beside the configuration file were left unread without looking at them.
@@ -31,6 +33,7 @@ package struct Settings: Equatable, Sendable {
         sessions: [ConfiguredSession] = [],
         places: [SessionName: SessionPlace] = [:],
         sockets: [SocketSettings] = [],
+        files: [FileSettings] = [],
         mistakes: [ConfigurationProblem] = [],
         lacksFiles: Bool = false
     ) {
@@ -42,6 +45,7 @@ package struct Settings: Equatable, Sendable {
         self.sessions = sessions
         self.places = places
         self.sockets = sockets
+        self.files = files
         self.mistakes = mistakes
         self.lacksFiles = lacksFiles
     }

@@ -15,6 +15,8 @@ package struct StartOptions: Equatable, Sendable {
         case checkConfiguration
         /// Print which commands the configuration names, for the process that runs them.
         case listCommands
+        /// Remove the token files that a killed agent left.
+        case removeTokenFiles
         case version
         case help
     }
@@ -121,6 +123,7 @@ extension StartOptions {
         case "-k", "--kill": try be(.stop)
         case "--check-config": try be(.checkConfiguration)
         case "--list-commands": try be(.listCommands)
+        case "--remove-token-files": try be(.removeTokenFiles)
         case "--version": try be(.version)
         case "-h", "--help": try be(.help)
         case "--json": wantsJSON = true
@@ -132,7 +135,9 @@ extension StartOptions {
 
     private mutating func be(_ wanted: Form) throws(UsageError) {
         guard form == .background || form == wanted else {
-            throw UsageError("only one of -D, -k, --check-config, --version and --help may be given")
+            throw UsageError(
+                "only one of -D, -k, --check-config, --remove-token-files, --version and --help may be given"
+            )
         }
         form = wanted
     }

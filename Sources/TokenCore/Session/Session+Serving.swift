@@ -65,6 +65,11 @@ extension Session {
         return waiters.areForeign(for: variant)
     }
 
+    /// Nothing is under way and nothing has failed: a token that is asked for is requested at once.
+    package var isReady: Bool {
+        if case .ready = state { true } else { false }
+    }
+
     /// New tokens can be had without logging in again.
     package var canRefresh: Bool { login.map { $0.renewal != .impossible } ?? policy.startsByItself }
 

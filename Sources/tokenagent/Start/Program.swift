@@ -30,6 +30,7 @@ enum Program {
         case .checkConfiguration:
             try ConfigurationCheck(options, Places(options, environment)).run()
         case .listCommands: try CommandTable.list(Places(options, environment))
+        case .removeTokenFiles: try LeftTokenFiles.remove(Places(options, environment))
         case .stop:
             try RunningAgent.stop(socket: Places(options, environment).socket)
             Console.write(syntax(options, environment).forgettingCommands)

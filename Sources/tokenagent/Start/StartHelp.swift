@@ -11,6 +11,7 @@ enum StartHelp {
           tokenagent -D [OPTIONS]               stay in the foreground, log to standard error
           tokenagent -k [-a PATH]               stop the agent of this socket, print how to forget it
           tokenagent --check-config             report every mistake in the configuration
+          tokenagent --remove-token-files       remove the token files that a killed agent left
 
         Options:
           -a, --socket PATH        listen on PATH

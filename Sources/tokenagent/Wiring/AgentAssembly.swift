@@ -24,6 +24,8 @@ struct AgentAssembly {
     private let servers: AuthorizationServers
     private let control: StoreControl
     private let inForce: ConfigurationInForce
+    /// The token files that are there.
+    private let fileLedger: TokenFileLedger
 
     /// Prepares everything up to the moment the socket may be opened.
     init(
@@ -38,6 +40,8 @@ struct AgentAssembly {
         logger = AgentAssembly.logger(options, places, threshold, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
+        fileLedger = TokenFileLedger(stateDirectory: opened.store.stateDirectory)
+        fileLedger.removeLeftovers(logger)
         let table = AgentAssembly.prepare(settings, runner)
         let files = FileRules(places, settings, slots: opened.store.slots, environment)
         confinement = ProcessHardening.confine(to: files, logger)
@@ -114,6 +118,7 @@ struct AgentAssembly {
             ports: ports,
             identity: identity,
             auditFile: AuditFile(path: opened.store.stateDirectory + "/audit.log"),
+            fileLedger: fileLedger,
             loop: threads.loop
         )
         do {
@@ -158,6 +163,15 @@ struct AgentAssembly {
                 _ = hardening_release_code()
             }
         )
+    }
+}
+
+extension TokenFileLedger {
+    /// Removes what an agent left that was killed, before anybody can take it for a token of this one.
+    fileprivate func removeLeftovers(_ logger: Logger) {
+        for line in removeFiles() {
+            logger.warning("a token file that was left cannot be removed", metadata: ["file": "\(line)"])
+        }
     }
 }
 

@@ -263,6 +263,7 @@ extension AgentConfiguration {
         self.init(
             sessions: sessions,
             sockets: settings.sockets.map(RestrictedSocket.init),
+            files: settings.files.map(FileOutlet.init),
             allowsRoot: settings.allowsRoot,
             keepsAudit: settings.keepsAudit,
             confirmCommand: settings.hooks.confirm,
@@ -281,6 +282,18 @@ extension RestrictedSocket {
             mode: socket.mode,
             group: socket.group,
             users: Set(socket.users)
+        )
+    }
+}
+
+extension FileOutlet {
+    fileprivate init(_ file: FileSettings) {
+        self.init(
+            path: file.path,
+            session: file.session,
+            variant: TokenVariant(scopes: file.scopes, audience: file.audience),
+            wantsIDToken: file.wantsIDToken,
+            form: file.format.form
         )
     }
 }

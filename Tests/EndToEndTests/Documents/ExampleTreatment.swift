@@ -159,7 +159,7 @@ struct ExampleTreatment: Sendable {
 
     private static let configuration = [
         "[session.work]", "[session.ci]", "[session.drive]", "[session.staff]", "[session.phone]",
-        "[session.tablet]", "[hooks]", "[session.sso]",
+        "[session.tablet]", "[hooks]", "[session.sso]", "[session.deploy]",
     ].map { ExampleTreatment($0, .configuration) }
 
     private static let protocolPage = [

@@ -34,6 +34,7 @@ package struct AuditMembers: WireMembers {
     package let exe = WireMember<String>("exe", isOptional: true)
     package let unit = WireMember<String>("unit", isOptional: true)
     package let socket = WireMember<String>("socket", isOptional: true)
+    package let file = WireMember<String>("file", isOptional: true)
 
     package static let table = Self()
 }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// Why a token file is not as it should be.
+enum TokenFileFault: Error, Equatable, Sendable {
+    /// There is no such directory, and a confined agent cannot use one that is made later.
+    case noDirectory(String)
+    /// Our own confinement, not its mode, keeps us from writing in its directory.
+    case outOfReach
+    /// Anything else: a clause for a person.
+    case failed(String)
+
+    /// A clause for a person.
+    var reason: String {
+        switch self {
+        case .noDirectory(let path): "the directory \(path) does not exist"
+        case .outOfReach: "its directory is outside of what the agent may write since its start"
+        case .failed(let reason): reason
+        }
+    }
+
+    /// Whether only a new start of the agent can help.
+    var needsRestart: Bool {
+        switch self {
+        case .noDirectory, .outOfReach: true
+        case .failed: false
+        }
+    }
+
+    /// What the latest system call said.
+    static func latest(_ operation: String) -> TokenFileFault {
+        .failed("cannot \(operation): \(unsafe String(cString: strerror(errno)))")
+    }
+}
+
+/// Where a token file is: its directory, open, and the names in it.
+///
+/// The directory belongs to us and nobody else can write it or replace it, so that no name in it can lead elsewhere.
+struct TokenFilePlace: ~Copyable {
+    /// A file, whatever its name.
+    struct Identity: Equatable, Sendable {
+        fileprivate var device: dev_t
+        fileprivate var inode: ino_t
+
+        fileprivate init(_ status: stat) {
+            device = status.st_dev
+            inode = status.st_ino
+        }
+    }
+
+    private let directory: Int32
+    private let name: String
+    /// The name of the next file until it is whole; one name, so that what a killed agent left is found.
+    private var draft: String { ".\(name).new" }
+
+    /// Opens the directory of `path`, which is absolute.
+    ///
+    /// - Throws: ``TokenFileFault`` if it is not there, or not ours alone.
+    init(_ path: String) throws(TokenFileFault) {
+        let parent = ListeningSocket.directory(of: path)
+        guard unsafe access(parent, F_OK) == 0 else {
+            guard errno == ENOENT else { throw .latest("reach \(parent)") }
+            throw .noDirectory(parent)
+        }
+        do throws(ListenFailure) {
+            _ = try SocketDirectory(preparing: parent, isOpenToOthers: true)
+        } catch {
+            throw .failed(error.description)
+        }
+        // Only to name it in other calls, which our own confinement allows everywhere.
+        let opened = unsafe open(parent, __O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard opened >= 0 else { throw .latest("open \(parent)") }
+        directory = opened
+        name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[$0...].dropFirst()) } ?? path
+    }
+
+    deinit { close(directory) }
+
+    /// Puts a file that holds `bytes` in the place of whatever has the name; a reader sees the old one or the new
+    /// one, whole.
+    ///
+    /// - Parameters:
+    ///   - bytes: what the file holds.
+    ///   - isDurable: whether they shall outlive a power cut.
+    /// - Returns: which file it is.
+    /// - Throws: ``TokenFileFault``; the old one is there then.
+    borrowing func replace(with bytes: [UInt8], isDurable: Bool = false) throws(TokenFileFault) -> Identity {
+        let identity = try write(bytes, isDurable: isDurable)
+        guard unsafe renameat(directory, draft, directory, name) == 0 else {
+            let fault = TokenFileFault.latest("replace the file")
+            unlinkDraft()
+            throw fault
+        }
+        return identity
+    }
+
+    /// Fails if files cannot be made there.
+    borrowing func probe() throws(TokenFileFault) {
+        _ = try write([], isDurable: false)
+        unlinkDraft()
+    }
+
+    /// Writes the draft.
+    private borrowing func write(_ bytes: [UInt8], isDurable: Bool) throws(TokenFileFault) -> Identity {
+        unlinkDraft()
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let file = unsafe openat(directory, draft, flags, 0o600)
+        guard file >= 0 else { throw creationFault }
+        defer { close(file) }
+        var status = stat()
+        // A umask may have taken even the owner's bits.
+        guard fchmod(file, 0o600) == 0, unsafe fstat(file, &status) == 0, Self.write(bytes, to: file),
+            !isDurable || fsync(file) == 0
+        else {
+            let fault = TokenFileFault.latest("write the file")
+            unlinkDraft()
+            throw fault
+        }
+        return Identity(status)
+    }
+
+    /// Why no file could be made; reads errno.
+    private var creationFault: TokenFileFault {
+        let reason = errno
+        // Its mode lets us, so it was the agent's own confinement that did not.
+        if reason == EACCES, unsafe faccessat(directory, ".", W_OK, 0) == 0 { return .outOfReach }
+        errno = reason
+        return .latest("make a file in its directory")
+    }
+
+    private static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(file, buffer.baseAddress?.advanced(by: written), buffer.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            written += count
+        }
+        return true
+    }
+
+    private borrowing func unlinkDraft() {
+        _ = unsafe unlinkat(directory, draft, 0)
+    }
+
+    /// Removes the file, and what was begun; what somebody has put in its place stays.
+    ///
+    /// - Parameter identity: the file that was put there; `nil`: any that looks like one of ours.
+    /// - Throws: ``TokenFileFault``; it is still there.
+    borrowing func remove(_ identity: Identity?) throws(TokenFileFault) {
+        unlinkDraft()
+        var status = stat()
+        guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard errno == ENOENT else { throw .latest("look at the file") }
+            return
+        }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+            status.st_mode & 0o7777 == 0o600,
+            identity == nil || identity == Identity(status)
+        else { return }
+        guard unsafe unlinkat(directory, name, 0) == 0 || errno == ENOENT else {
+            throw .latest("remove the file")
+        }
+    }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import SealedStore
+import Text
+import TokenCore
+
+/// Keeps the present tokens of sessions in the files that the configuration names (`[[file]]`).
+///
+/// A file holds what a `get` would answer at once, and is gone while there is nothing to answer: after a logout, at
+/// the end of the login, while the agent is locked. It is written on the store's thread, so that a slow disk holds up
+/// nothing but what goes there anyway.
+/// Confined to the agent's event loop.
+final class TokenFiles {
+    /// A file, and what was last done about it.
+    fileprivate final class KeptFile {
+        let outlet: FileOutlet
+        /// What it is to hold; `nil`: it is not to be there.
+        var wanted: SecretID?
+        /// When what has failed is tried again.
+        var retryAt: Instant?
+        /// The earliest moment to ask for another token.
+        var nextAsk = Instant(nanoseconds: .min)
+        /// Changes with each job of the store's thread.
+        var job = 0
+        /// Why it is not there, in the latest words that were logged.
+        var complaint: String?
+
+        init(_ outlet: FileOutlet) { self.outlet = outlet }
+
+        var key: ByteText { outlet.path.bytewise }
+    }
+
+    /// By this time before its end a token has been replaced, or when a third of its life is left: libraries keep what
+    /// they read for as long.
+    private static let longestLead = Duration.seconds(600)
+    /// How much earlier it is asked for; a tenth of its life if that is less.
+    private static let longestMargin = Duration.seconds(60)
+    /// How long to wait after a failure, of the disk or of a request.
+    private static let pause = Duration.seconds(30)
+
+    private let writer: TokenFileWriter
+    private let storeThread: StoreThread
+    /// Rings when a token has to be asked for, or ends, or the disk is to be tried again.
+    private let alarm: Alarm<ByteText>
+    private let logger: Logger
+    private var files: [ByteText: KeptFile] = [:]
+    private var bySession: [SessionName: [KeptFile]] = [:]
+    /// Jobs of the store's thread that have not ended.
+    private var underWay = 0
+    /// Names requests that nobody waits for; far from those of programs, which count from 1, and of sources, which count
+    /// down.
+    private var nextWaiter = UInt64.max / 2
+
+    init(
+        _ outlets: [FileOutlet],
+        writer: TokenFileWriter,
+        storeThread: StoreThread,
+        alarm: Alarm<ByteText>,
+        logger: Logger
+    ) {
+        self.writer = writer
+        self.storeThread = storeThread
+        self.alarm = alarm
+        self.logger = logger
+        take(outlets)
+    }
+
+    /// Those that are not as they should be, each with the reason.
+    var complaints: [(outlet: FileOutlet, reason: String)] {
+        files.values.compactMap { file in file.complaint.map { (outlet: file.outlet, reason: $0) } }
+            .sorted { $0.outlet.path < $1.outlet.path }
+    }
+
+    /// Begins to look after the files.
+    func begin(in agent: isolated SessionAgent) {
+        alarm.onRing { [weak agent] in agent?.assumeIsolated { $0.configuration.files.timeReached(in: $0) } }
+        for file in files.values {
+            let path = file.outlet.path
+            storeThread.run { [writer] _ in
+                writer.probe(path)
+            } then: { [self] fault in
+                if let fault { complain(of: file, fault) }
+            }
+        }
+    }
+
+    // MARK: What happens to sessions
+
+    /// Has the files of a session hold what it has now; called with each change of it, before anybody is told.
+    func follow(_ name: SessionName, in agent: isolated SessionAgent) {
+        guard let files = bySession[name] else { return }
+        for file in files { settle(file, in: agent) }
+    }
+
+    /// As ``follow(_:in:)`` does, for all sessions: the agent begins or ends to serve.
+    func followAll(in agent: isolated SessionAgent) {
+        for file in files.values { settle(file, in: agent) }
+    }
+
+    /// Does what has become due.
+    func timeReached(in agent: isolated SessionAgent) {
+        for key in alarm.takeDue() {
+            if let file = files[key] { settle(file, in: agent) }
+        }
+        alarm.set()
+    }
+
+    /// Calls `action` once the files are as they were to be when it was called.
+    func whenWritten(_ action: @escaping () -> Void) {
+        guard underWay > 0 else { return action() }
+        storeThread.run { _ in
+            ()
+        } then: { _ in
+            action()
+        }
+    }
+
+    /// Takes over the files of another configuration.
+    ///
+    /// - Parameters:
+    ///   - outlets: all there are now.
+    ///   - agent: has the configuration in force.
+    /// - Returns: those that cannot be written before the agent is started again.
+    func adopt(
+        _ outlets: [FileOutlet],
+        in agent: isolated SessionAgent
+    ) async -> [ConfigurationChanges.Restart] {
+        let old = files
+        take(outlets)
+        for (key, file) in old where files[key] !== file {
+            alarm.plan(key, at: nil)
+            put(nil, in: nil, into: file, in: agent)
+        }
+        let added = files.filter { old[$0.key] !== $0.value }.map(\.value.outlet)
+        guard !added.isEmpty else { return [] }
+        let faults = await storeThread.result { [writer] _ in added.map { writer.probe($0.path) } }
+        return zip(added, faults).compactMap { outlet, fault in
+            guard let fault, fault.needsRestart else { return nil }
+            return ConfigurationChanges.Restart(
+                "file \(outlet.path)",
+                session: outlet.session,
+                reason: fault.reason
+            )
+        }
+    }
+
+    private func take(_ outlets: [FileOutlet]) {
+        let old = files
+        files = [:]
+        bySession = [:]
+        for outlet in outlets {
+            let former = old[outlet.path.bytewise]
+            let file = former?.outlet == outlet ? former ?? KeptFile(outlet) : KeptFile(outlet)
+            files[file.key] = file
+            bySession[outlet.session, default: []].append(file)
+        }
+    }
+
+    // MARK: One file
+
+    /// Has `file` hold what its session has now, asks for what it will need, and plans the next look.
+    private func settle(_ file: KeptFile, in agent: isolated SessionAgent) {
+        let moment = agent.moment
+        let token = token(for: file.outlet, at: moment.now, in: agent)
+        let secret = token.flatMap { file.outlet.wantsIDToken ? $0.idToken : $0.secret }
+        if secret != file.wanted || file.retryAt.map({ $0 <= moment.now }) ?? false {
+            if secret != file.wanted { file.nextAsk = moment.now }
+            let content = token.map { TokenFileContent($0, for: file.outlet, at: moment) }
+            put(secret, in: content, into: file, in: agent)
+        }
+        if token == nil, lacksIDToken(file.outlet, at: moment.now, in: agent) {
+            complain(of: file, .failed("the authorization server gave no ID token"))
+            return alarm.plan(file.key, at: file.retryAt)
+        }
+        let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
+        if let due, due.at <= moment.now, file.nextAsk <= moment.now {
+            file.nextAsk = moment.now + Self.pause
+            // Not before what is to be done about the present change has been done.
+            agent.work.later { [self] in ask(for: file.outlet, lasting: due.life, in: agent) }
+        }
+        let end = token?.expiresAt.map { $0 - .seconds(1) + .milliseconds(1) }
+        let next = due.map { max($0.at, file.nextAsk) }
+        alarm.plan(file.key, at: [end, next, file.retryAt].compactMap(\.self).min())
+    }
+
+    /// What a `get` would be answered with at once; `nil`: nothing.
+    private func token(
+        for outlet: FileOutlet,
+        at now: Instant,
+        in agent: isolated SessionAgent
+    ) -> AccessToken? {
+        let need = TokenNeed(variant: outlet.variant, wantsIDToken: outlet.wantsIDToken, deadline: now)
+        return token(for: need, of: outlet.session, at: now, in: agent)
+    }
+
+    /// Whether there is a token, but no ID token with it: asking again would not bring one.
+    private func lacksIDToken(
+        _ outlet: FileOutlet,
+        at now: Instant,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        guard outlet.wantsIDToken else { return false }
+        let need = TokenNeed(variant: outlet.variant, deadline: now)
+        return token(for: need, of: outlet.session, at: now, in: agent) != nil
+    }
+
+    private func token(
+        for need: TokenNeed,
+        of name: SessionName,
+        at now: Instant,
+        in agent: isolated SessionAgent
+    ) -> AccessToken? {
+        guard agent.phase == .working, let session = agent.sessions[name]?.session else { return nil }
+        guard let token = session.token(for: need, at: now), token.tokenType != RoleTokens.tokenType else {
+            return nil
+        }
+        return token
+    }
+
+    /// When another token is asked for, and how long the present one must last then; `nil`: nobody needs to ask.
+    private func dueTime(
+        of token: AccessToken?,
+        for outlet: FileOutlet,
+        at now: Instant,
+        in agent: isolated SessionAgent
+    ) -> (at: Instant, life: Duration?)? {
+        guard agent.phase == .working, let session = agent.sessions[outlet.session]?.session,
+            session.isReady, session.canRefresh
+        else { return nil }
+        guard let token else { return (now, nil) }
+        guard let end = token.expiresAt, let lifetime = token.lifetime,
+            lifetime >= RefreshSchedule.shortestAutomaticLifetime
+        else { return nil }
+        let lead = min(Self.longestLead, lifetime / 3) + min(Self.longestMargin, lifetime / 10)
+        return (end - lead, lead)
+    }
+
+    /// Asks the session for a token; what it brings is seen when the session changes.
+    private func ask(for outlet: FileOutlet, lasting life: Duration?, in agent: isolated SessionAgent) {
+        guard agent.phase == .working else { return }
+        let waiter = WaiterID(rawValue: nextWaiter)
+        nextWaiter += 1
+        agent.apply(outlet.session) { session, moment in
+            let need = TokenNeed(
+                variant: outlet.variant,
+                // One more nanosecond than is left at the moment at which it is due.
+                minimumValidity: life.map { $0 + .nanoseconds(1) },
+                wantsIDToken: outlet.wantsIDToken,
+                deadline: moment.now + session.policy.getTimeout
+            )
+            return session.tokenRequested(by: waiter, need, at: moment)
+        }
+        agent.refreshes.demand(outlet.session, in: agent)
+    }
+
+    /// Has `secret` put into the file, or the file removed.
+    private func put(
+        _ secret: SecretID?,
+        in content: TokenFileContent?,
+        into file: KeptFile,
+        in agent: isolated SessionAgent
+    ) {
+        file.wanted = secret
+        file.retryAt = nil
+        file.job += 1
+        let job = file.job
+        let path = file.outlet.path
+        underWay += 1
+        storeThread.run { [writer] _ -> TokenFileFault? in
+            guard let secret, let content else { return writer.remove(path) }
+            return writer.write(secret, in: content, to: path)
+        } then: { [self] fault in
+            underWay -= 1
+            if file.job == job { finish(file, fault, in: agent) }
+        }
+    }
+
+    private func finish(_ file: KeptFile, _ fault: TokenFileFault?, in agent: isolated SessionAgent) {
+        guard let fault else {
+            guard file.wanted != nil else { return }
+            file.complaint = nil
+            return agent.audit.add(file.outlet)
+        }
+        complain(of: file, fault)
+        guard files[file.key] === file else { return }
+        file.retryAt = agent.now + Self.pause
+        settle(file, in: agent)
+    }
+
+    private func complain(of file: KeptFile, _ fault: TokenFileFault) {
+        guard file.complaint != fault.reason else { return }
+        file.complaint = fault.reason
+        let values: Logger.Metadata = ["path": "\(file.outlet.path)", "reason": "\(fault.reason)"]
+        logger.warning("a token file is not as it should be", metadata: values)
+    }
+}

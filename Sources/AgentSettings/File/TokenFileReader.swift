@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// Reads one `[[file]]`.
+struct TokenFileReader {
+    /// Bytes of the file's own name, so that a longer name beside it fits too: 255 on most file systems.
+    private static let longestName = 200
+
+    var table: TableReader
+    let home: String?
+    /// Of the configuration file and of those beside it.
+    let settings: Settings
+    let known: KnownSessions
+    /// Takes what is wrong with other files and costs this table alone.
+    let remarks: ProblemList
+
+    /// The file, or `nil` with the reasons in one of the problem lists.
+    mutating func read() -> FileSettings? {
+        let path = path()
+        let session = session()
+        let wantsIDToken = table.boolean("id_token") ?? false
+        let scopes = table.wordsToAskFor("scopes", "scope")
+        let audience = audience()
+        let format = table.word("format", FileSettings.Format.self) ?? .token
+        table.refuseUnknownKeys()
+        guard let path, let session, table.problems.isEmpty else { return nil }
+        return FileSettings(
+            path: path,
+            session: session,
+            wantsIDToken: wantsIDToken,
+            scopes: scopes,
+            audience: audience,
+            format: format
+        )
+    }
+
+    private mutating func path() -> String? {
+        guard table.has("path") else {
+            table.report("path", "is missing: where the token shall be")
+            return nil
+        }
+        guard let path = table.path("path", home: home) else { return nil }
+        let names = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard let name = names.last, !name.isEmpty, !name.elementsEqual(".".utf8),
+            !name.elementsEqual("..".utf8)
+        else {
+            table.report("path", "must be the path of a file, not of a directory")
+            return nil
+        }
+        guard name.count <= TokenFileReader.longestName else {
+            table.report("path", "has a name of more than \(TokenFileReader.longestName) bytes")
+            return nil
+        }
+        guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            table.report("path", "must hold no control characters")
+            return nil
+        }
+        return path
+    }
+
+    private mutating func audience() -> String? {
+        guard let audience = table.string("audience") else { return nil }
+        guard audience.utf8.isVisibleWord else {
+            table.report("audience", "must be one word of printable ASCII")
+            return nil
+        }
+        return audience
+    }
+
+    private mutating func session() -> SessionName? {
+        guard let word = table.required("session", "whose token the file shall hold") else { return nil }
+        guard let session = settings.sessions.first(where: { $0.name.description == word }) else {
+            reportAbsence(of: word)
+            return nil
+        }
+        guard let objection = objection(to: session) else { return session.name }
+        if settings.places[session.name]?.file == nil {
+            table.report("session", objection)
+        } else {
+            // What another file says must not make this one useless.
+            note(objection, about: session.name)
+        }
+        return nil
+    }
+
+    private func reportAbsence(of word: String) {
+        if let reason = known.absence(of: word) {
+            note("the file does without the session \"\(word)\": \(reason)", about: SessionName(word))
+        } else if known.names.contains(word) {
+            // Its own mistake has been reported.
+            guard table.problems.isEmpty else { return }
+            note("the file does without the session \"\(word)\": it has a mistake", about: SessionName(word))
+        } else {
+            let nearest = NearestWord.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+            table.report("session", "there is no session \"\(word)\"\(nearest)")
+        }
+    }
+
+    private func note(_ message: String, about session: SessionName?) {
+        remarks.add(table.name(of: "session"), at: table.position(of: "session"), message, about: session)
+    }
+
+    /// Why no file may hold tokens of `session`; `nil`: one may.
+    private func objection(to session: ConfiguredSession) -> String? {
+        let name = session.name
+        guard !session.hasRoleCredentials else {
+            return "names \(name), which has the credentials of a role and no token; see tokenctl aws"
+        }
+        guard !session.bindsTokens else {
+            return "names \(name), whose tokens are bound to a key (dpop): a file with one is of no use"
+        }
+        let others = SessionLineage(settings.sessions).ruleGivers(of: session)
+        let ruled = settings.sessions.first { other in
+            (other.name == name || others.contains(other.name)) && !other.rules.isEmpty
+        }
+        guard let ruled else { return nil }
+        let whose = ruled.name == name ? "which" : "made from \(ruled.name), which"
+        return
+            "names \(name), \(whose) has rules (allow): whoever reads a file has the token, so remove either"
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AgentServer
+
+/// Removes the token files that a killed agent left; for `ExecStopPost=` of its unit.
+enum LeftTokenFiles {
+    /// Does nothing while an agent uses the store: that one looks after its files.
+    ///
+    /// - Throws: ``StartFailure`` with a line about each file that is still there.
+    static func remove(_ places: Places) throws(StartFailure) {
+        let directory = places.stateDirectory
+        guard !StoreHolder.exists(directory), (try? PrivateDirectory.check(directory)) != nil else { return }
+        let complaints = TokenFileLedger(stateDirectory: directory).removeFiles()
+        guard !complaints.isEmpty else { return }
+        var failure = StartFailure(.internal, "")
+        failure.lines = complaints
+        throw failure
+    }
+}

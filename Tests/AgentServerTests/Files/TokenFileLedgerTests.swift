@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import SealedStore
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// What the disk keeps of token files, and what they hold.
+struct TokenFileLedgerTests {
+    private let directory: TemporaryDirectory
+    private let memory: SealedMemory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        memory = try SealedMemory()
+    }
+
+    private func seal(_ token: String) throws -> SecretID {
+        try Array(token.utf8).withUnsafeBytes { try memory.seal($0, as: .accessToken) }
+    }
+
+    private func content(_ form: TokenForm?, of secret: SecretID) throws -> TokenFileContent {
+        let name = try #require(SessionName("work"))
+        let token = AccessToken(
+            secret: secret,
+            idToken: nil,
+            tokenType: "bearer",
+            scope: ["a", "b"],
+            obtainedAt: .seconds(0),
+            expiresAt: .seconds(100),
+            jitter: 0
+        )
+        let moment = Moment(now: .seconds(10), wallTime: WallTime(secondsSince1970: 1_000))
+        return TokenFileContent(token, for: FileOutlet(path: "/", session: name, form: form), at: moment)
+    }
+
+    private func writer() -> TokenFileWriter {
+        TokenFileWriter(memory: memory, ledger: TokenFileLedger(stateDirectory: directory.path))
+    }
+
+    @Test func `what a killed agent left is removed by the next one, half a file too`() throws {
+        let writer = writer()
+        let secret = try seal("token-1")
+        for name in ["one", "two"] {
+            let place = try directory.makeDirectory(name) + "/token"
+            #expect(writer.write(secret, in: try content(.token, of: secret), to: place) == nil)
+        }
+        try directory.write("tok", to: "one/.token.new")
+        // Not ours any more.
+        File.remove(directory.path("two/token"))
+        try directory.write("mine", to: "two/token", mode: 0o644)
+        try directory.write("other", to: "one/other")
+        let ledger = TokenFileLedger(stateDirectory: directory.path)
+        #expect(ledger.removeFiles() == [])
+        #expect(directory.names(in: "one") == ["other"] && directory.names(in: "two") == ["token"])
+        #expect(!directory.names().contains("token-files"))
+        #expect(ledger.removeFiles() == [])
+    }
+
+    @Test func `a file whose directory is gone is forgotten, and one that is removed is off the list`() throws
+    {
+        let writer = writer()
+        let secret = try seal("token-1")
+        let paths = try ["one", "two"].map { try directory.makeDirectory($0) + "/token" }
+        for path in paths {
+            #expect(writer.write(secret, in: try content(.token, of: secret), to: path) == nil)
+        }
+        #expect(File.text(directory.path("token-files")) == paths.map { $0 + "\n" }.joined())
+        #expect(writer.remove(paths[0]) == nil)
+        #expect(File.text(directory.path("token-files")) == paths[1] + "\n")
+        File.removeTree(directory.path("two"))
+        #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
+        #expect(!File.exists(directory.path("token-files")))
+    }
+
+    @Test(
+        arguments: [
+            (TokenForm.token, "a.b+/=~-_", "a.b+/=~-_"), (.bearer, "t", "Bearer t"),
+            (.header, "t", "Authorization: Bearer t"), (.headersJSON, "t", #"{"Authorization":"Bearer t"}"#),
+            (.env, "t", "BEARER_TOKEN=t"),
+            (
+                nil, "t",
+                #"{"session":"work","access_token":"t","token_type":"bearer","expires_at":1090,"scope":"a b"}"#
+            ),
+        ] as [(TokenForm?, String, String)]
+    )
+    func `each format is one line without an end`(form: TokenForm?, token: String, text: String) throws {
+        let secret = try seal(token)
+        let path = directory.path("token")
+        #expect(writer().write(secret, in: try content(form, of: secret), to: path) == nil)
+        #expect(File.text(path) == text)
+    }
+
+    @Test(
+        arguments: [
+            (TokenForm.token, "a b"), (.token, ""), (.token, "a\nb"), (.headersJSON, "a\"b"), (nil, "a\\b"),
+            (.env, "~a"), (.env, "a;b"), (.env, "$a"),
+        ] as [(TokenForm?, String)]
+    )
+    func `a token that its readers would misread is not written`(form: TokenForm?, token: String) throws {
+        let secret = try seal(token)
+        let path = directory.path("token")
+        let fault = try #require(writer().write(secret, in: try content(form, of: secret), to: path))
+        #expect(fault.reason.contains("no place for") && !fault.needsRestart)
+        #expect(directory.names().isEmpty)
+    }
+
+    @Test func `a list that is not ours is not read`() throws {
+        try directory.write("\(directory.path("victim"))\n", to: "token-files", mode: 0o644)
+        try directory.write("mine", to: "victim")
+        #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
+        #expect(File.text(directory.path("victim")) == "mine")
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import TestSupport
+import Testing
+import Text
+import TokenCore
+
+@testable import AgentServer
+
+/// The files that hold sessions' present tokens, with the clock moved by the test.
+@Suite(.timeLimit(.minutes(10)))
+struct TokenFilesTests {
+    /// An agent that keeps a token of `work` in ``path(in:)``.
+    private func agent(_ change: (inout FileOutlet) -> Void = { _ in }) async throws -> AgentHarness {
+        try await AgentHarness.configured { configuration, directory in
+            var outlet = FileOutlet(path: path(in: directory), session: AgentHarness.work)
+            change(&outlet)
+            FileOutlet.prepareDirectory(of: outlet.path)
+            configuration.files = [outlet]
+        }
+    }
+
+    private func path(in directory: TemporaryDirectory) -> String { directory.path("tokens/work") }
+
+    private func text(_ agent: AgentHarness) -> String? { File.text(path(in: agent.directory)) }
+
+    private func holds(_ text: String?, _ agent: AgentHarness) async throws -> Bool {
+        try await Polling.until(within: .seconds(20)) { self.text(agent) == text }
+    }
+
+    @Test func `whoever has logged in finds the token, and whoever has logged out does not`() async throws {
+        let agent = try await agent()
+        #expect(text(agent) == nil)
+        try await agent.logIn()
+        #expect(text(agent) == "token-1")
+        #expect(File.mode(path(in: agent.directory)) == 0o600)
+        #expect(agent.directory.names(in: "tokens") == ["work"])
+        let body = #"{"local":true}"#
+        #expect(try await agent.peer().exchange("POST", "/v1/sessions/work/logout", body: body).status == 200)
+        #expect(agent.directory.names(in: "tokens") == [])
+        // What one can see afterwards.
+        let lines = try await agent.auditLines()
+        let written = try #require(lines.first)
+        #expect(written["decision"] == "served" && written["by"] == "agent")
+        #expect(written["file"]?.string == path(in: agent.directory))
+        await agent.stop()
+    }
+
+    @Test(arguments: [
+        (Duration.seconds(3600), Duration.seconds(600 + 60)), (.seconds(900), .seconds(300 + 60)),
+        (.seconds(60), .seconds(20 + 6)),
+    ])
+    func `another token is asked for before ten minutes or a third of its life are left`(
+        lifetime: Duration,
+        lead: Duration
+    ) async throws {
+        let agent = try await agent()
+        try await agent.logIn(lifetime: lifetime)
+        await agent.advance(by: lifetime - lead - .milliseconds(1))
+        #expect(agent.serving.refreshCount == 0)
+        await agent.advance(by: .milliseconds(2))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2", lifetime: lifetime)))
+        #expect(try await holds("token-2", agent))
+        // And so on.
+        await agent.advance(by: lifetime - lead + .milliseconds(2))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3", lifetime: lifetime)))
+        #expect(try await holds("token-3", agent))
+        await agent.stop()
+    }
+
+    @Test func `a token of other scopes is fetched, and kept fresh though nobody asks`() async throws {
+        let mail = TokenVariant(scopes: ["mail"], audience: "https://mail.example")
+        let agent = try await agent { $0.variant = mail }
+        try await agent.logIn()
+        for (number, pause) in [Duration.zero, .seconds(2_945)].enumerated() {
+            await agent.advance(by: pause)
+            let refresh = await agent.serving.nextRefresh()
+            #expect(refresh.request.variant == mail)
+            refresh.answer(.granted(try agent.granted("mail-\(number)")))
+            #expect(try await holds("mail-\(number)", agent))
+        }
+        await agent.stop()
+    }
+
+    @Test func `it is gone while the agent is locked, and back afterwards`() async throws {
+        let agent = try await agent()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        #expect(try await peer.exchange("POST", "/v1/lock").status == 200)
+        #expect(text(agent) == nil)
+        #expect(
+            try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#).status
+                == 200
+        )
+        #expect(try await holds("token-1", agent))
+        await agent.stop()
+        #expect(agent.directory.names(in: "tokens") == [])
+    }
+
+    @Test func `a token that ends, or that a server refuses, does not stay`() async throws {
+        let agent = try await agent()
+        try await agent.logIn(lifetime: .seconds(100), isRenewable: false)
+        #expect(text(agent) == "token-1")
+        await agent.advance(by: .seconds(100))
+        #expect(try await holds(nil, agent))
+        try await agent.logIn(token: "token-2")
+        let report = #"{"token":"token-2","status":401,"www_authenticate":"Bearer error=\"invalid_token\""}"#
+        try agent.peer().send(SocketPeer.request("POST", "/v1/sessions/work/report", body: report))
+        let refresh = await agent.serving.nextRefresh()
+        #expect(try await holds(nil, agent))
+        refresh.answer(.granted(try agent.granted("token-3")))
+        #expect(try await holds("token-3", agent))
+        await agent.stop()
+    }
+
+    @Test func `a failed refresh leaves it until it ends`() async throws {
+        let agent = try await agent()
+        try await agent.logIn(lifetime: .seconds(600))
+        await agent.advance(by: .seconds(600 - 260))
+        let failure = RefreshFailure(kind: .unreachable, message: "down")
+        await agent.serving.nextRefresh().answer(.failed(failure))
+        #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
+        #expect(text(agent) == "token-1")
+        // No storm: the session's own pauses hold.
+        let count = agent.serving.refreshCount
+        await agent.advance(by: .milliseconds(1_500))
+        #expect(agent.serving.refreshCount == count)
+        await agent.advance(by: .seconds(260))
+        #expect(try await holds(nil, agent))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try await holds("token-2", agent))
+        await agent.stop()
+    }
+
+    @Test func `links are replaced, not followed, and what somebody puts there stays`() async throws {
+        let agent = try await agent()
+        let path = path(in: agent.directory)
+        let other = try agent.directory.write("mine", to: "other")
+        symlink(other, path)
+        try await agent.logIn()
+        #expect(text(agent) == "token-1" && File.linkTarget(path) == nil)
+        #expect(File.text(other) == "mine")
+        File.remove(path)
+        try File.write("not yours", to: path)
+        let peer = try agent.peer()
+        _ = try await peer.exchange("POST", "/v1/sessions/work/logout", body: #"{"local":true}"#)
+        #expect(File.text(path) == "not yours")
+        await agent.stop()
+    }
+
+    @Test func `a directory that others can write gets no token, and the log and the doctor say so`()
+        async throws
+    {
+        let agent = try await agent()
+        chmod(agent.directory.path("tokens"), 0o777)
+        try await agent.logIn()
+        #expect(text(agent) == nil && agent.directory.names(in: "tokens").isEmpty)
+        let line = try #require(agent.log.shown.first { $0.hasPrefix("warning a token file") })
+        #expect(line.contains("reason=refusing the directory") && line.contains("others may write to it"))
+        let doctor = try await agent.peer().exchange("GET", "/v1/doctor").body
+        #expect(doctor.contains(#""name":"file""#) && doctor.contains("others may write to it"))
+        // Once it is well, the token comes by itself.
+        chmod(agent.directory.path("tokens"), 0o755)
+        await agent.advance(by: .seconds(31))
+        #expect(try await holds("token-1", agent))
+        await agent.stop()
+    }
+
+    @Test func `a reload takes files over, removes others, and names what needs a restart`() async throws {
+        let agent = try await agent()
+        try await agent.logIn()
+        let new = agent.directory.path("tokens/other")
+        let absent = agent.directory.path("absent/token")
+        agent.configuration.change { configuration in
+            configuration.files = [
+                FileOutlet(path: new, session: AgentHarness.work, form: .headersJSON),
+                FileOutlet(path: absent, session: AgentHarness.work),
+            ]
+        }
+        let answer = try await agent.peer().exchange("POST", "/v1/reload").body
+        #expect(answer.contains("file \(absent)") && answer.contains("does not exist"), "\(answer)")
+        #expect(!answer.contains("file \(new)"))
+        #expect(try await Polling.until { File.text(new) == #"{"Authorization":"Bearer token-1"}"# })
+        #expect(text(agent) == nil)
+        agent.configuration.change { $0.files = [] }
+        _ = try await agent.peer().exchange("POST", "/v1/reload")
+        #expect(try await Polling.until { agent.directory.names(in: "tokens") == [] })
+        await agent.stop()
+    }
+}

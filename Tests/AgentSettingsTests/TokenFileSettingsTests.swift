@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import AgentSettings
+
+/// The tables `[[file]]`, from line 5 on.
+struct TokenFileSettingsTests {
+    private static let session =
+        "[session.work]\nkind = \"oidc\"\nissuer = \"https://id.example\"\nclient_id = \"cli\"\n"
+
+    private func file(_ keys: String, session: String = Self.session) -> String {
+        session + "[[file]]\n" + keys + "\n"
+    }
+
+    @Test func `every key is read`() throws {
+        let keys = """
+            path = "~/tokens/work"
+            session = "work"
+            id_token = true
+            scopes = ["a", "b"]
+            audience = "https://api.example"
+            format = "headers-json"
+            """
+        let work = try #require(SessionName("work"))
+        let expected = FileSettings(
+            path: "/home/me/tokens/work",
+            session: work,
+            wantsIDToken: true,
+            scopes: ["a", "b"],
+            audience: "https://api.example",
+            format: .headersJSON
+        )
+        #expect(try read(file(keys)).files == [expected])
+        #expect(try read(file(keys)).tables(naming: work) == ["[[file]] /home/me/tokens/work"])
+        let plain = try read(file("path = \"/run/t\"\nsession = \"work\""))
+        #expect(plain.files == [FileSettings(path: "/run/t", session: work)])
+    }
+
+    @Test(arguments: [
+        ("session = \"work\"", "5: file.path: is missing: where the token shall be"),
+        ("path = \"/run/t\"", "5: file.session: is missing: whose token the file shall hold"),
+        ("path = \"t\"\nsession = \"work\"", "6: file.path: must be an absolute path or begin with ~/"),
+        (
+            "path = \"/run/\"\nsession = \"work\"",
+            "6: file.path: must be the path of a file, not of a directory"
+        ),
+        (
+            "path = \"/run/..\"\nsession = \"work\"",
+            "6: file.path: must be the path of a file, not of a directory"
+        ),
+        ("path = \"/a\\nb\"\nsession = \"work\"", "6: file.path: must hold no control characters"),
+        (
+            "path = \"/t\"\nsession = \"wrk\"",
+            "7: file.session: there is no session \"wrk\"; did you mean work?"
+        ),
+        (
+            "path = \"/t\"\nsession = \"work\"\nformat = \"xml\"",
+            "8: file.format: \"xml\" is not one of token, bearer, header, headers-json, env, json"
+        ),
+        (
+            "path = \"/t\"\nsession = \"work\"\naudience = \"a b\"",
+            "8: file.audience: must be one word of printable ASCII"
+        ),
+        ("path = \"/t\"\nsession = \"work\"\nmode = \"0644\"", "8: file.mode: unknown key"),
+        (
+            "path = \"/t\"\nsession = \"work\"\n[[file]]\npath = \"/t\"\nsession = \"work\"",
+            "9: file.path: is that of another [[file]] or [[socket]]"
+        ),
+    ])
+    func `a mistake is named with its key`(keys: String, message: String) {
+        #expect(complaints(file(keys)) == ["config.toml:\(message)"])
+    }
+
+    @Test(arguments: [
+        ("dpop = true\n", "whose tokens are bound to a key (dpop): a file with one is of no use"),
+        (
+            "allow = [{ exe = \"/usr/bin/git\" }]\n",
+            "which has rules (allow): whoever reads a file has the token, so remove either"
+        ),
+    ])
+    func `a session that a file cannot serve is refused`(key: String, reason: String) {
+        let text = file("path = \"/t\"\nsession = \"work\"", session: Self.session + key)
+        #expect(complaints(text) == ["config.toml:8: file.session: names work, \(reason)"])
+    }
+
+    @Test func `what changes is named by its path`() throws {
+        let old = try read(file("path = \"/a\"\nsession = \"work\""))
+        let new = try read(file("path = \"/b\"\nsession = \"work\""))
+        #expect(
+            new.changes(from: old) == [
+                ConfigurationChange(.removed, "file /a"), ConfigurationChange(.added, "file /b"),
+            ]
+        )
+        let other = try read(file("path = \"/a\"\nsession = \"work\"\nformat = \"env\""))
+        #expect(other.changes(from: old) == [ConfigurationChange(.changed, "file /a")])
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+import Text
+
+extension EndToEnd {
+    /// The files of `[[file]]`, kept by a whole agent inside its own confinement.
+    @Suite struct TokenFileTests {
+        private static func table(_ path: String, _ more: String = "") -> String {
+            "[[file]]\npath = \"\(path)\"\nsession = \"work\"\n\(more)\n"
+        }
+
+        @Test func `the file follows the session from login to logout`() async throws {
+            let tokens = try TemporaryDirectory()
+            let (access, id) = (tokens.path("new/access"), tokens.path("id"))
+            let scene = try await Scene.loggedIn(
+                more: Self.table(access) + Self.table(id, "id_token = true")
+            )
+            let token = try await scene.token()
+            #expect(File.text(access) == token && File.mode(access) == 0o600)
+            #expect(File.text(id) == (try await scene.token("--id-token")))
+            _ = try await scene.agent.tokenctl("refresh", "work")
+            let next = try await scene.token()
+            #expect(next != token)
+            #expect(try await Polling.until { File.text(access) == next })
+            let audit = try await scene.agent.tokenctl("audit", "work")
+            #expect(audit.standardOutput.contains("by the agent itself  in \(access)"), "\(audit)")
+            #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
+            #expect(tokens.names(in: "new").isEmpty && !File.exists(id))
+            try await scene.logIn()
+            #expect(File.exists(access) && File.exists(id))
+            #expect(try await scene.agent.tokenctl("shutdown").status == 0)
+            #expect(!File.exists(access) && !File.exists(id))
+        }
+
+        @Test func `readers always find a token that is good for a while, and whole`() async throws {
+            let tokens = try TemporaryDirectory()
+            let path = tokens.path("work")
+            let scene = try await Scene.loggedIn(
+                { $0.accessLifetime = .seconds(6) },
+                more: Self.table(path)
+            )
+            let watch = Watch { [File.text(path) ?? "absent"] }
+            let end = ContinuousClock.now + .seconds(12)
+            var isAlwaysAccepted = true
+            while ContinuousClock.now < end {
+                let token = File.text(path) ?? "absent"
+                let isAccepted = try await scene.isAccepted(token)
+                isAlwaysAccepted = isAlwaysAccepted && isAccepted
+            }
+            let seen = await watch.stop()
+            #expect(isAlwaysAccepted)
+            #expect(!seen.findings.contains("absent") && !seen.findings.contains(""))
+            #expect((3...8).contains(seen.findings.count), "\(seen.findings.count)")
+            #expect(scene.refreshes <= 8)
+        }
+
+        @Test func `what a killed agent left goes with its unit, or before the next agent is ready`()
+            async throws
+        {
+            let tokens = try TemporaryDirectory()
+            let path = tokens.path("work")
+            let scene = try await Scene.loggedIn(more: Self.table(path))
+            let remove = "tokenagent --remove-token-files"
+            // An agent that runs keeps its files.
+            #expect(try await scene.agent.shell(remove).status == 0)
+            #expect(File.exists(path))
+            try await scene.agent.kill()
+            #expect(File.exists(path))
+            let removed = try await scene.agent.shell(remove)
+            #expect(removed.status == 0 && removed.standardError.isEmpty, "\(removed)")
+            #expect(tokens.names().isEmpty)
+            try await scene.agent.start()
+            #expect(try await Polling.until { File.exists(path) })
+            try await scene.agent.kill()
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text.replacing(Self.table(path), with: ""))
+            try await scene.agent.start()
+            #expect(tokens.names().isEmpty)
+        }
+
+        @Test func `a new directory needs a restart, and a reload says so`() async throws {
+            let tokens = try TemporaryDirectory()
+            let (old, new) = (tokens.path("old/work"), tokens.path("new/work"))
+            let scene = try await Scene.loggedIn(more: Self.table(old))
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text.replacing(old, with: new))
+            let reload = try await scene.agent.tokenctl("reload")
+            #expect(reload.standardOutput.contains("file \(new)"), "\(reload)")
+            #expect(reload.standardOutput.contains("does not exist"), "\(reload)")
+            #expect(try await Polling.until { tokens.names(in: "old").isEmpty })
+            try await scene.agent.kill()
+            try await scene.agent.start()
+            #expect(try await Polling.until { File.exists(new) })
+        }
+
+        @Test func `it is no place for a directory that others can write, nor for rules or keys`()
+            async throws
+        {
+            let scene = try await Scene.loggedIn(
+                more: Self.table("/tmp/tokenagent-\(Int.random(in: 0...Int.max))")
+            )
+            #expect(scene.agent.log.contains("refusing the directory /tmp"), "\(scene.agent.log)")
+            let doctor = try await scene.agent.tokenctl("doctor")
+            #expect(doctor.standardOutput.contains("refusing the directory /tmp"), "\(doctor)")
+            let ruled = try await Scene(
+                session: "allow = [{ exe = \"/usr/bin/git\" }]",
+                more: Self.table("/x/y")
+            )
+            let check = try await ruled.agent.shell("tokenagent --check-config")
+            #expect(check.status == 2 && check.standardError.contains("file.session: names work"), "\(check)")
+        }
+    }
+}
