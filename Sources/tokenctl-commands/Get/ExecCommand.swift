@@ -4,6 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 import Glibc
+import Text
 
 /// Runs a program that finds a token in a file.
 struct ExecCommand: ParsableCommand {
@@ -11,8 +12,8 @@ struct ExecCommand: ParsableCommand {
         commandName: "exec",
         abstract: "Run a program that finds a fresh token in a file.",
         discussion: """
-            BEARER_TOKEN_FILE names the file, which is kept fresh while the program runs and removed after. The \
-            exit status is the program's, 128 and the signal's number if a signal ended it, 127 if it cannot be \
+            BEARER_TOKEN_FILE names the file, which is kept fresh while the program runs and removed after; \
+            --file-env gives it further names, such as AWS_WEB_IDENTITY_TOKEN_FILE. The exit status is the program's, 128 and the signal's number if a signal ended it, 127 if it cannot be \
             started.
             """
     )
@@ -26,6 +27,15 @@ struct ExecCommand: ParsableCommand {
     )
     var variable: String?
 
+    @Option(
+        name: .customLong("file-env"),
+        help: ArgumentHelp("Name the file in this variable too; may be repeated.", valueName: "variable")
+    )
+    var fileVariables: [String] = []
+
+    @Flag(name: .customLong("id-token"), help: "The ID token in place of the access token.")
+    var wantsIDToken = false
+
     @OptionGroup var variant: VariantOptions
 
     @OptionGroup var agent: AgentOptions
@@ -38,15 +48,21 @@ struct ExecCommand: ParsableCommand {
 
     func validate() throws {
         guard command.first?.isEmpty == false else { throw ValidationError("a command goes after --") }
-        guard let variable else { return }
-        let isName = variable.utf8.enumerated().allSatisfy { index, byte in
-            byte == UInt8(ascii: "_")
-                || (byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z"))
-                || index > 0 && (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-        }
-        guard isName, !variable.isEmpty else {
+        guard variable.map(ExecCommand.isVariable) != false else {
             throw ValidationError("--env takes the name of a variable")
         }
+        guard fileVariables.allSatisfy(ExecCommand.isVariable) else {
+            throw ValidationError("--file-env takes the name of a variable")
+        }
+        guard !fileVariables.contains(where: { $0 == variable }), variable != "BEARER_TOKEN_FILE" else {
+            throw ValidationError("a variable holds the token or names its file, not both")
+        }
+    }
+
+    private static func isVariable(_ name: String) -> Bool {
+        let bytes = name.utf8
+        return bytes.first.map { !$0.isASCIIDigit } ?? false
+            && bytes.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") }
     }
 
     func run() throws {
@@ -56,11 +72,16 @@ struct ExecCommand: ParsableCommand {
     }
 
     private func runProgram() throws -> Int32 {
-        let demand = TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
+        let demand = TokenDemand(
+            session: session.name,
+            scopes: variant.scopes,
+            audience: variant.audience,
+            wantsIDToken: wantsIDToken
+        )
         do {
             var upkeep = try TokenFileRefresher.begun(demand, agent.endpoint)
             let signals = try RelayedSignals()
-            unsafe setenv("BEARER_TOKEN_FILE", upkeep.path, 1)
+            for name in ["BEARER_TOKEN_FILE"] + fileVariables { unsafe setenv(name, upkeep.path, 1) }
             if let variable { unsafe setenv(variable, upkeep.token, 1) }
             guard let child = start() else { return 127 }
             return upkeep.accompany(child, signals)

@@ -51,6 +51,30 @@ extension EndToEnd {
             #expect(File.text(path) == nil)
         }
 
+        @Test func `the file has every name that is asked for, and holds the ID token if that is`()
+            async throws
+        {
+            let scene = try await Scene.loggedIn()
+            let names = ["AWS_WEB_IDENTITY_TOKEN_FILE", "AZURE_FEDERATED_TOKEN_FILE"]
+            let script =
+                #"cat "$AWS_WEB_IDENTITY_TOKEN_FILE"; echo " $BEARER_TOKEN_FILE $AZURE_FEDERATED_TOKEN_FILE""#
+            let result = try await scene.agent.tokenctl(
+                ["exec", "work", "--id-token"] + names.flatMap { ["--file-env", $0] } + [
+                    "--", "sh", "-c", script,
+                ]
+            )
+            let words = result.standardOutput.split(separator: " ").map {
+                String($0).replacing("\n", with: "")
+            }
+            try #require(result.status == 0 && words.count == 3, "\(result)")
+            #expect(words[0] == (try await scene.token("--id-token")))
+            #expect(words[1] == words[2] && words[1].hasSuffix("/token") && !File.exists(words[1]))
+            for wrong in [["--file-env", "A=B"], ["--file-env", "1A"], ["--file-env", "A", "--env", "A"]] {
+                let refused = try await scene.agent.tokenctl(["exec", "work"] + wrong + ["--", "true"])
+                #expect(refused.status == 2, "\(refused)")
+            }
+        }
+
         @Test func `signals reach the program, whose status is the answer`() async throws {
             let scene = try await Scene.loggedIn()
             // Waits without using the processor, and leaves nothing behind when a signal ends it.
