@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// A member of an object, or an element of an array, in a JSON file; all else in it stays as it was written.
+struct JSONItem: SetupChange {
+    let file: String
+    /// The member of the file's object that holds it.
+    let container: String
+    /// Its name; nil in an array, and to undo it whatever its name is.
+    let name: String?
+    let value: JSONValue
+    var isElement = false
+    /// Whether a value is one of ours, to be taken back.
+    var isOurs: (JSONValue) -> Bool
+
+    init(
+        _ file: String,
+        in container: String,
+        _ name: String?,
+        _ value: JSONValue,
+        isElement: Bool = false,
+        isOurs: ((JSONValue) -> Bool)? = nil
+    ) {
+        self.file = file
+        self.container = container
+        self.name = name
+        self.value = value
+        self.isElement = isElement
+        self.isOurs = isOurs ?? { $0 == value }
+    }
+
+    private var item: String {
+        (name.map { JSONValue.string($0).text + ": " } ?? "") + value.text
+    }
+
+    var shown: [String] {
+        let brackets = isElement ? ["[", "]"] : ["{", "}"]
+        return [
+            file + ":", "    " + "\(JSONValue.string(container).text): \(brackets[0])\(item)\(brackets[1])",
+        ]
+    }
+
+    func isMade() throws(AgentError) -> Bool { try changed(try EditedFile(file).text ?? "") == nil }
+
+    func make() throws(AgentError) {
+        let edited = try EditedFile(file)
+        if let new = try changed(edited.text ?? "") { try edited.replace(with: new) }
+    }
+
+    func undo() throws(AgentError) -> Bool {
+        let edited = try EditedFile(file)
+        guard var text = edited.text else { return false }
+        let old = text
+        while let less = try reduced(text) { text = less }
+        guard text != old else { return false }
+        try edited.replace(with: isBare(text) ? "" : text)
+        return true
+    }
+
+    /// The text with the item; nil if it has it.
+    private func changed(_ text: String) throws(AgentError) -> String? {
+        guard !text.isEmpty else { return "{\n  \(newContainer)\n}\n" }
+        let layout = try layout(of: text)
+        guard let member = layout.root.items.first(where: { $0.name == container }) else {
+            return layout.adding(newContainer, to: layout.root)
+        }
+        guard let holder = layout.container(in: member), holder.isObject != isElement else {
+            throw EditedFile.refusal(file, "\(container) is something else than expected")
+        }
+        for present in holder.items
+        where isElement ? layout.value(of: present) == value : present.name == name {
+            guard layout.value(of: present) == value else { throw conflict }
+            return nil
+        }
+        return layout.adding(item, to: holder)
+    }
+
+    private var newContainer: String {
+        let brackets = isElement ? ["[", "]"] : ["{", "}"]
+        return "\(JSONValue.string(container).text): \(brackets[0])\(item)\(brackets[1])"
+    }
+
+    /// The text with one item of ours less; nil if it has none.
+    private func reduced(_ text: String) throws(AgentError) -> String? {
+        guard !text.isEmpty else { return nil }
+        let layout = try layout(of: text)
+        guard let index = layout.root.items.firstIndex(where: { $0.name == container }),
+            let holder = layout.container(in: layout.root.items[index])
+        else { return nil }
+        let ours = holder.items.firstIndex { present in
+            (name == nil || present.name == name) && layout.value(of: present).map(isOurs) == true
+        }
+        guard let ours else { return nil }
+        return holder.items.count == 1
+            ? layout.removing(index, from: layout.root) : layout.removing(ours, from: holder)
+    }
+
+    /// Whether nothing is left but an empty object.
+    private func isBare(_ text: String) -> Bool {
+        text.utf8.allSatisfy { "{} \t\r\n".utf8.contains($0) }
+    }
+
+    private func layout(of text: String) throws(AgentError) -> JSONLayout {
+        guard let layout = JSONLayout(text), layout.root.isObject else {
+            throw EditedFile.refusal(file, "it is not a JSON object")
+        }
+        return layout
+    }
+
+    private var conflict: AgentError {
+        AgentError(
+            .badRequest,
+            "\(file) has another \(container) for \(TerminalText.escaped(name ?? ""))",
+            remedy: "remove it first"
+        )
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// A whole file that nobody else writes, beside our own configuration.
+struct OwnFile: SetupChange {
+    let path: String
+    let text: String
+    /// What such a file holds, and no other.
+    let sign: String
+
+    var shown: [String] {
+        [path + ":"] + text.split(separator: "\n").map { "    " + $0 }
+    }
+
+    func isMade() throws(AgentError) -> Bool {
+        guard let present = try EditedFile(path).text else { return false }
+        guard present.contains(sign) else {
+            throw AgentError(.badRequest, "\(path) is there already", remedy: "remove it, or use --file")
+        }
+        return present == text
+    }
+
+    func make() throws(AgentError) {
+        let file = try EditedFile(path)
+        if file.text != text { try file.replace(with: text) }
+    }
+
+    func undo() throws(AgentError) -> Bool {
+        let file = try EditedFile(path)
+        guard file.text?.contains(sign) == true else { return false }
+        try file.replace(with: "")
+        return true
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+
+/// A setting that another program keeps in a file of its own kind, and changes itself when told to.
+struct ProgramSetting: SetupChange {
+    let set: [String]
+    let unset: [String]
+    /// Prints the setting.
+    let get: [String]
+    /// What `get` prints when the setting is made.
+    let value: String
+    /// What `get` prints when nothing is set.
+    var absent = ""
+
+    var shown: [String] {
+        let words = set.map { word in
+            word.utf8.allSatisfy { $0.isUsualInToken || "/:@,".utf8.contains($0) }
+                ? word : ShellWord.quoted(word)
+        }
+        return ["$ " + words.joined(separator: " ")]
+    }
+
+    func isMade() throws(AgentError) -> Bool {
+        let printed = try ProgramRun(get).words
+        guard printed != value else { return true }
+        guard printed.isEmpty || printed == absent else {
+            throw AgentError(
+                .badRequest,
+                "\(get[0]) has another setting there: \(TerminalText.escaped(printed))",
+                remedy: "remove it first: \(unset.joined(separator: " "))"
+            )
+        }
+        return false
+    }
+
+    func make() throws(AgentError) {
+        guard try !isMade() else { return }
+        let run = try ProgramRun(set)
+        guard run.status == 0 else { throw failure(of: set, run) }
+    }
+
+    func undo() throws(AgentError) -> Bool {
+        guard try ProgramRun(get).words == value else { return false }
+        let run = try ProgramRun(unset)
+        guard run.status == 0 else { throw failure(of: unset, run) }
+        return true
+    }
+
+    private func failure(of command: [String], _ run: ProgramRun) -> AgentError {
+        AgentError(.internal, "\(command[0]) failed with status \(run.status)")
+    }
+}
+
+/// A program that was run, with what it printed.
+struct ProgramRun {
+    let status: Int32
+    private let output: [UInt8]
+
+    /// Runs `command` without input; what it complains of is dropped.
+    ///
+    /// - Throws: ``AgentError`` if it cannot be started.
+    init(_ command: [String]) throws(AgentError) {
+        var pipe = try Pipe()
+        let child = try ChildProcess(
+            command[0],
+            Array(command.dropFirst()),
+            output: .descriptor(pipe.writing),
+            error: .null
+        )
+        pipe.closeWriting()
+        output = pipe.all()
+        status = child.wait()
+    }
+
+    /// The output, on one line.
+    var words: String {
+        String(decoding: output, as: UTF8.self).split { $0.isNewline || $0 == " " }.joined(separator: " ")
+    }
+}

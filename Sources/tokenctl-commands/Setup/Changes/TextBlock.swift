@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+
+/// Lines in a text file, between two comments that say whose they are.
+///
+/// Comments begin with `#`, as in all the formats that are edited so.
+struct TextBlock: SetupChange {
+    enum Place: Equatable, Sendable {
+        /// At the beginning, where the keys before the first table belong.
+        case top
+        case end
+        /// Below this line, which is added where it is missing.
+        case section(String)
+    }
+
+    let file: String
+    /// Names the block among others in the file, its first word the client.
+    let mark: String
+    let place: Place
+    let lines: [String]
+    /// What a line there must not begin with: keys that can be given once.
+    var keys: [String] = []
+
+    /// How the first line of every block begins.
+    static let first = "# >>> tokenctl setup "
+    private static let last = "# <<< tokenctl setup "
+
+    var shown: [String] {
+        let header =
+            switch place {
+            case .top, .end: [String]()
+            case .section(let header): [header]
+            }
+        return [file + ":"] + (header + lines).map { "    " + $0 }
+    }
+
+    func isMade() throws(AgentError) -> Bool {
+        let text = try EditedFile(file).text ?? ""
+        let all = TextBlock.lines(of: text)
+        let blocks = TextBlock.blocks(in: all, marked: mark, exactly: true)
+        if blocks.count == 1 {
+            let inside = all[blocks[0]].dropFirst().dropLast()
+            if inside.elementsEqual(lines) { return true }
+            if case .section(let header) = place, inside.elementsEqual([header] + lines) { return true }
+        }
+        _ = try changed(text)
+        return false
+    }
+
+    func make() throws(AgentError) {
+        let edited = try EditedFile(file)
+        let text = edited.text ?? ""
+        let new = try changed(text)
+        if new != text { try edited.replace(with: new) }
+    }
+
+    func undo() throws(AgentError) -> Bool {
+        let edited = try EditedFile(file)
+        guard let text = edited.text else { return false }
+        let new = TextBlock.without(mark, text, exactly: false)
+        guard new != text else { return false }
+        try edited.replace(with: new)
+        return true
+    }
+
+    /// `text` with the block; one that is there already is replaced.
+    private func changed(_ text: String) throws(AgentError) -> String {
+        var all = TextBlock.lines(of: TextBlock.without(mark, text, exactly: true))
+        let block = [TextBlock.first + mark] + lines + [TextBlock.last + mark]
+        switch place {
+        case .top:
+            try check(all[...].prefix { !TextBlock.isHeader($0) })
+            all.insert(contentsOf: block, at: 0)
+        case .end:
+            try check(all[...])
+            all += block
+        case .section(let header):
+            guard let start = all.firstIndex(where: { TextBlock.bare($0) == TextBlock.bare(header) }) else {
+                all += [TextBlock.first + mark, header] + lines + [TextBlock.last + mark]
+                break
+            }
+            try check(all[(start + 1)...].prefix { !TextBlock.isHeader($0) })
+            all.insert(contentsOf: block, at: start + 1)
+        }
+        return all.joined(separator: "\n") + "\n"
+    }
+
+    /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
+    private func check(_ lines: ArraySlice<String>) throws(AgentError) {
+        for key in keys {
+            guard let index = lines.firstIndex(where: { TextBlock.gives(key, $0) }) else { continue }
+            throw AgentError(
+                .badRequest,
+                "\(file) has a line of its own for this: \(TextBlock.bare(lines[index], keepingBlanks: true))",
+                remedy: "remove it first, or add the lines of --print by hand"
+            )
+        }
+    }
+
+    // MARK: Lines
+
+    /// The lines of a text, without the end of the last one.
+    private static func lines(of text: String) -> [String] {
+        var lines = text.bytewise.split(on: "\n", omittingEmpty: false).map(String.init)
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        return lines
+    }
+
+    /// The blocks of `mark`; unless `exactly`, those too whose mark begins with these words.
+    private static func blocks(in lines: [String], marked mark: String, exactly: Bool) -> [ClosedRange<Int>] {
+        var blocks: [ClosedRange<Int>] = []
+        var start: (index: Int, mark: String)?
+        for (index, line) in lines.enumerated() {
+            if line.hasPrefix(first) {
+                let found = String(line.dropFirst(first.count))
+                let isMeant = found == mark || !exactly && found.hasPrefix(mark + " ")
+                start = isMeant ? (index, found) : nil
+            } else if let begun = start, line == last + begun.mark {
+                blocks.append(begun.index...index)
+                start = nil
+            }
+        }
+        return blocks
+    }
+
+    private static func without(_ mark: String, _ text: String, exactly: Bool) -> String {
+        var lines = lines(of: text)
+        let found = blocks(in: lines, marked: mark, exactly: exactly)
+        guard !found.isEmpty else { return text }
+        for block in found.reversed() { lines.removeSubrange(block) }
+        return lines.isEmpty ? "" : lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func isHeader(_ line: String) -> Bool { bare(line).hasPrefix("[") }
+
+    /// Whether the line begins with `key` and ends there, or goes on with what no key has.
+    private static func gives(_ key: String, _ line: String) -> Bool {
+        let text = bare(line, keepingBlanks: true)
+        guard text.lowercased().hasPrefix(key.lowercased()) else { return false }
+        let next = text.dropFirst(key.count).utf8.first
+        return next.map { !$0.isASCIILetter && !$0.isASCIIDigit && !"-_.".utf8.contains($0) } ?? true
+    }
+
+    /// The line without the blanks around it, and without those inside too.
+    private static func bare(_ line: String, keepingBlanks: Bool = false) -> String {
+        let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\r" }
+        guard keepingBlanks else { return line.filter { !isBlank($0) } }
+        let start = line.firstIndex { !isBlank($0) } ?? line.endIndex
+        let end = line.lastIndex { !isBlank($0) }.map { line.index(after: $0) } ?? start
+        return String(line[start..<end])
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// How the programs of clouds are set up.
+enum CloudSetup {
+    static func aws(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let session = try wish.sessionToName
+        let named = try wish.optional("--name", wish.options.name, "the profile")
+        let profile = named ?? session
+        guard (wish.options.account == nil) == (wish.options.role == nil) else {
+            throw AgentError(.badRequest, "--account and --role go together")
+        }
+        var command = [wish.program, "aws", session ?? ""]
+        for (option, value) in [("--account", wish.options.account), ("--role", wish.options.role)]
+        where value != nil {
+            command += [option, try wish.required(option, value, "which role")]
+        }
+        let block = TextBlock(
+            file: wish.options.file ?? wish.places.file("AWS_CONFIG_FILE", ".aws/config"),
+            mark: profile.map { "aws \($0)" } ?? "aws",
+            place: .section(profile == "default" ? "[default]" : "[profile \(profile ?? "")]"),
+            lines: ["credential_process = \(command.joined(separator: " "))"],
+            keys: ["credential_process"]
+        )
+        let get = ["aws", "configure", "get", "credential_process", "--profile", profile ?? ""]
+        return SetupPlan(
+            changes: [block],
+            checks: [SetupCheck(command: get, answer: "tokenctl aws")],
+            notes: ["use it with: aws --profile \(profile ?? "")"]
+        )
+    }
+
+    static func gcloud(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let session = try wish.requiredSession
+        let path = wish.options.file ?? wish.places.configuration("tokenagent/google-\(session).json")
+        guard path.hasPrefix("/") else { throw AgentError(.badRequest, "--file must be an absolute path") }
+        let source: JSONValue = [
+            "executable": [
+                "command": .string("\(wish.program) google \(session)"), "timeout_millis": 30_000,
+            ]
+        ]
+        let purpose =
+            "the provider, as in //iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/p"
+        let audience = wish.isUndo ? "" : try wish.required("--audience", wish.options.audience, purpose)
+        let account: JSONValue = [
+            "type": "external_account", "audience": .string(audience),
+            "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+            "token_url": "https://sts.googleapis.com/v1/token", "credential_source": source,
+        ]
+        var changes: [any SetupChange] = [
+            OwnFile(path: path, text: account.text + "\n", sign: "tokenctl google \(session)")
+        ]
+        let property = "auth/credential_file_override"
+        if wish.places.program("gcloud") != nil {
+            changes.append(
+                ProgramSetting(
+                    set: ["gcloud", "config", "set", property, path],
+                    unset: ["gcloud", "config", "unset", property],
+                    get: ["gcloud", "config", "get-value", property],
+                    value: path,
+                    absent: "(unset)"
+                )
+            )
+        }
+        return SetupPlan(
+            changes: changes,
+            notes: [
+                "the environment of gcloud and of programs needs GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1",
+                "libraries take it by GOOGLE_APPLICATION_CREDENTIALS=\(path)",
+            ]
+        )
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// How containers, clusters and services are set up.
+enum ContainerSetup {
+    static func docker(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let file = wish.options.file ?? wish.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
+        let helper = JSONValue.string("tokenagent")
+        let links = try wish.link(inPathAs: "docker-credential-tokenagent")
+        var changes = links
+        for host in Set(try wish.entries().map(\.host)).sorted() {
+            changes.append(JSONItem(file, in: "credHelpers", host, helper))
+        }
+        if wish.isUndo { changes.append(JSONItem(file, in: "credHelpers", nil, helper)) }
+        return SetupPlan(
+            changes: changes,
+            checks: [SetupCheck(command: ["docker-credential-tokenagent", "list"], answer: "{")],
+            notes: wish.note(on: links)
+        )
+    }
+
+    static func kubectl(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let session = try wish.requiredSession
+        let named = try wish.optional("--name", wish.options.name, "the user of the kubeconfig")
+        let user = named ?? "tokenagent-\(session)"
+        guard wish.places.program("kubectl") != nil else {
+            throw AgentError(
+                .internal,
+                "kubectl is not in PATH, and nobody else edits its configuration well"
+            )
+        }
+        let file = wish.options.file.map { ["--kubeconfig", $0] } ?? []
+        var words = ["kube-credential", session]
+        if wish.options.wantsIDToken { words.append("--id-token") }
+        let plugin = [
+            "--exec-api-version=client.authentication.k8s.io/v1", "--exec-interactive-mode=Never",
+            "--exec-command=\(wish.program)",
+        ]
+        let arguments = words.map { "--exec-arg=\($0)" }
+        let setting = ProgramSetting(
+            set: ["kubectl", "config", "set-credentials", user] + file + plugin + arguments,
+            unset: ["kubectl", "config", "delete-user", user] + file,
+            get: ["kubectl", "config", "view"] + file
+                + ["-o", "jsonpath={.users[?(@.name==\"\(user)\")].user.exec['command', 'args']}"],
+            value: "\(wish.program) [\(words.map { "\"\($0)\"" }.joined(separator: ","))]"
+        )
+        let context = "kubectl config set-context --current --user=\(user)"
+        return SetupPlan(changes: [setting], notes: ["have a context use it: \(context)"])
+    }
+
+    static func systemd(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let unit = "tokenagent.socket"
+        let control = ["systemctl", "--user"]
+        let setting = ProgramSetting(
+            set: control + ["enable", "--now", unit],
+            unset: control + ["disable", "--now", unit, "tokenagent.service"],
+            get: control + ["is-enabled", unit],
+            value: "enabled",
+            absent: "disabled"
+        )
+        return SetupPlan(
+            changes: [setting],
+            checks: [SetupCheck(command: control + ["is-active", unit], answer: "active")],
+            notes: ["to have it run while nobody is logged in: loginctl enable-linger"]
+        )
+    }
+
+    static func devcontainer(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let usual = [".devcontainer/devcontainer.json", ".devcontainer.json"]
+        let file = wish.options.file ?? wish.places.present(usual)
+        let mark = "target=\(SetupPlan.containerDirectory),type=bind"
+        var socket = ""
+        if !wish.isUndo {
+            let purpose = "the path of a [[socket]], in a directory of its own"
+            socket = try wish.required("--local", wish.options.local, purpose)
+            guard try EditedFile(file).text != nil else {
+                throw AgentError(.badRequest, "there is no \(file) here", remedy: "name it with --file")
+            }
+        }
+        let name = socket.split(separator: "/").last ?? ""
+        let mount = JSONValue.string("source=\(EditedFile.directory(of: socket)),\(mark)")
+        let variable = JSONValue.string("\(SetupPlan.containerDirectory)/\(name)")
+        return SetupPlan(
+            changes: [
+                JSONItem(file, in: "mounts", nil, mount, isElement: true) { value in
+                    value.string?.hasSuffix(mark) == true
+                },
+                JSONItem(file, in: "containerEnv", "TOKENAGENT_SOCK", variable) { value in
+                    value.string?.hasPrefix(SetupPlan.containerDirectory + "/") == true
+                },
+            ],
+            notes: [
+                "the directory is mounted, so that the socket may be made anew; copy tokenctl into the container"
+            ]
+        )
+    }
+}
+
+extension SetupPlan {
+    /// Where the directory of a `[[socket]]` is inside a container.
+    fileprivate static let containerDirectory = "/run/tokenagent"
+}

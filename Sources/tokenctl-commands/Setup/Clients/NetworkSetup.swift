@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// How git, ssh and clients of the Model Context Protocol are set up.
+enum NetworkSetup {
+    static func git(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let places = wish.places
+        let files = [places.home + "/.gitconfig", places.configuration("git/config")]
+        let entries = try wish.entries()
+        let lines = entries.flatMap { entry in
+            // The empty helper takes away those for all servers: one that caches would give out stale tokens.
+            [
+                "[credential \"https://\(entry.host)\"]", "    helper =",
+                "    helper = !\(wish.program) git-credential --session \(entry.session)",
+            ]
+        }
+        let block = TextBlock(
+            file: wish.options.file ?? places.file("GIT_CONFIG_GLOBAL", places.present(files)),
+            mark: "git",
+            place: .end,
+            lines: lines
+        )
+        let checks = entries.map { entry in
+            SetupCheck(
+                command: [
+                    "git", "config", "--global", "--get-urlmatch", "credential.helper",
+                    "https://\(entry.host)",
+                ],
+                answer: "tokenctl git-credential --session \(entry.session)"
+            )
+        }
+        return SetupPlan(changes: [block], checks: checks)
+    }
+
+    static func ssh(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let host = wish.options.hosts.first
+        var lines: [String] = []
+        if !wish.isUndo {
+            let name = try wish.required("--host", host, "the host, as ssh is called with")
+            let local = try wish.required("--local", wish.options.local, "the path of a [[socket]] here")
+            let remote = try wish.required(
+                "--remote",
+                wish.options.remote,
+                "the path of the agent's socket there"
+            )
+            lines = ["Host \(name)", "    RemoteForward \(remote) \(local)"]
+        }
+        let block = TextBlock(
+            file: wish.options.file ?? wish.places.home + "/.ssh/config",
+            mark: host.map { "ssh \($0)" } ?? "ssh",
+            place: .top,
+            lines: lines
+        )
+        let check = SetupCheck(
+            command: ["ssh", "-F", block.file, "-G", host ?? ""],
+            answer: "remoteforward \(wish.options.remote ?? "")"
+        )
+        return SetupPlan(
+            // What follows is for all hosts again.
+            changes: [wish.isUndo ? block : block.ended(by: "Match all")],
+            checks: [check],
+            notes: [
+                "the server needs StreamLocalBindUnlink yes to forward it a second time; tokenctl ssh does without",
+                "root there has the tokens of the socket's sessions while you are connected",
+            ]
+        )
+    }
+
+    static func mcp(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let file = wish.options.file ?? ".mcp.json"
+        let words: [JSONValue] = ["mcp", "connect"]
+        var value = JSONValue.null
+        var name = wish.options.name
+        if !wish.isUndo {
+            let url = try wish.required("--url", wish.options.url, "the address of the server")
+            guard let server = ServerAddress(url: url), server.isPrivate else {
+                throw AgentError(.badRequest, "--url must be an https address")
+            }
+            name = name ?? server.place.host
+            value = ["command": .string(wish.program), "args": .array(words + [.string(url)])]
+        }
+        let item = JSONItem(file, in: "mcpServers", name, value) { value in
+            value.object?["args"]?.array?.starts(with: words) == true
+        }
+        return SetupPlan(changes: [item], notes: ["log in once: tokenctl login \(wish.options.url ?? "URL")"])
+    }
+}
+
+extension TextBlock {
+    /// The same block with one more line.
+    fileprivate func ended(by line: String) -> TextBlock {
+        TextBlock(file: file, mark: mark, place: place, lines: lines + [line], keys: keys)
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+
+/// How package managers and build tools are set up.
+enum PackageSetup {
+    static func pip(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let block = TextBlock(
+            file: wish.options.file ?? pipFile(wish.places),
+            mark: "pip",
+            place: .section("[global]"),
+            lines: ["keyring-provider = subprocess"],
+            keys: ["keyring-provider"]
+        )
+        let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
+        let changes: [any SetupChange] = links + [block]
+        return SetupPlan(
+            changes: changes,
+            checks: [
+                SetupCheck(
+                    command: ["pip", "config", "get", "global.keyring-provider"],
+                    answer: "subprocess"
+                )
+            ],
+            notes: wish.note(on: links) + ["pip asks for the servers that a session names in hosts"]
+        )
+    }
+
+    static func uv(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let block = TextBlock(
+            file: wish.options.file ?? uvFile(wish.places),
+            mark: "uv",
+            place: .top,
+            lines: ["keyring-provider = \"subprocess\""],
+            keys: ["keyring-provider"]
+        )
+        let links = try wish.link(inPathAs: "keyring", sharedBy: pipFile(wish.places))
+        let hint =
+            "uv asks only for an index whose address names a user: https://oauth2@packages.example.com/simple"
+        let changes: [any SetupChange] = links + [block]
+        return SetupPlan(changes: changes, notes: wish.note(on: links) + [hint])
+    }
+
+    private static func pipFile(_ places: ClientPlaces) -> String {
+        let usual = [places.configuration("pip/pip.conf"), places.home + "/.pip/pip.conf"]
+        return places.file("PIP_CONFIG_FILE", places.present(usual))
+    }
+
+    private static func uvFile(_ places: ClientPlaces) -> String {
+        places.file("UV_CONFIG_FILE", places.configuration("uv/uv.toml"))
+    }
+
+    static func cargo(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let session = try wish.sessionToName ?? ""
+        let purpose = "the registry, as cargo names it"
+        var registry = try wish.optional("--name", wish.options.name, purpose)
+        if !wish.isUndo { registry = try wish.required("--name", registry, purpose) }
+        let home = wish.places.file("CARGO_HOME", ".cargo")
+        let words = ["cargo:token-from-stdout", wish.program, "get", session, "--format", "bearer"]
+        let block = TextBlock(
+            file: wish.options.file ?? wish.places.present([home + "/config.toml", home + "/config"]),
+            mark: registry.map { "cargo \($0)" } ?? "cargo",
+            place: .section("[registries.\(registry ?? "")]"),
+            lines: ["credential-provider = [\(words.map { "\"\($0)\"" }.joined(separator: ", "))]"],
+            keys: ["credential-provider"]
+        )
+        let hint =
+            "the token is sent as \"Bearer TOKEN\"; take \"--format\", \"bearer\" out where the registry wants it bare"
+        return SetupPlan(changes: [block], notes: [hint])
+    }
+
+    static func go(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let block = TextBlock(
+            file: wish.options.file ?? wish.places.file("GOENV", wish.places.configuration("go/env")),
+            mark: "go",
+            place: .end,
+            lines: ["GOAUTH=\(wish.program) goauth"],
+            keys: ["GOAUTH"]
+        )
+        return SetupPlan(
+            changes: [block],
+            checks: [SetupCheck(command: ["go", "env", "GOAUTH"], answer: "tokenctl goauth")],
+            notes: ["go asks for the servers that a session names in hosts"]
+        )
+    }
+
+    static func terraform(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let name = "terraform-credentials-tokenagent"
+        let block = TextBlock(
+            file: wish.options.file ?? wish.places.file("TF_CLI_CONFIG_FILE", ".terraformrc"),
+            mark: "terraform",
+            place: .end,
+            lines: ["credentials_helper \"tokenagent\" {", "  args = []", "}"],
+            keys: ["credentials_helper"]
+        )
+        let link = HelperLink(at: "\(wish.places.home)/.terraform.d/plugins/\(name)", to: wish.program)
+        return SetupPlan(
+            changes: [link, block],
+            notes: [
+                "terraform asks for the servers that a session names in hosts; tofu reads ~/.tofurc: --file"
+            ]
+        )
+    }
+
+    static func bazel(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        let name = "bazel-credential-tokenagent"
+        let link = HelperLink(at: "\(wish.places.programDirectory)/\(name)", to: wish.program)
+        let hosts = Set(try wish.entries().map(\.host)).sorted()
+        let block = TextBlock(
+            file: wish.options.file ?? wish.places.home + "/.bazelrc",
+            mark: "bazel",
+            place: .end,
+            lines: hosts.map { "common --credential_helper=\($0)=\(link.path)" },
+            keys: hosts.map { "common --credential_helper=\($0)" }
+        )
+        return SetupPlan(changes: [link, block])
+    }
+}

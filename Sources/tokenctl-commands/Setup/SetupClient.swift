@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+
+/// The programs that `tokenctl setup` knows.
+enum SetupClient: String, CaseIterable, ExpressibleByArgument {
+    case git
+    case docker
+    case kubectl
+    case pip
+    case uv
+    case cargo
+    case go
+    case terraform
+    case bazel
+    case aws
+    case gcloud
+    case mcp
+    case ssh
+    case systemd
+    case devcontainer
+
+    /// What is changed for it.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if an option is missing.
+    func plan(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        switch self {
+        case .git: try NetworkSetup.git(wish)
+        case .docker: try ContainerSetup.docker(wish)
+        case .kubectl: try ContainerSetup.kubectl(wish)
+        case .pip: try PackageSetup.pip(wish)
+        case .uv: try PackageSetup.uv(wish)
+        case .cargo: try PackageSetup.cargo(wish)
+        case .go: try PackageSetup.go(wish)
+        case .terraform: try PackageSetup.terraform(wish)
+        case .bazel: try PackageSetup.bazel(wish)
+        case .aws: try CloudSetup.aws(wish)
+        case .gcloud: try CloudSetup.gcloud(wish)
+        case .mcp: try NetworkSetup.mcp(wish)
+        case .ssh: try NetworkSetup.ssh(wish)
+        case .systemd: try ContainerSetup.systemd(wish)
+        case .devcontainer: try ContainerSetup.devcontainer(wish)
+        }
+    }
+}

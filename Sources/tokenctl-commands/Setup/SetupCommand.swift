@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+
+/// Sets another program up to ask the agent for its tokens, and takes that back.
+struct SetupCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "setup",
+        abstract: "Set another program up to ask the agent for tokens.",
+        discussion: """
+            Shows what it changes, changes that alone, and asks the program afterwards whether it has understood. \
+            What a person wrote is never replaced: then it says which line is in the way.
+            """
+    )
+
+    @Argument(help: "The program.")
+    var client: SetupClient
+
+    @Flag(name: .customLong("print"), help: "Show the changes and make none.")
+    var isShown = false
+
+    @Flag(name: .customLong("undo"), help: "Take back what was made.")
+    var isUndone = false
+
+    @OptionGroup var options: SetupOptions
+
+    @OptionGroup var agent: EndpointOptions
+
+    func run() throws {
+        let plan = try client.plan(try SetupWish(options, agent.endpoint, isUndo: isUndone))
+        if isUndone { return try undo(plan) }
+        if isShown { return try show(plan.changes, plan.notes) }
+        var missing: [any SetupChange] = []
+        // All are looked at before the first is made.
+        for change in plan.changes where try !change.isMade() {
+            missing.append(change)
+        }
+        try show(missing, [])
+        try make(missing)
+        try check(plan)
+        try say(missing.isEmpty ? ["\(client.rawValue) was set up already."] : [])
+        try say(plan.notes.map { "Note: \($0)." } + ["Take it back with: \(undoing)"])
+    }
+
+    private func show(_ changes: [any SetupChange], _ notes: [String]) throws(AgentError) {
+        for change in changes { try say(change.shown) }
+        try say(notes.map { "Note: \($0)." })
+    }
+
+    /// Makes the changes; if one fails, those before it are taken back.
+    private func make(_ changes: [any SetupChange]) throws(AgentError) {
+        var made: [any SetupChange] = []
+        for change in changes {
+            do throws(AgentError) {
+                try change.make()
+                made.append(change)
+            } catch {
+                for earlier in made.reversed() { _ = try? earlier.undo() }
+                throw error
+            }
+        }
+    }
+
+    /// Asks the program, if it is there and reads the file, whether it has understood.
+    private func check(_ plan: SetupPlan) throws(AgentError) {
+        guard options.file == nil else { return }
+        let places = try ClientPlaces()
+        for check in plan.checks where places.program(check.command[0]) != nil {
+            let run = try ProgramRun(check.command)
+            guard run.words.contains(check.answer) else {
+                throw AgentError(
+                    .internal,
+                    "\(check.command[0]) does not see it: \(check.command.joined(separator: " "))",
+                    remedy: undoing
+                )
+            }
+            try say(["Checked with: \(check.command.joined(separator: " "))"])
+        }
+    }
+
+    private func undo(_ plan: SetupPlan) throws(AgentError) {
+        if isShown { return try show(plan.changes, []) }
+        var isAny = false
+        for change in plan.changes.reversed() {
+            let isDone = try change.undo()
+            if isDone { try say(["Taken back: \(change.shown.first ?? "")"]) }
+            isAny = isAny || isDone
+        }
+        if !isAny { try say(["There was nothing to take back."]) }
+    }
+
+    /// The command that takes back what this one makes.
+    private var undoing: String {
+        let given = [
+            ("--session", options.session?.name), ("--name", options.name), ("--file", options.file),
+            ("--host", client == .ssh ? options.hosts.first : nil),
+        ]
+        let words = given.compactMap { option, value in value.map { "\(option) \(ShellWord.quoted($0))" } }
+        return (["tokenctl setup \(client.rawValue) --undo"] + words).joined(separator: " ")
+    }
+
+    private func say(_ lines: [String]) throws(AgentError) {
+        for line in lines { try StandardOutput.line(TerminalText.escaped(line, longest: 8192)) }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// What a client is to be set up with, as the command line says it.
+struct SetupWish {
+    let places: ClientPlaces
+    /// The absolute path of `tokenctl`, as a person would find it.
+    let program: String
+    let endpoint: AgentEndpoint
+    let options: SetupOptions
+    /// To take back what was made: then nothing is asked of the agent, and options may be missing.
+    let isUndo: Bool
+
+    init(_ options: SetupOptions, _ endpoint: AgentEndpoint, isUndo: Bool) throws(AgentError) {
+        self.options = options
+        self.endpoint = endpoint
+        self.isUndo = isUndo
+        places = try ClientPlaces()
+        guard let installed = InstalledProgram.path("tokenctl") else {
+            throw AgentError(.internal, "tokenctl is not where it was installed")
+        }
+        program = places.program("tokenctl") ?? installed
+        // Other programs split it at blanks, or give it to a shell.
+        guard program.utf8.allSatisfy({ $0.isUnreserved || "/+@".utf8.contains($0) }) else {
+            throw AgentError(.misconfigured, "\(program) has characters that other programs misread")
+        }
+    }
+
+    var session: String? { options.session?.name }
+
+    /// An option that this client needs.
+    func required(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String {
+        guard let value, SetupWish.isPlain(value) else {
+            let reason = value == nil ? "needs" : "takes one word of printable ASCII without quotes as"
+            throw AgentError(.badRequest, "this client \(reason) \(option): \(purpose)")
+        }
+        return value
+    }
+
+    /// An option that this client can do without.
+    func optional(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String? {
+        guard let value else { return nil }
+        return try required(option, value, purpose)
+    }
+
+    /// The session, which may be missing where everything of this client is taken back.
+    var sessionToName: String? {
+        get throws(AgentError) {
+            if isUndo { return session }
+            return try requiredSession
+        }
+    }
+
+    var requiredSession: String {
+        get throws(AgentError) { try required("--session", session, "whose token it is") }
+    }
+
+    /// The servers to answer for and the session for each: those named here, else those that sessions name in `hosts`.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` if there is none.
+    func entries() throws(AgentError) -> [SessionsOfHosts.Entry] {
+        guard !isUndo else { return [] }
+        let known = SessionsOfHosts(try endpoint.sessions()).entries
+            .filter { session == nil || $0.session == session }
+            .filter { options.hosts.isEmpty || options.hosts.contains($0.host) }
+        guard known.isEmpty else { return known }
+        throw AgentError(
+            .misconfigured,
+            "no session names the server in hosts",
+            session: session,
+            remedy: "set hosts in the session's table: the servers that its token is for"
+        )
+    }
+
+    /// Links by which another program finds its helper in `PATH`; none if it does already.
+    ///
+    /// - Parameters:
+    ///   - name: of the helper.
+    ///   - other: the configuration of another program that may need the same link.
+    /// - Returns: at most one.
+    /// - Throws: ``AgentError`` if another helper would be found first.
+    func link(inPathAs name: String, sharedBy other: String? = nil) throws(AgentError) -> [any SetupChange] {
+        if isUndo {
+            let isShared = try other.map { path throws(AgentError) in
+                try EditedFile(path).text?.contains(TextBlock.first) == true
+            }
+            return isShared == true ? [] : [HelperLink(at: "\(places.programDirectory)/\(name)", to: program)]
+        }
+        guard let link = try HelperLink(inPathAs: name, to: program, places) else { return [] }
+        return [link]
+    }
+
+    /// What a person has to know about such a link.
+    func note(on links: [any SetupChange]) -> [String] {
+        let directory = places.programDirectory
+        return links.isEmpty || places.path.contains(directory) ? [] : ["put \(directory) into PATH"]
+    }
+
+    /// Whether the text stands for itself in every configuration that it is written into.
+    static func isPlain(_ text: String) -> Bool {
+        text.utf8.isVisibleWord && text.utf8.allSatisfy { !"\"'\\`$#;[]{}<>|&*!".utf8.contains($0) }
+    }
+}
+
+/// Everything that is changed for a client, and how it is seen that it works.
+struct SetupPlan {
+    /// In this order; taken back in the reverse one.
+    var changes: [any SetupChange]
+    /// What the client says about it afterwards, if it is installed.
+    var checks: [SetupCheck] = []
+    /// What is left to a person.
+    var notes: [String] = []
+}
+
+/// A question to a client, and what its answer holds if it has understood its configuration.
+struct SetupCheck {
+    var command: [String]
+    var answer: String
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// `tokenctl setup`, with the real programs that are here, in a home of its own.
+    @Suite struct SetupTests {
+        private static let hosts = "hosts = [\"git.example.com\", \"registry.example.com:5000\"]"
+
+        private func scene() async throws -> Scene {
+            let scene = try await Scene.loggedIn(session: Self.hosts)
+            try scene.agent.home.makeDirectory(".local")
+            try scene.agent.home.makeDirectory(".local/bin")
+            return scene
+        }
+
+        /// Runs `script` with the user's own programs in `PATH`.
+        private func run(_ script: String, in scene: Scene) async throws -> ProgramResult {
+            try await scene.agent.shell("cd; PATH=\"$HOME/.local/bin:$PATH\"; \(script)")
+        }
+
+        /// Every file of the home directory but the agent's, with its content.
+        private func files(_ scene: Scene) async throws -> String {
+            let script = """
+                find . -path ./run -prune -o -path ./state -prune -o -path ./config/tokenagent -prune -o \
+                -path ./.cache -prune -o -type l -print -o -type f -print -exec cat {} \\; | sort
+                """
+            return try await run(script, in: scene).standardOutput
+        }
+
+        /// The command and the option that a program needs, and what it then says that shows it has understood.
+        private static let programs = [
+            (
+                "git", "",
+                "printf 'protocol=https\\nhost=git.example.com\\n\\n' | git credential fill", "password=TOKEN"
+            ),
+            ("docker", "", "echo registry.example.com:5000 | docker-credential-tokenagent get", "TOKEN"),
+            (
+                "kubectl", "--session work",
+                "$(kubectl config view -o jsonpath='{.users[0].user.exec.command}') kube-credential work",
+                "TOKEN"
+            ),
+            ("pip", "", "keyring --mode=creds --output=json get https://git.example.com/simple", "TOKEN"),
+            ("uv", "", "keyring get https://git.example.com oauth2", "TOKEN"),
+            ("cargo", "--session work --name inner", "cat .cargo/config.toml", "[registries.inner]"),
+            ("go", "", "cat config/go/env", "tokenctl goauth"),
+            (
+                "terraform", "",
+                "~/.terraform.d/plugins/terraform-credentials-tokenagent get git.example.com", "TOKEN"
+            ),
+            (
+                "bazel", "",
+                "echo '{\"uri\":\"https://git.example.com\"}' | $(sed -n 's/.*=//p' .bazelrc | head -n 1) get",
+                "TOKEN"
+            ),
+            ("aws", "--session work --name deploy", "cat .aws/config", "[profile deploy]"),
+            (
+                "ssh", "--host far --local /run/x.sock --remote /run/y.sock", "ssh -F .ssh/config -G far",
+                "remoteforward /run/y.sock /run/x.sock"
+            ),
+            (
+                "mcp", "--url https://mcp.example.com/mcp", "cat .mcp.json",
+                "\"mcp.example.com\": {\"command\":"
+            ),
+        ]
+
+        @Test(arguments: programs)
+        func `a program is set up, works, and is as before afterwards`(
+            client: String,
+            options: String,
+            use: String,
+            shows: String
+        ) async throws {
+            let scene = try await scene()
+            let home = scene.agent.home
+            for (name, text) in [
+                (".gitconfig", "[user]\n\tname = Ann\n[credential]\n\thelper = cache\n"),
+                (".terraformrc", "# mine\n"),
+                (".bazelrc", "build -c opt\n"),
+            ] {
+                try home.write(text, to: name, mode: 0o644)
+            }
+            let before = try await files(scene)
+            let shown = try await run("tokenctl setup \(client) \(options) --print", in: scene)
+            #expect(shown.status == 0 && !shown.standardOutput.isEmpty, "\(shown)")
+            #expect(try await files(scene) == before)
+            let made = try await run("tokenctl setup \(client) \(options)", in: scene)
+            #expect(made.status == 0 && made.standardError.isEmpty, "\(made)")
+            #expect(
+                made.standardOutput.contains("Take it back with: tokenctl setup \(client) --undo"),
+                "\(made)"
+            )
+            let used = try await run(use, in: scene)
+            let token = try await scene.token()
+            #expect(used.standardOutput.contains(shows.replacing("TOKEN", with: token)), "\(used)")
+            let again = try await run("tokenctl setup \(client) \(options)", in: scene)
+            #expect(again.standardOutput.contains("\(client) was set up already."), "\(again)")
+            let session = client == "kubectl" ? "--session work" : ""
+            let undone = try await run("tokenctl setup \(client) --undo \(session)", in: scene)
+            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            // kubectl leaves an empty file of its own.
+            _ = try await run("test -s .kube/config && rm -f .kube/config", in: scene)
+            #expect(try await files(scene) == before)
+        }
+
+        @Test func `what a person wrote is in the way, and nothing is changed`() async throws {
+            let scene = try await scene()
+            let home = scene.agent.home
+            try home.write("credentials_helper \"mine\" {}\n", to: ".terraformrc")
+            try home.write("#!/bin/sh\n", to: ".local/bin/keyring", mode: 0o755)
+            try home.makeDirectory(".docker")
+            let docker = #"{"credHelpers":{"git.example.com":"desktop"}}"#
+            try home.write(docker, to: ".docker/config.json")
+            let before = try await files(scene)
+            for (client, words) in [
+                ("terraform", "has a line of its own for this: credentials_helper \"mine\" {}"),
+                ("pip", ".local/bin/keyring is another program of that name"),
+                ("docker", "has another credHelpers for git.example.com"),
+            ] {
+                let result = try await run("tokenctl setup \(client)", in: scene)
+                #expect(result.status == 2 && result.standardError.contains(words), "\(result)")
+                #expect(try await files(scene) == before)
+            }
+        }
+
+        @Test func `a program that is told of no server says what is missing`() async throws {
+            let scene = try await Scene.loggedIn()
+            let result = try await scene.agent.tokenctl("setup", "git")
+            #expect(result.status == 2 && result.standardError.contains("set hosts"), "\(result)")
+            let aws = try await scene.agent.tokenctl("setup", "aws")
+            #expect(aws.status == 2 && aws.standardError.contains("--session"), "\(aws)")
+            let odd = try await scene.agent.tokenctl("setup", "cargo", "--session", "work", "--name", "a]\nb")
+            #expect(odd.status == 2 && odd.standardError.contains("one word"), "\(odd)")
+        }
+
+        @Test func `a container's directory of sockets is mounted by the editor's file`() async throws {
+            let scene = try await scene()
+            let text = "{\n  // mine\n  \"image\": \"debian\",\n}\n"
+            try scene.agent.home.write(text, to: ".devcontainer.json")
+            let made = try await run(
+                "tokenctl setup devcontainer --local /run/user/1/tokens/a.sock",
+                in: scene
+            )
+            #expect(made.status == 0, "\(made)")
+            let changed = try #require(File.text(scene.agent.home.path(".devcontainer.json")))
+            #expect(
+                changed.contains(
+                    "\"mounts\": [\"source=/run/user/1/tokens,target=/run/tokenagent,type=bind\"]"
+                )
+            )
+            #expect(changed.contains("\"containerEnv\": {\"TOKENAGENT_SOCK\": \"/run/tokenagent/a.sock\"}"))
+            #expect(try await run("tokenctl setup devcontainer --undo", in: scene).status == 0)
+            #expect(File.text(scene.agent.home.path(".devcontainer.json")) == text)
+        }
+
+        @Test func `the file for Google's programs names the command that answers them`() async throws {
+            let scene = try await scene()
+            let options = "--session work --audience //iam.googleapis.com/p --file /x/google.json"
+            let made = try await run(
+                "PATH=/usr/bin:/bin $(command -v tokenctl) setup gcloud \(options) --print",
+                in: scene
+            )
+            #expect(made.status == 0, "\(made)")
+            #expect(made.standardOutput.contains("tokenctl google work"), "\(made)")
+            #expect(made.standardOutput.contains("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1"))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TestSupport
+import Testing
+import Text
+
+@testable import tokenctl_commands
+
+/// Members that `tokenctl setup` puts into JSON files that people wrote.
+struct JSONItemTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func member(_ name: String? = "h.example") -> JSONItem {
+        JSONItem(directory.path("file"), in: "credHelpers", name, "tokenagent")
+    }
+
+    private func element() -> JSONItem {
+        JSONItem(directory.path("file"), in: "mounts", nil, "source=/a", isElement: true)
+    }
+
+    @Test(arguments: [
+        ("{}", "{\n  \"credHelpers\": {\"h.example\": \"tokenagent\"}\n}"),
+        (
+            "{\n\t\"auths\": {}\n}\n",
+            "{\n\t\"auths\": {},\n\t\"credHelpers\": {\"h.example\": \"tokenagent\"}\n}\n"
+        ),
+        (
+            "{\n    \"credHelpers\": {\n        \"a\": \"b\"\n    },\n    \"x\": 1\n}\n",
+            "{\n    \"credHelpers\": {\n        \"a\": \"b\",\n        \"h.example\": \"tokenagent\"\n    },\n    \"x\": 1\n}\n"
+        ),
+        (#"{"credHelpers":{"a":"b"}}"#, #"{"credHelpers":{"a":"b", "h.example": "tokenagent"}}"#),
+        (
+            "{ // mine\n  \"s\": \"}{//\\\"\", /* { */\n  \"n\": [1, -2.5e3, true, null,],\n}",
+            "{ // mine\n  \"s\": \"}{//\\\"\", /* { */\n  \"n\": [1, -2.5e3, true, null,],\n"
+                + "  \"credHelpers\": {\"h.example\": \"tokenagent\"},\n}"
+        ),
+    ])
+    func `a member is added, and all else stays as it was written`(text: String, result: String) throws {
+        try directory.write(text, to: "file")
+        let item = member()
+        #expect(try !item.isMade())
+        try item.make()
+        #expect(File.text(item.file) == result)
+        #expect(try item.isMade())
+        #expect(try item.undo())
+        // Nothing is left of one that held nothing.
+        #expect(File.text(item.file) == (text == "{}" ? nil : text))
+    }
+
+    @Test func `a file that was not there is made, and goes again`() throws {
+        let item = member()
+        try item.make()
+        #expect(File.text(item.file) == "{\n  \"credHelpers\": {\"h.example\": \"tokenagent\"}\n}\n")
+        #expect(File.mode(item.file) == 0o600)
+        try member("i.example").make()
+        #expect(try member(nil).undo())
+        #expect(!File.exists(item.file))
+    }
+
+    @Test func `elements of an array are added and removed by their value`() throws {
+        try directory.write("{\"mounts\": [\"source=/b\"]}", to: "file")
+        try element().make()
+        #expect(File.text(element().file) == "{\"mounts\": [\"source=/b\", \"source=/a\"]}")
+        #expect(try element().isMade())
+        #expect(try element().undo())
+        #expect(File.text(element().file) == "{\"mounts\": [\"source=/b\"]}")
+    }
+
+    @Test(arguments: [
+        #"{"credHelpers":{"h.example":"other"}}"#, #"{"credHelpers":["h.example"]}"#, "[1]", "{", "{\"a\":}",
+        "nonsense",
+    ])
+    func `what a person wrote otherwise is in the way, and stays`(text: String) throws {
+        try directory.write(text, to: "file")
+        #expect(throws: AgentError.self) { _ = try member().isMade() }
+        #expect(throws: AgentError.self) { try member().make() }
+        #expect(File.text(member().file) == text)
+    }
+
+    @Test func `another program's members are not taken back`() throws {
+        let text = #"{"credHelpers":{"a":"desktop","b":"tokenagent"}}"#
+        try directory.write(text, to: "file")
+        #expect(try member(nil).undo())
+        #expect(File.text(member().file) == #"{"credHelpers":{"a":"desktop"}}"#)
+        #expect(try !member(nil).undo())
+    }
+
+    @Test func `nesting without end is no layout`() {
+        #expect(JSONLayout(String(repeating: "[", count: 100_000)) == nil)
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TestSupport
+import Testing
+
+@testable import tokenctl_commands
+
+/// Lines that `tokenctl setup` puts into files that people wrote.
+struct TextBlockTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func block(
+        _ place: TextBlock.Place,
+        lines: [String] = ["key = ours"],
+        mark: String = "pip",
+        keys: [String] = ["key"]
+    ) -> TextBlock {
+        TextBlock(file: directory.path("file"), mark: mark, place: place, lines: lines, keys: keys)
+    }
+
+    private static let ours = "# >>> tokenctl setup pip\nkey = ours\n# <<< tokenctl setup pip\n"
+
+    struct Row: Sendable {
+        var text: String
+        var place: TextBlock.Place
+        var result: String
+    }
+
+    static let rows = [
+        Row(text: "", place: .end, result: ours),
+        Row(text: "a = 1\n", place: .end, result: "a = 1\n" + ours),
+        Row(text: "a = 1\n[t]\nkey = 2\n", place: .top, result: ours + "a = 1\n[t]\nkey = 2\n"),
+        Row(
+            text: "[ global ]\na = 1\n\n[other]\nkey = 2\n",
+            place: .section("[global]"),
+            result: "[ global ]\n" + ours + "a = 1\n\n[other]\nkey = 2\n"
+        ),
+        Row(
+            text: "[other]\nkey = 2\n",
+            place: .section("[global]"),
+            result:
+                "[other]\nkey = 2\n# >>> tokenctl setup pip\n[global]\nkey = ours\n# <<< tokenctl setup pip\n"
+        ),
+    ]
+
+    @Test(arguments: rows)
+    func `they are put where they belong, once, and taken back without a trace`(row: Row) throws {
+        if !row.text.isEmpty { try directory.write(row.text, to: "file", mode: 0o640) }
+        let block = block(row.place)
+        #expect(try !block.isMade())
+        try block.make()
+        #expect(File.text(block.file) == row.result)
+        #expect(File.mode(block.file) == (row.text.isEmpty ? 0o600 : 0o640))
+        #expect(try block.isMade())
+        try block.make()
+        #expect(File.text(block.file) == row.result)
+        #expect(try block.undo())
+        #expect(File.text(block.file) == (row.text.isEmpty ? nil : row.text))
+        #expect(try !block.undo())
+        #expect(directory.names().filter { $0 != "file" } == [])
+    }
+
+    @Test(arguments: [
+        ("key = 1\n", TextBlock.Place.top), ("  Key=1\n", .end),
+        ("[global]\nkey : 1\n", .section("[global]")),
+    ])
+    func `a line that a person wrote is in the way, and stays`(text: String, place: TextBlock.Place) throws {
+        try directory.write(text, to: "file")
+        let error = #expect(throws: AgentError.self) { _ = try block(place).isMade() }
+        #expect(error?.code == .badRequest && error?.message.contains("has a line of its own") == true)
+        #expect(throws: AgentError.self) { try block(place).make() }
+        #expect(File.text(directory.path("file")) == text)
+    }
+
+    @Test(arguments: ["keys = 1\n", "# key = 1\n", "[t]\nkey = 1\n", "my-key = 1\n"])
+    func `other lines are not in the way`(text: String) throws {
+        try directory.write(text, to: "file")
+        #expect(try !block(.top).isMade())
+    }
+
+    @Test func `other values replace ours, and one of several is taken back alone or all together`() throws {
+        let one = block(.end, mark: "aws one", keys: [])
+        let two = block(.end, lines: ["key = two"], mark: "aws two", keys: [])
+        for block in [one, two] { try block.make() }
+        let other = block(.end, lines: ["key = three"], mark: "aws two", keys: [])
+        #expect(try !other.isMade())
+        try other.make()
+        let text = try #require(File.text(one.file))
+        #expect(text.contains("key = three") && !text.contains("key = two"))
+        #expect(try one.undo())
+        #expect(File.text(one.file)?.contains("aws one") == false)
+        try one.make()
+        #expect(try block(.end, mark: "aws").undo())
+        #expect(File.text(one.file) == nil)
+    }
+
+    @Test func `a link stays a link, and what is no text file of ours stays as it is`() throws {
+        let real = try directory.write("a = 1\n", to: "real", mode: 0o644)
+        let path = directory.path("file")
+        try #require(link(to: "real", at: path))
+        try block(.end).make()
+        #expect(File.linkTarget(path) == "real" && File.text(real) == "a = 1\n" + Self.ours)
+        #expect(File.mode(real) == 0o644)
+        File.remove(path)
+        try #require(link(to: "nothing", at: path))
+        #expect(throws: AgentError.self) { try block(.end).make() }
+        File.remove(path)
+        try directory.makeDirectory("file")
+        #expect(throws: AgentError.self) { try block(.end).make() }
+        #expect(directory.names() == ["file", "real"])
+    }
+
+    private func link(to target: String, at path: String) -> Bool {
+        Program.succeeds("ln -s '\(target)' '\(path)'")
+    }
+}
