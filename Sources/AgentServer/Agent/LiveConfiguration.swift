@@ -136,15 +136,22 @@ final class LiveConfiguration {
                 reason: "\(socket.path) cannot be opened: \(socket.reason)"
             )
         }
-        changes.restarts += await files.adopt(current.files, in: agent)
         logger.notice("configuration reloaded", metadata: changes.metadata)
-        for restart in changes.restarts {
+        tell(changes.restarts)
+        await agent.changeSessions(from: old)
+        // Only now, so that nobody meets the old sessions under new rules.
+        let closedOff = await files.adopt(current.files, in: agent)
+        tell(closedOff)
+        changes.restarts += closedOff
+        files.followAll(in: agent)
+        return changes
+    }
+
+    private func tell(_ restarts: [ConfigurationChanges.Restart]) {
+        for restart in restarts {
             let values: Logger.Metadata = ["key": "\(restart.key)", "reason": "\(restart.reason)"]
             logger.warning("this needs a restart of the agent", metadata: values)
         }
-        await agent.changeSessions(from: old)
-        files.followAll(in: agent)
-        return changes
     }
 
     // MARK: Watching

@@ -80,7 +80,7 @@ package actor SessionAgent {
             files: TokenFiles(
                 configuration.files,
                 writer: TokenFileWriter(memory: ports.memory, ledger: fileLedger),
-                storeThread: storeThread,
+                thread: TokenFileThread(eventLoop: eventLoop, work: work),
                 alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper),
                 logger: ports.logger
             ),
@@ -370,6 +370,7 @@ extension SessionAgent {
         requests.beginStopping(in: self)
         await work.drain(within: Self.drainLimit)
         await requests.finishStopping(in: self)
+        configuration.files.end()
         alarm.planNothing()
     }
 

@@ -16,7 +16,8 @@ package final class TokenFileLedger: Sendable {
 
     /// The list in `stateDirectory`, which nobody else can enter; `nil`: none.
     package init(stateDirectory: String?) {
-        path = stateDirectory.map { $0 + "/token-files" }
+        let path = stateDirectory.map { $0 + "/token-files" }
+        self.path = path
         listed = Mutex(path.map(TokenFileLedger.paths) ?? [])
     }
 

@@ -6,7 +6,7 @@ import Synchronization
 import Text
 import TokenCore
 
-/// Puts tokens into their files and removes them; called on the store's thread alone, in order.
+/// Puts tokens into their files and removes them; called on one thread alone, in order.
 final class TokenFileWriter: Sendable {
     private let memory: SealedMemory
     private let ledger: TokenFileLedger

@@ -8,8 +8,7 @@ import TokenCore
 /// Keeps the present tokens of sessions in the files that the configuration names (`[[file]]`).
 ///
 /// A file holds what a `get` would answer at once, and is gone while there is nothing to answer: after a logout, at
-/// the end of the login, while the agent is locked. It is written on the store's thread, so that a slow disk holds up
-/// nothing but what goes there anyway.
+/// the end of the login, while the agent is locked.
 /// Confined to the agent's event loop.
 final class TokenFiles {
     /// A file, and what was last done about it.
@@ -21,7 +20,7 @@ final class TokenFiles {
         var retryAt: Instant?
         /// The earliest moment to ask for another token.
         var nextAsk = Instant(nanoseconds: .min)
-        /// Changes with each job of the store's thread.
+        /// Changes with each job of the thread.
         var job = 0
         /// Why it is not there, in the latest words that were logged.
         var complaint: String?
@@ -40,14 +39,12 @@ final class TokenFiles {
     private static let pause = Duration.seconds(30)
 
     private let writer: TokenFileWriter
-    private let storeThread: StoreThread
+    private let thread: TokenFileThread
     /// Rings when a token has to be asked for, or ends, or the disk is to be tried again.
     private let alarm: Alarm<ByteText>
     private let logger: Logger
     private var files: [ByteText: KeptFile] = [:]
     private var bySession: [SessionName: [KeptFile]] = [:]
-    /// Jobs of the store's thread that have not ended.
-    private var underWay = 0
     /// Names requests that nobody waits for; far from those of programs, which count from 1, and of sources, which count
     /// down.
     private var nextWaiter = UInt64.max / 2
@@ -55,12 +52,12 @@ final class TokenFiles {
     init(
         _ outlets: [FileOutlet],
         writer: TokenFileWriter,
-        storeThread: StoreThread,
+        thread: TokenFileThread,
         alarm: Alarm<ByteText>,
         logger: Logger
     ) {
         self.writer = writer
-        self.storeThread = storeThread
+        self.thread = thread
         self.alarm = alarm
         self.logger = logger
         take(outlets)
@@ -77,12 +74,18 @@ final class TokenFiles {
         alarm.onRing { [weak agent] in agent?.assumeIsolated { $0.configuration.files.timeReached(in: $0) } }
         for file in files.values {
             let path = file.outlet.path
-            storeThread.run { [writer] _ in
+            thread.run { [writer] in
                 writer.probe(path)
             } then: { [self] fault in
                 if let fault { complain(of: file, fault) }
             }
         }
+    }
+
+    /// Ends for good; what is to be removed has been.
+    func end() {
+        alarm.planNothing()
+        thread.end()
     }
 
     // MARK: What happens to sessions
@@ -108,12 +111,8 @@ final class TokenFiles {
 
     /// Calls `action` once the files are as they were to be when it was called.
     func whenWritten(_ action: @escaping () -> Void) {
-        guard underWay > 0 else { return action() }
-        storeThread.run { _ in
-            ()
-        } then: { _ in
-            action()
-        }
+        guard thread.jobs > 0 else { return action() }
+        thread.run({}, then: { _ in action() })
     }
 
     /// Takes over the files of another configuration.
@@ -134,7 +133,7 @@ final class TokenFiles {
         }
         let added = files.filter { old[$0.key] !== $0.value }.map(\.value.outlet)
         guard !added.isEmpty else { return [] }
-        let faults = await storeThread.result { [writer] _ in added.map { writer.probe($0.path) } }
+        let faults = await thread.result { [writer] in added.map { writer.probe($0.path) } }
         return zip(added, faults).compactMap { outlet, fault in
             guard let fault, fault.needsRestart else { return nil }
             return ConfigurationChanges.Restart(
@@ -266,12 +265,10 @@ final class TokenFiles {
         file.job += 1
         let job = file.job
         let path = file.outlet.path
-        underWay += 1
-        storeThread.run { [writer] _ -> TokenFileFault? in
+        thread.run { [writer] () -> TokenFileFault? in
             guard let secret, let content else { return writer.remove(path) }
             return writer.write(secret, in: content, to: path)
         } then: { [self] fault in
-            underWay -= 1
             if file.job == job { finish(file, fault, in: agent) }
         }
     }
