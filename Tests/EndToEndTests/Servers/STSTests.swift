@@ -100,6 +100,30 @@ extension EndToEnd {
             #expect(try await scene.agent.status("work")["state"]?.string == "ready")
         }
 
+        @Test func `Amazon's own library takes the ID token of a file, a kept one and that of a program`()
+            async throws
+        {
+            try await STS.whileRunning { sts in
+                let tokens = try TemporaryDirectory()
+                let path = tokens.path("aws")
+                let scene = try await GlewlwydScene(
+                    realm: "keep",
+                    flow: "browser",
+                    port: 18403,
+                    more: "[[file]]\npath = \"\(path)\"\nsession = \"work\"\nid_token = true\n"
+                )
+                try await scene.logIn()
+                let variable = "AWS_WEB_IDENTITY_TOKEN_FILE"
+                for words in [
+                    "\(variable)='\(path)'", "tokenctl exec work --id-token --file-env \(variable) --",
+                ] {
+                    let caller = try await sts.caller(withTokenOf: words, of: scene.agent)
+                    #expect(caller.standardOutput.contains("assumed-role/deploy/"), "\(caller)")
+                }
+                #expect(sts.assumptions == 2)
+            }
+        }
+
         /// An agent with the login `work` and the role `deploy` that is made from it.
         private static func scene(
             _ sts: STS,
@@ -155,6 +179,20 @@ struct STS: Sendable {
         let server = try Glewlwyd.current()
         let options = ["--check", server.statePath, "--issuer", "keep"]
         try await script.whileRunning(options) { _, state in try await body(STS(state: state)) }
+    }
+
+    /// Who a caller is that Amazon's library makes of a token in a file; `words` stand before the program's name.
+    func caller(withTokenOf words: String, of agent: AgentUnderTest) async throws -> ProgramResult {
+        let python = state["python"]?.string ?? "python3"
+        let program = """
+            import boto3
+            print(boto3.client("sts", region_name="us-east-1").get_caller_identity()["Arn"])
+            """
+        let file = try agent.home.write(program, to: "web-identity.py")
+        let role = "AWS_ROLE_ARN=arn:aws:iam::123456789012:role/deploy"
+        return try await agent.shell(
+            "AWS_EC2_METADATA_DISABLED=true AWS_ENDPOINT_URL_STS='\(endpoint)' \(role) \(words) '\(python)' '\(file)'"
+        )
     }
 
     /// Who a caller is whose credentials `command` prints, as Amazon's library asks the service.
