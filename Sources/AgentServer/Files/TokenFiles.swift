@@ -7,8 +7,9 @@ import TokenCore
 
 /// Keeps the present tokens of sessions in the files that the configuration names (`[[file]]`).
 ///
-/// A file holds what a `get` would answer at once, and is gone while there is nothing to answer: after a logout, at
-/// the end of the login, while the agent is locked.
+/// A file holds what a `get` would answer at once, and is gone while there is nothing to answer: after a logout, while
+/// the agent is locked. It goes with its login too, whose last token a `get` may still answer: nobody tells a reader of
+/// a file that it is the last.
 /// Confined to the agent's event loop.
 final class TokenFiles {
     /// A file, and what was last done about it.
@@ -183,13 +184,18 @@ final class TokenFiles {
         alarm.plan(file.key, at: [end, next, file.retryAt].compactMap(\.self).min())
     }
 
-    /// What a `get` would be answered with at once; `nil`: nothing.
+    /// What a `get` would be answered with at once, as long as the login lives; `nil`: nothing.
     private func token(
         for outlet: FileOutlet,
         at now: Instant,
         in agent: isolated SessionAgent
     ) -> AccessToken? {
-        let need = TokenNeed(variant: outlet.variant, wantsIDToken: outlet.wantsIDToken, deadline: now)
+        let need = TokenNeed(
+            variant: outlet.variant,
+            wantsIDToken: outlet.wantsIDToken,
+            deadline: now,
+            wantsLiveLogin: true
+        )
         return token(for: need, of: outlet.session, at: now, in: agent)
     }
 
@@ -200,7 +206,7 @@ final class TokenFiles {
         in agent: isolated SessionAgent
     ) -> Bool {
         guard outlet.wantsIDToken else { return false }
-        let need = TokenNeed(variant: outlet.variant, deadline: now)
+        let need = TokenNeed(variant: outlet.variant, deadline: now, wantsLiveLogin: true)
         return token(for: need, of: outlet.session, at: now, in: agent) != nil
     }
 

@@ -134,6 +134,19 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
+    @Test func `the end of the login takes it away, although the token is still good`() async throws {
+        let agent = try await agent()
+        try await agent.logIn(lifetime: .seconds(600))
+        await agent.advance(by: .seconds(340))
+        let over = RefreshFailure(kind: .sessionOver, message: "over")
+        await agent.serving.nextRefresh().answer(.failed(over))
+        #expect(try await holds(nil, agent))
+        let peer = try agent.peer()
+        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        #expect(text(agent) == nil)
+        await agent.stop()
+    }
+
     @Test func `links are replaced, not followed, and what somebody puts there stays`() async throws {
         let agent = try await agent()
         let path = path(in: agent.directory)
