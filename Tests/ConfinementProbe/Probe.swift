@@ -7,15 +7,21 @@ import Glibc
 
 /// Confines itself as the agent does, then tries what it is told to.
 ///
-/// `confinement-probe confined|free READABLE WRITABLE ATTEMPT…`: lists of paths with `:` between them; prints a line
-/// for each attempt, itself and the error number it got, 0 for success.
+/// `confinement-probe confined|free READABLE WRITABLE ATTEMPT…`: lists of paths with `:` between them, among those that
+/// are writable `+` before a directory for files alone; prints a line for each attempt, itself and the error number it
+/// got, 0 for success.
 @main
 enum Probe {
     static func main() {
         let arguments = CommandLine.arguments
         guard arguments.count > 4, hardening_refuse_new_privileges() == 0 else { exit(2) }
         if arguments[1] == "confined" {
-            let rules = FileRules(readable: paths(arguments[2]), writable: paths(arguments[3]))
+            let given = paths(arguments[3])
+            let rules = FileRules(
+                readable: paths(arguments[2]),
+                writable: given.filter { !$0.hasPrefix("+") },
+                fileDirectories: given.filter { $0.hasPrefix("+") }.map { String($0.dropFirst()) }
+            )
             let start = ContinuousClock.now
             let report = Confinement.enter(rules)
             print("microseconds \((ContinuousClock.now - start) / .microseconds(1))")

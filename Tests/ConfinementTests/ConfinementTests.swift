@@ -18,7 +18,8 @@ import Testing
         let result = try await Program.run(
             [
                 BuiltPrograms.directory + "/confinement-probe", confined ? "confined" : "free",
-                (Self.system + [home.path("readable")]).joined(separator: ":"), home.path("own"),
+                (Self.system + [home.path("readable")]).joined(separator: ":"),
+                "\(home.path("own")):+\(home.path("tokens"))",
             ] + attempts,
             environment: ["PATH": "/usr/bin:/bin"]
         )
@@ -35,8 +36,10 @@ import Testing
 
     private func home() throws -> TemporaryDirectory {
         let home = try TemporaryDirectory()
-        for name in ["own", "own/below", "readable", ".ssh"] { try home.makeDirectory(name) }
-        for name in ["own/file", "readable/file", ".ssh/id", "document"] { try home.write("x", to: name) }
+        for name in ["own", "own/below", "readable", ".ssh", "tokens"] { try home.makeDirectory(name) }
+        for name in ["own/file", "readable/file", ".ssh/id", "document", "tokens/file"] {
+            try home.write("x", to: name)
+        }
         return home
     }
 
@@ -105,6 +108,20 @@ import Testing
         for attempt in protocols { #expect(confined[attempt] == EPROTONOSUPPORT, "\(attempt)") }
         let free = try await outcomes(protocols + ["pair=\(AF_UNIX)"], confined: false, in: home())
         for attempt in protocols { #expect(free[attempt] == 0, "\(attempt)") }
+    }
+
+    @Test func `in a directory for files they can be made, replaced and removed, and nothing else`()
+        async throws
+    {
+        let home = try home()
+        let (new, old) = (home.path("tokens/new"), home.path("tokens/file"))
+        let allowed = ["write=\(new)", "rename=\(new)", "remove=\(new).renamed", "remove=\(old)"]
+        let refused = [
+            "read=\(old)", "list=\(home.path("tokens"))", "makeDirectory=\(new).d", "link=\(new).l",
+        ]
+        let confined = try await outcomes(refused + allowed, in: home)
+        for attempt in allowed { #expect(confined[attempt] == 0, "\(attempt)") }
+        for attempt in refused { #expect(confined[attempt] == EACCES, "\(attempt)") }
     }
 
     @Test func `a call by the rules of another machine ends the process`() async throws {
