@@ -44,6 +44,22 @@ final class TokenFileThread {
         await withCheckedContinuation { continuation in run(job) { continuation.resume(returning: $0) } }
     }
 
+    /// Calls `action` once all earlier jobs are done, but not later than after `limit`.
+    func drain(within limit: TimeAmount, then action: @escaping () -> Void) {
+        guard jobs > 0 else { return action() }
+        var isCalled = false
+        let once = {
+            guard !isCalled else { return }
+            isCalled = true
+            action()
+        }
+        let timer = eventLoop.assumeIsolated().scheduleTask(in: limit) { once() }
+        run({}) { _ in
+            timer.cancel()
+            once()
+        }
+    }
+
     /// Takes no more jobs; waits for none that the disk holds up.
     func end() {
         if isBegun { pool.shutdownGracefully { _ in } }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Logging
+import NIOCore
 import SealedStore
 import Text
 import TokenCore
@@ -36,6 +37,8 @@ final class TokenFiles {
     private static let longestLead = Duration.seconds(600)
     /// How much earlier it is asked for; a tenth of its life if that is less.
     private static let longestMargin = Duration.seconds(60)
+    /// How long whoever has logged in or out waits for the disk.
+    private static let patience = TimeAmount.seconds(2)
     /// How long to wait after a failure, of the disk or of a request.
     private static let pause = Duration.seconds(30)
 
@@ -110,10 +113,10 @@ final class TokenFiles {
         alarm.set()
     }
 
-    /// Calls `action` once the files are as they were to be when it was called.
+    /// Calls `action` once the files are as they were to be when it was called; a disk that does not answer is not
+    /// waited for.
     func whenWritten(_ action: @escaping () -> Void) {
-        guard thread.jobs > 0 else { return action() }
-        thread.run({}, then: { _ in action() })
+        thread.drain(within: Self.patience, then: action)
     }
 
     /// Takes over the files of another configuration.
@@ -179,7 +182,8 @@ final class TokenFiles {
             // Not before what is to be done about the present change has been done.
             agent.work.later { [self] in ask(for: file.outlet, lasting: due.life, in: agent) }
         }
-        let end = token?.expiresAt.map { $0 - .seconds(1) + .milliseconds(1) }
+        // It is not served in its last second.
+        let end: Instant? = token?.expiresAt.map { $0 - Duration.milliseconds(999) }
         let next = due.map { max($0.at, file.nextAsk) }
         alarm.plan(file.key, at: [end, next, file.retryAt].compactMap(\.self).min())
     }
