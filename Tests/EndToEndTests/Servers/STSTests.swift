@@ -103,25 +103,25 @@ extension EndToEnd {
         @Test func `Amazon's own library takes the ID token of a file, a kept one and that of a program`()
             async throws
         {
-            try await STS.whileRunning { sts in
-                let tokens = try TemporaryDirectory()
-                let path = tokens.path("aws")
-                let scene = try await GlewlwydScene(
-                    realm: "keep",
-                    flow: "browser",
-                    port: 18403,
-                    more: "[[file]]\npath = \"\(path)\"\nsession = \"work\"\nid_token = true\n"
-                )
-                try await scene.logIn()
-                let variable = "AWS_WEB_IDENTITY_TOKEN_FILE"
-                for words in [
-                    "\(variable)='\(path)'", "tokenctl exec work --id-token --file-env \(variable) --",
-                ] {
-                    let caller = try await sts.caller(withTokenOf: words, of: scene.agent)
-                    #expect(caller.standardOutput.contains("assumed-role/deploy/"), "\(caller)")
-                }
-                #expect(sts.assumptions == 2)
+            let sts = try STS.current()
+            let tokens = try TemporaryDirectory()
+            let path = tokens.path("aws")
+            let scene = try await GlewlwydScene(
+                realm: "keep",
+                flow: "browser",
+                port: 18403,
+                more: "[[file]]\npath = \"\(path)\"\nsession = \"work\"\nid_token = true\n"
+            )
+            try await scene.logIn()
+            let before = sts.assumptions
+            let variable = "AWS_WEB_IDENTITY_TOKEN_FILE"
+            for words in [
+                "\(variable)='\(path)'", "tokenctl exec work --id-token --file-env \(variable) --",
+            ] {
+                let caller = try await sts.caller(withTokenOf: words, of: scene.agent)
+                #expect(caller.standardOutput.contains("assumed-role/deploy/"), "\(caller)")
             }
+            #expect(sts.assumptions == before + 2)
         }
 
         /// An agent with the login `work` and the role `deploy` that is made from it.
