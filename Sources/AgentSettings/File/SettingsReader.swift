@@ -79,7 +79,7 @@ package struct SettingsReader {
         let known = readSessions(&root, policy, file, files, into: &settings)
         let remarks = ProblemList()
         settings.sockets = sockets(&root, known, remarks)
-        settings.files = files(&root, settings, known, remarks)
+        settings.files = tokenFiles(&root, settings, known, remarks)
         settings.mistakes += remarks.inOrder
         return settings
     }
@@ -133,7 +133,7 @@ package struct SettingsReader {
         }
     }
 
-    private func files(
+    private func tokenFiles(
         _ root: inout TableReader,
         _ settings: Settings,
         _ known: KnownSessions,
