@@ -72,7 +72,8 @@ struct TokenFilePlace: ~Copyable {
         let opened = unsafe open(parent, __O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard opened >= 0 else { throw .latest("open \(parent)") }
         directory = opened
-        name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[$0...].dropFirst()) } ?? path
+        let names = path.utf8.split(separator: UInt8(ascii: "/"))
+        name = names.last.map { String(Substring($0)) } ?? path
     }
 
     deinit { close(directory) }
@@ -157,10 +158,11 @@ struct TokenFilePlace: ~Copyable {
             guard errno == ENOENT else { throw .latest("look at the file") }
             return
         }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-            status.st_mode & 0o7777 == 0o600,
-            identity == nil || identity == Identity(status)
-        else { return }
+        let isOurs =
+            identity.map { $0 == Identity(status) }
+            ?? (status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
+                && status.st_mode & 0o7777 == 0o600)
+        guard isOurs else { return }
         guard unsafe unlinkat(directory, name, 0) == 0 || errno == ENOENT else {
             throw .latest("remove the file")
         }

@@ -91,10 +91,12 @@ struct SocketDirectory {
     }
 
     static func parent(of path: String) -> String {
-        var trimmed = path[...]
-        while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }
-        guard let slash = trimmed.lastIndex(of: "/") else { return "." }
-        return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+        // Byte by byte, as the kernel reads it: a mark that combines with the slash before it makes another character.
+        let slash = UInt8(ascii: "/")
+        var trimmed = path.utf8[...]
+        while trimmed.count > 1, trimmed.last == slash { trimmed.removeLast() }
+        guard let end = trimmed.lastIndex(of: slash) else { return "." }
+        return end == trimmed.startIndex ? "/" : String(Substring(trimmed[..<end]))
     }
 
     static func failure(_ operation: String, _ path: String) -> ListenFailure {
