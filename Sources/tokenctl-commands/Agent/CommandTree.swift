@@ -32,7 +32,8 @@ struct CommandTree: ParsableCommand {
             CommandGroup(
                 name: "For other programs",
                 subcommands: [
-                    SetupCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self, KubeCredentialCommand.self,
+                    SetupCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self,
+                    KubeCredentialCommand.self,
                     TerraformCommand.self, GoogleCommand.self, GoAuthCommand.self, BazelCommand.self,
                     KeyringCommand.self, AWSCommand.self,
                 ]

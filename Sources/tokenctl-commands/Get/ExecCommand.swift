@@ -13,8 +13,8 @@ struct ExecCommand: ParsableCommand {
         abstract: "Run a program that finds a fresh token in a file.",
         discussion: """
             BEARER_TOKEN_FILE names the file, which is kept fresh while the program runs and removed after; \
-            --file-env gives it further names, such as AWS_WEB_IDENTITY_TOKEN_FILE. The exit status is the program's, 128 and the signal's number if a signal ended it, 127 if it cannot be \
-            started.
+            --file-env gives it further names, such as AWS_WEB_IDENTITY_TOKEN_FILE. The exit status is the \
+            program's, 128 and the signal's number if a signal ended it, 127 if it cannot be started.
             """
     )
 
