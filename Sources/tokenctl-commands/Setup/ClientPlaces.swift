@@ -41,7 +41,7 @@ struct ClientPlaces {
     /// Where this user's own programs go: the first usual directory that `PATH` names.
     var programDirectory: String {
         let usual = [home + "/.local/bin", home + "/bin"]
-        return usual.first(where: path.contains) ?? usual[0]
+        return usual.first { path.contains($0) } ?? usual[0]
     }
 
     private static func absolute(_ variable: String) -> String? {

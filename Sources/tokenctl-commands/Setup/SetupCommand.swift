@@ -3,6 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 import CommandCore
+import Text
 
 /// Sets another program up to ask the agent for its tokens, and takes that back.
 struct SetupCommand: ParsableCommand {
@@ -69,7 +70,7 @@ struct SetupCommand: ParsableCommand {
         let places = try ClientPlaces()
         for check in plan.checks where places.program(check.command[0]) != nil {
             let run = try ProgramRun(check.command)
-            guard run.words.contains(check.answer) else {
+            guard run.words.bytewise.contains(check.answer.bytewise) else {
                 throw AgentError(
                     .internal,
                     "\(check.command[0]) does not see it: \(check.command.joined(separator: " "))",

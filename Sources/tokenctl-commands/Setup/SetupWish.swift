@@ -40,6 +40,15 @@ struct SetupWish {
         return value
     }
 
+    /// An option that this client needs, the path of what `whose` names.
+    func requiredPath(_ option: String, _ value: String?, _ whose: String) throws(AgentError) -> String {
+        let path = try required(option, value, "the path \(whose)")
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            throw AgentError(.badRequest, "\(option) must be an absolute path")
+        }
+        return path
+    }
+
     /// An option that this client can do without.
     func optional(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String? {
         guard let value else { return nil }
@@ -85,7 +94,7 @@ struct SetupWish {
     func link(inPathAs name: String, sharedBy other: String? = nil) throws(AgentError) -> [any SetupChange] {
         if isUndo {
             let isShared = try other.map { path throws(AgentError) in
-                try EditedFile(path).text?.contains(TextBlock.first) == true
+                try EditedFile(path).text?.bytewise.contains(TextBlock.first.bytewise) == true
             }
             return isShared == true ? [] : [HelperLink(at: "\(places.programDirectory)/\(name)", to: program)]
         }

@@ -54,9 +54,12 @@ struct HelperLink: SetupChange {
         }
     }
 
+    /// Leaves a relative link, as the installation makes them, where it is.
     func undo() throws(AgentError) -> Bool {
-        var status = stat()
-        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK,
+        // The first byte of where it leads is enough; what is no link has none.
+        var target: [CChar] = [0]
+        let count = unsafe readlink(path, &target, target.count)
+        guard count == 1, target[0] == CChar(bitPattern: UInt8(ascii: "/")),
             HelperLink.leads(path, to: program)
         else { return false }
         guard unsafe unlink(path) == 0 else { throw EditedFile.refusal(path, systemMessage(errno)) }

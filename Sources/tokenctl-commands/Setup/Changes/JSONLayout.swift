@@ -79,10 +79,9 @@ struct JSONLayout {
     }
 
     private func text(replacing range: Range<Int>, with new: String) -> String {
-        String(
-            decoding: bytes[..<range.lowerBound] + Array(new.utf8) + bytes[range.upperBound...],
-            as: UTF8.self
-        )
+        var changed = bytes
+        changed.replaceSubrange(range, with: new.utf8)
+        return String(decoding: changed, as: UTF8.self)
     }
 
     /// The blanks at the beginning of the line that `place` is in.

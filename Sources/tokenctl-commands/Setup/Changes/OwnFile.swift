@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 
 /// A whole file that nobody else writes, beside our own configuration.
 struct OwnFile: SetupChange {
@@ -15,7 +16,7 @@ struct OwnFile: SetupChange {
 
     func isMade() throws(AgentError) -> Bool {
         guard let present = try EditedFile(path).text else { return false }
-        guard present.contains(sign) else {
+        guard present.bytewise.contains(sign.bytewise) else {
             throw AgentError(.badRequest, "\(path) is there already", remedy: "remove it, or use --file")
         }
         return present == text
@@ -28,7 +29,7 @@ struct OwnFile: SetupChange {
 
     func undo() throws(AgentError) -> Bool {
         let file = try EditedFile(path)
-        guard file.text?.contains(sign) == true else { return false }
+        guard file.text?.bytewise.contains(sign.bytewise) == true else { return false }
         try file.replace(with: "")
         return true
     }

@@ -116,7 +116,7 @@ struct TextBlock: SetupChange {
             if line.hasPrefix(first) {
                 let found = String(line.dropFirst(first.count))
                 let isMeant = found == mark || !exactly && found.hasPrefix(mark + " ")
-                start = isMeant ? (index, found) : nil
+                start = isMeant ? (index: index, mark: found) : nil
             } else if let begun = start, line == last + begun.mark {
                 blocks.append(begun.index...index)
                 start = nil

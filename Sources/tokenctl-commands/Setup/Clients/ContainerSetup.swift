@@ -63,7 +63,9 @@ enum ContainerSetup {
         )
         return SetupPlan(
             changes: [setting],
-            checks: [SetupCheck(command: control + ["is-active", unit], answer: "active")],
+            checks: [
+                SetupCheck(command: control + ["show", "--property=ActiveState", unit], answer: "=active")
+            ],
             notes: ["to have it run while nobody is logged in: loginctl enable-linger"]
         )
     }
@@ -74,8 +76,8 @@ enum ContainerSetup {
         let mark = "target=\(SetupPlan.containerDirectory),type=bind"
         var socket = ""
         if !wish.isUndo {
-            let purpose = "the path of a [[socket]], in a directory of its own"
-            socket = try wish.required("--local", wish.options.local, purpose)
+            let purpose = "of a [[socket]], in a directory of its own"
+            socket = try wish.requiredPath("--local", wish.options.local, purpose)
             guard try EditedFile(file).text != nil else {
                 throw AgentError(.badRequest, "there is no \(file) here", remedy: "name it with --file")
             }

@@ -40,12 +40,8 @@ enum NetworkSetup {
         var lines: [String] = []
         if !wish.isUndo {
             let name = try wish.required("--host", host, "the host, as ssh is called with")
-            let local = try wish.required("--local", wish.options.local, "the path of a [[socket]] here")
-            let remote = try wish.required(
-                "--remote",
-                wish.options.remote,
-                "the path of the agent's socket there"
-            )
+            let local = try wish.requiredPath("--local", wish.options.local, "of a [[socket]] here")
+            let remote = try wish.requiredPath("--remote", wish.options.remote, "of the socket there")
             lines = ["Host \(name)", "    RemoteForward \(remote) \(local)"]
         }
         let block = TextBlock(

@@ -106,7 +106,8 @@ enum PackageSetup {
     static func bazel(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let name = "bazel-credential-tokenagent"
         let link = HelperLink(at: "\(wish.places.programDirectory)/\(name)", to: wish.program)
-        let hosts = Set(try wish.entries().map(\.host)).sorted()
+        // Bazel compares names alone, without the port.
+        let hosts = Set(try wish.entries().compactMap { ServerAddress($0.host)?.place.host }).sorted()
         let block = TextBlock(
             file: wish.options.file ?? wish.places.home + "/.bazelrc",
             mark: "bazel",
