@@ -23,7 +23,7 @@ TEST_WIDTH ?= 4
 RELEASE  = .build/release
 SWIFT_STATIC = .build/swift-static
 DEBUG    = .build/debug
-MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-protocol.7
+MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-clients.7 tokenagent-protocol.7
 # The names under which git, docker and bazel look for their helpers in PATH.
 LINKS    = git-credential-tokenagent docker-credential-tokenagent bazel-credential-tokenagent
 # terraform looks into its own directories only, and keyring in PATH would hide the program of that name.

@@ -28,9 +28,16 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
 
     /// All of them.
     static let all: [DocumentedExample] = {
-        let pages = ["tokenctl.1", "tokenagent.1", "tokenagent.conf.5", "tokenagent-protocol.7"]
+        let pages = [
+            "tokenctl.1", "tokenagent.1", "tokenagent.conf.5", "tokenagent-clients.7",
+            "tokenagent-protocol.7",
+        ]
         return pages.flatMap { manPage($0) } + readme()
     }()
+
+    /// Those that are run each time: those of 46 other programs are, in a full run.
+    static let tried =
+        TestEnvironment.isFull ? all : all.filter { !$0.place.hasPrefix("tokenagent-clients.7") }
 
     /// The blocks `.Bd -literal` and the lines `.Dl` (mdoc(7)).
     private static func manPage(_ name: String) -> [DocumentedExample] {

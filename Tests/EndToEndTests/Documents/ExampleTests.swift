@@ -27,7 +27,7 @@ extension EndToEnd {
             #expect(DocumentedExample.all.count > 35)
         }
 
-        @Test(arguments: DocumentedExample.all)
+        @Test(arguments: DocumentedExample.tried)
         func `an example works`(example: DocumentedExample) async throws {
             let treatment = try #require(Self.treatments(of: example).first)
             if case .configuration = treatment.kind { return try await check(example.text) }
