@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Glibc
 import SealedStore
 import TestSupport
 import Testing
@@ -105,6 +106,18 @@ struct TokenFileLedgerTests {
         let path = directory.path("token")
         let fault = try #require(writer().write(secret, in: try content(form, of: secret), to: path))
         #expect(fault.reason.contains("no place for") && !fault.needsRestart)
+        #expect(directory.names().isEmpty)
+    }
+
+    @Test func `one that somebody made readable is removed all the same, at its own place`() throws {
+        let writer = writer()
+        let secret = try seal("token-1")
+        // The first character of the name combines with the slash before it.
+        let path = directory.path("\u{301}token")
+        #expect(writer.write(secret, in: try content(.token, of: secret), to: path) == nil)
+        #expect(File.text(path) == "token-1")
+        chmod(path, 0o644)
+        #expect(writer.remove(path) == nil && !File.exists(path))
         #expect(directory.names().isEmpty)
     }
 

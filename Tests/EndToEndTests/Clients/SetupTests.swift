@@ -125,6 +125,29 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a link that the installation made stays`() async throws {
+            let scene = try await scene()
+            let programs = scene.agent.home.path(".local/bin")
+            try File.link(programs + "/tokenctl", to: BuiltPrograms.client)
+            try File.link(programs + "/docker-credential-tokenagent", to: "tokenctl")
+            let before = try await files(scene)
+            let made = try await run("tokenctl setup docker", in: scene)
+            #expect(made.status == 0 && !made.standardOutput.contains("->"), "\(made)")
+            let undone = try await run("tokenctl setup docker --undo", in: scene)
+            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            #expect(try await files(scene) == before)
+        }
+
+        @Test func `sockets are named by absolute paths`() async throws {
+            let scene = try await scene()
+            for command in [
+                "ssh --host far --local x.sock --remote /run/y.sock", "devcontainer --local x.sock",
+            ] {
+                let result = try await run("tokenctl setup \(command)", in: scene)
+                #expect(result.status == 2 && result.standardError.contains("absolute path"), "\(result)")
+            }
+        }
+
         @Test func `a program that is told of no server says what is missing`() async throws {
             let scene = try await Scene.loggedIn()
             let result = try await scene.agent.tokenctl("setup", "git")
