@@ -40,6 +40,7 @@ struct SetupCommand: ParsableCommand {
         }
         try show(missing, [])
         try make(missing)
+        try confirm(missing)
         try check(plan)
         try say(missing.isEmpty ? ["\(client.rawValue) was set up already."] : [])
         try say(plan.notes.map { "Note: \($0)." } + ["Take it back with: \(undoing)"])
@@ -61,6 +62,13 @@ struct SetupCommand: ParsableCommand {
                 for earlier in made.reversed() { _ = try? earlier.undo() }
                 throw error
             }
+        }
+    }
+
+    /// Looks once more: programs that keep their settings themselves may have kept others.
+    private func confirm(_ changes: [any SetupChange]) throws(AgentError) {
+        for change in changes where try !change.isMade() {
+            throw AgentError(.internal, "it is not there: \(change.shown.first ?? "")", remedy: undoing)
         }
     }
 

@@ -75,6 +75,8 @@ struct SetupWish {
         let known = SessionsOfHosts(try endpoint.sessions()).entries
             .filter { session == nil || $0.session == session }
             .filter { options.hosts.isEmpty || options.hosts.contains($0.host) }
+            // Some programs give the name to a shell; the agent at the socket may be somebody else's.
+            .filter { $0.session.utf8.allSatisfy(\.isUnreserved) }
         guard known.isEmpty else { return known }
         throw AgentError(
             .misconfigured,

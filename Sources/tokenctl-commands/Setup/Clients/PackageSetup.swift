@@ -106,6 +106,9 @@ enum PackageSetup {
     static func bazel(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let name = "bazel-credential-tokenagent"
         let link = HelperLink(at: "\(wish.places.programDirectory)/\(name)", to: wish.program)
+        guard SetupWish.isPlain(link.path) else {
+            throw AgentError(.misconfigured, "\(link.path) has characters that bazel misreads")
+        }
         // Bazel compares names alone, without the port.
         let hosts = Set(try wish.entries().compactMap { ServerAddress($0.host)?.place.host }).sorted()
         let block = TextBlock(
