@@ -66,7 +66,12 @@ extension EndToEnd {
             ),
         ]
 
-        @Test(arguments: programs)
+        /// Those that can be tried here.
+        private static let present = programs.filter { client, _, _, _ in
+            client != "kubectl" || Program.succeeds("command -v kubectl")
+        }
+
+        @Test(arguments: present)
         func `a program is set up, works, and is as before afterwards`(
             client: String,
             options: String,
@@ -123,6 +128,20 @@ extension EndToEnd {
                 #expect(result.status == 2 && result.standardError.contains(words), "\(result)")
                 #expect(try await files(scene) == before)
             }
+        }
+
+        @Test(.enabled(if: Program.succeeds("command -v kubectl"), "kubectl is not installed"))
+        func `a person's user of a kubeconfig stays`() async throws {
+            let scene = try await scene()
+            let made = try await run("kubectl config set-credentials mine --token=secret", in: scene)
+            #expect(made.status == 0, "\(made)")
+            let before = try await files(scene)
+            let options = "kubectl --session work --name mine"
+            let result = try await run("tokenctl setup \(options)", in: scene)
+            #expect(result.status == 2 && result.standardError.contains("another setting"), "\(result)")
+            let undone = try await run("tokenctl setup \(options) --undo", in: scene)
+            #expect(undone.status == 0 && !undone.standardOutput.contains("Taken back"), "\(undone)")
+            #expect(try await files(scene) == before)
         }
 
         @Test func `a link that the installation made stays`() async throws {

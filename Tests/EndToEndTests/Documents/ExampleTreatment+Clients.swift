@@ -67,7 +67,7 @@ extension ExampleTreatment {
         ),
         ExampleTreatment(
             "[registries.inner]",
-            .isReadBy(list(#"s/^.*stdout", \(.*\)\]$/\1/p"#), reason: "cargo is not installed here"),
+            .isReadBy(list(#"s/^.*stdout", \(.*\)\]$/\1/p"#), reason: "cargo would ask a registry"),
             shows: ["TOKEN"]
         ),
     ]

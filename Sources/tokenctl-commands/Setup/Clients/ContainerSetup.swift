@@ -40,12 +40,14 @@ enum ContainerSetup {
             "--exec-command=\(wish.program)",
         ]
         let arguments = words.map { "--exec-arg=\($0)" }
+        // With its name, so that a user of that name who logs in by other means is seen too.
+        let found = "{.users[?(@.name==\"\(user)\")]"
         let setting = ProgramSetting(
             set: ["kubectl", "config", "set-credentials", user] + file + plugin + arguments,
             unset: ["kubectl", "config", "delete-user", user] + file,
             get: ["kubectl", "config", "view"] + file
-                + ["-o", "jsonpath={.users[?(@.name==\"\(user)\")].user.exec['command', 'args']}"],
-            value: "\(wish.program) [\(words.map { "\"\($0)\"" }.joined(separator: ","))]"
+                + ["-o", "jsonpath=\(found).name} \(found).user.exec['command', 'args']}"],
+            value: "\(user) \(wish.program) [\(words.map { "\"\($0)\"" }.joined(separator: ","))]"
         )
         let context = "kubectl config set-context --current --user=\(user)"
         return SetupPlan(changes: [setting], notes: ["have a context use it: \(context)"])
