@@ -54,10 +54,13 @@ final class TokenFileThread {
             action()
         }
         let timer = eventLoop.assumeIsolated().scheduleTask(in: limit) { once() }
-        run({}) { _ in
-            timer.cancel()
-            once()
-        }
+        run(
+            {},
+            then: { _ in
+                timer.cancel()
+                once()
+            }
+        )
     }
 
     /// Takes no more jobs; waits for none that the disk holds up.

@@ -126,11 +126,11 @@ struct TextBlock: SetupChange {
     }
 
     private static func without(_ mark: String, _ text: String, exactly: Bool) -> String {
-        var lines = lines(of: text)
-        let found = blocks(in: lines, marked: mark, exactly: exactly)
+        var rest = lines(of: text)
+        let found = blocks(in: rest, marked: mark, exactly: exactly)
         guard !found.isEmpty else { return text }
-        for block in found.reversed() { lines.removeSubrange(block) }
-        return lines.isEmpty ? "" : lines.joined(separator: "\n") + "\n"
+        for block in found.reversed() { rest.removeSubrange(block) }
+        return rest.isEmpty ? "" : rest.joined(separator: "\n") + "\n"
     }
 
     private static func isHeader(_ line: String) -> Bool { bare(line).hasPrefix("[") }
