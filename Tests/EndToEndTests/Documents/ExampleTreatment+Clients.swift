@@ -112,7 +112,7 @@ extension ExampleTreatment {
         ExampleTreatment(
             "Host far\n",
             .isReadBy(
-                #"printf '%s\n' "$EXAMPLE" >far && ssh -F ./far -G far"#,
+                #"printf '%s\n' "$EXAMPLE" >far && ssh -T -F ./far -G far"#,
                 reason: "there is no other host"
             ),
             shows: ["remoteforward /home/me/.tokenagent.sock /run/user/1000/sockets/work.sock"]
