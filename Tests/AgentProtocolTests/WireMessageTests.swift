@@ -54,6 +54,7 @@ import Text
         ),
         Section("GET /v1/events", EventMembers.all),
         Section("GET /v1/audit", AuditMembers.all, LostLinesMembers.all),
+        Section("POST /v1/restrict", RestrictMembers.all),
         Section("POST /v1/lock", LockMembers.all),
         Section("POST /v1/unlock", UnlockMembers.all),
         Section("POST /v1/reload", ReloadMembers.all, ReloadAnswerMembers.all),

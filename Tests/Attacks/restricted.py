@@ -44,6 +44,7 @@ def _(scene: Scene) -> None:
         ("POST", "/v1/unlock", {}),
         ("POST", "/v1/reload", {}),
         ("POST", "/v1/shutdown", {}),
+        ("POST", "/v1/restrict", {"sessions": ["shared", "mine"], "host": "x"}),
         ("POST", "/v1/sessions/shared/login", {}),
         ("POST", "/v1/sessions/shared/logout", {}),
         ("POST", "/v1/sessions/shared/refresh", {}),

@@ -18,6 +18,7 @@ package enum Endpoint: CaseIterable, Sendable {
     case metrics
     case doctor
     case examine
+    case restrict
     case lock
     case unlock
     case reload
@@ -97,6 +98,8 @@ extension Endpoint {
         case .metrics: EndpointTraits(method: .get, path: "/metrics", worksLocked: true, showsSessions: true)
         case .doctor: EndpointTraits(method: .get, path: "/doctor", worksLocked: true, showsSessions: true)
         case .examine: EndpointTraits(method: .post, path: "/examine", worksLocked: true)
+        case .restrict:
+            EndpointTraits(method: .post, path: "/restrict", worksLocked: true, whileOpening: .isAnswered)
         case .lock: EndpointTraits(method: .post, path: "/lock", worksLocked: true)
         case .unlock: EndpointTraits(method: .post, path: "/unlock", worksLocked: true)
         case .reload: EndpointTraits(method: .post, path: "/reload", worksLocked: true, showsSessions: true)

@@ -55,11 +55,13 @@ struct AuditRecord: Equatable, Sendable {
 
         fileprivate let members: [UInt8]
 
-        /// A peer; `socket` is the path of the `[[socket]]` it asked at, `nil` for the agent's own.
-        convenience init(_ peer: Peer, _ facts: PeerFacts?, socket: String?) {
+        /// A peer; `restriction` says which `[[socket]]` it asked at, or for which host.
+        convenience init(_ peer: Peer, _ facts: PeerFacts?, _ restriction: Restriction? = nil) {
             var members = ",\"pid\":\(peer.processID),\"uid\":\(peer.userID)"
             for (name, value) in [
-                ("exe", facts?.programs.first?.executable), ("unit", facts?.unit), ("socket", socket),
+                ("exe", facts?.programs.first?.executable), ("unit", facts?.unit),
+                ("socket", restriction?.path),
+                ("host", restriction?.host),
             ] {
                 guard let value else { continue }
                 let text = JSONValue.string(ServerText.cleaned(value)).serialized
@@ -143,7 +145,15 @@ extension AuditRecord.Origin {
     static func peer(of connection: Connection) -> AuditRecord.Origin {
         let caller = connection.caller
         return caller.witness.origin {
-            AuditRecord.Origin(caller.peer, caller.witness.facts, socket: caller.restrictedPath)
+            AuditRecord.Origin(caller.peer, caller.witness.facts, caller.restriction)
         }
+    }
+}
+
+extension Restriction {
+    fileprivate var path: String? { if case .socket(let path) = self { path } else { nil } }
+
+    fileprivate var host: String? {
+        if case .forwarding(let forwarding) = self { forwarding.host } else { nil }
     }
 }

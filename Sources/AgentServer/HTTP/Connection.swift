@@ -64,7 +64,7 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         var stall: Scheduled<Void>?
     }
 
-    let caller: Caller
+    private(set) var caller: Caller
     private(set) var state = State.reading
     /// What the agent owes the peer beyond the present turn of the loop.
     var awaited: AwaitedAnswer?
@@ -145,6 +145,9 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         guard let descriptor else { return }
         senders = SenderWatch(descriptor: descriptor, witness: caller.witness)
     }
+
+    /// Limits the requests that follow to what `forwarding` names.
+    func restrict(to forwarding: Forwarding) { caller.restrict(to: forwarding) }
 
     @discardableResult
     func schedule(

@@ -8,23 +8,37 @@ struct Caller {
     /// The process that connected.
     let peer: Peer
     /// The `[[socket]]` it connected to; `nil`: the agent's own socket.
-    let restrictedPath: String?
+    let socketPath: String?
+    /// What limits it to the tokens of some sessions; `nil`: nothing does.
+    private(set) var restriction: Restriction?
     /// When the connection was accepted, or a moment later.
     let acceptedAt: Instant
     /// What is known of the peer's process, where rules ask for it.
     let witness: PeerWitness
-    /// Whether it is the agent's own user, who can read the configuration, at the agent's own socket.
-    let isOwnUserAtOwnSocket: Bool
+    private let isOwnUser: Bool
 
     init(
         _ peer: Peer,
-        restrictedPath: String? = nil,
+        socketPath: String? = nil,
         acceptedAt: Instant = Instant(nanoseconds: .max)
     ) {
         self.peer = peer
-        self.restrictedPath = restrictedPath
+        self.socketPath = socketPath
+        restriction = socketPath.map { .socket(path: $0) }
         self.acceptedAt = acceptedAt
         witness = PeerWitness(process: peer.processID)
-        isOwnUserAtOwnSocket = restrictedPath == nil && peer.userID == geteuid()
+        isOwnUser = peer.userID == geteuid()
+    }
+
+    /// Whether it is limited to the tokens of some sessions.
+    var isRestricted: Bool { restriction != nil }
+
+    /// Whether it is the agent's own user, who can read the configuration, at the agent's own socket.
+    var isOwnUserAtOwnSocket: Bool { isOwnUser && !isRestricted }
+
+    /// Limits it to what `forwarding` names.
+    mutating func restrict(to forwarding: Forwarding) {
+        restriction = .forwarding(forwarding)
+        witness.forgetOrigin()
     }
 }

@@ -31,7 +31,7 @@ struct ConfirmationKey: Hashable {
     var image: String?
     var session: SessionName
     var variant: TokenVariant
-    var socket: String?
+    var restriction: String?
 
     init(_ call: TokenCall, _ action: ConfirmedAction, _ variant: TokenVariant) {
         let connection = call.connection
@@ -41,7 +41,7 @@ struct ConfirmationKey: Hashable {
         image = connection.caller.witness.facts?.image
         session = call.session
         self.variant = variant
-        socket = connection.caller.restrictedPath
+        restriction = connection.caller.restriction?.name
     }
 }
 
@@ -191,17 +191,24 @@ final class Confirmations {
     private static func environment(of call: TokenCall, _ action: ConfirmedAction) -> [String: String] {
         let caller = call.connection.caller
         let program = caller.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }
-        let socket = caller.restrictedPath.map { ServerText.cleaned($0) }
         var environment = ["TOKENAGENT_SESSION": call.session.description]
         environment["TOKENAGENT_ACTION"] = action.rawValue
         environment["TOKENAGENT_PEER_PID"] = "\(caller.peer.processID)"
         environment["TOKENAGENT_PEER_UID"] = "\(caller.peer.userID)"
         environment["TOKENAGENT_PEER_EXE"] = program
         environment["TOKENAGENT_PEER_UNIT"] = caller.witness.facts?.unit.map { ServerText.cleaned($0) }
-        environment["TOKENAGENT_PEER_SOCKET"] = socket
+        var place = ""
+        switch caller.restriction {
+        case .socket(let path):
+            environment["TOKENAGENT_PEER_SOCKET"] = ServerText.cleaned(path)
+            place = " through \(ServerText.cleaned(path))"
+        case .forwarding(let forwarding):
+            environment["TOKENAGENT_PEER_HOST"] = forwarding.host
+            place = " for \(forwarding.host)"
+        case nil: break
+        }
         let who =
             "\(program ?? "A program") (process \(caller.peer.processID), user \(caller.peer.userID))"
-        let place = socket.map { " through \($0)" } ?? ""
         environment["TOKENAGENT_QUESTION"] = "\(who) \(action.phrase) \(call.session)\(place). Allow it?"
         return environment
     }

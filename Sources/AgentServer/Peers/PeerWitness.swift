@@ -69,6 +69,9 @@ final class PeerWitness: @unchecked Sendable {
         return isIdentified
     }
 
+    /// The audit log names the peer in another way from now on.
+    func forgetOrigin() { writtenOrigin = nil }
+
     /// How the audit log names the peer by the present ``facts``; made by `make` when first needed.
     func origin(_ make: () -> AuditRecord.Origin) -> AuditRecord.Origin {
         if let writtenOrigin { return writtenOrigin }

@@ -5,20 +5,27 @@ import TokenCore
 
 /// Who may see what: restricted sockets, and the rules of sessions.
 extension LiveConfiguration {
-    /// The `[[socket]]` as it is configured now; `nil` for the agent's own, or if it is no longer configured.
-    func restriction(of connection: Connection) -> RestrictedSocket? {
-        connection.caller.restrictedPath.flatMap { path in current.sockets.first { $0.path == path } }
+    /// The `[[socket]]` as it is configured now; `nil` if it is no longer configured, or it is none.
+    private func socket(of restriction: Restriction) -> RestrictedSocket? {
+        guard case .socket(let path) = restriction else { return nil }
+        return current.sockets.first { $0.path == path }
     }
 
-    /// Whether the peer's socket is for `name`; known also while the agent is locked.
+    /// The sessions that `restriction` leaves; `nil` if its `[[socket]]` is no longer configured.
+    func sessions(of restriction: Restriction) -> Set<SessionName>? {
+        if case .forwarding(let forwarding) = restriction { return forwarding.sessions }
+        return socket(of: restriction)?.sessions
+    }
+
+    /// Whether the peer's connection is for `name`; known also while the agent is locked.
     func isListed(_ name: SessionName, at connection: Connection) -> Bool {
-        guard connection.caller.restrictedPath != nil else { return true }
-        return restriction(of: connection)?.sessions.contains(name) ?? true
+        guard let restriction = connection.caller.restriction else { return true }
+        return sessions(of: restriction)?.contains(name) ?? true
     }
 
     func isShown(_ name: SessionName, to connection: Connection) -> Bool {
-        if connection.caller.restrictedPath != nil {
-            guard restriction(of: connection)?.sessions.contains(name) == true else { return false }
+        if let restriction = connection.caller.restriction {
+            guard sessions(of: restriction)?.contains(name) == true else { return false }
         }
         return admission(of: connection, to: name) != .hidden
     }
@@ -53,19 +60,27 @@ extension LiveConfiguration {
         return current.sources(of: name).contains { self[$0]?.isOpen != true }
     }
 
-    /// Checks what is asked for beside the plain token: at a `[[socket]]` only what its table names, and roles only
-    /// where their credentials are handed out.
+    /// Checks what is asked for beside the plain token.
+    ///
+    /// At a `[[socket]]` that is only what its table names, from another host nothing; roles only where their
+    /// credentials are handed out.
     func checkVariant(_ variant: TokenVariant, _ call: TokenCall) throws(RequestFailure) {
         if variant != .primary, call.format != .role, self[call.session]?.policy.roles == .variants {
             throw .unnamedRole(of: call.session)
         }
-        guard variant != .primary, call.connection.caller.restrictedPath != nil else { return }
-        let socket = restriction(of: call.connection)
+        guard variant != .primary, let restriction = call.connection.caller.restriction else { return }
+        let socket = socket(of: restriction)
         if let scope = variant.scopes.first(where: { socket?.scopes.contains($0.bytewise) != true }) {
-            throw .notGivenOut(scope, called: "scope", key: "scopes", of: call.session)
+            throw .notGivenOut(scope, called: "scope", key: "scopes", at: restriction, of: call.session)
         }
         if let audience = variant.audience, socket?.audiences.contains(audience.bytewise) != true {
-            throw .notGivenOut(audience, called: "audience", key: "audiences", of: call.session)
+            throw .notGivenOut(
+                audience,
+                called: "audience",
+                key: "audiences",
+                at: restriction,
+                of: call.session
+            )
         }
     }
 
@@ -100,14 +115,21 @@ extension RequestFailure {
         _ wanted: String,
         called name: String,
         key: String,
+        at restriction: Restriction,
         of session: SessionName
     ) -> RequestFailure {
         let shown = ServerText.cleaned(wanted)
+        let remedy =
+            switch restriction {
+            case .socket:
+                "add it to \(key) of this [[socket]] in the agent's configuration, then tokenctl reload"
+            case .forwarding: "forward a [[socket]] that names it in \(key), with ssh -R"
+            }
         return RequestFailure(
             code: .denied,
             message: "This socket gives out no tokens of the \(name) \"\(shown)\".",
             session: session,
-            remedy: "add it to \(key) of this [[socket]] in the agent's configuration, then tokenctl reload"
+            remedy: remedy
         )
     }
 }

@@ -119,8 +119,8 @@ final class RequestHandler {
         _ route: Route?,
         _ configuration: LiveConfiguration
     ) throws(RequestFailure) {
-        guard connection.caller.restrictedPath != nil else { return }
-        guard configuration.restriction(of: connection) != nil, route?.traits.worksAtRestrictedSocket == true
+        guard let restriction = connection.caller.restriction else { return }
+        guard configuration.sessions(of: restriction) != nil, route?.traits.worksAtRestrictedSocket == true
         else {
             throw RequestFailure(
                 code: .denied,
@@ -149,7 +149,7 @@ final class RequestHandler {
         case .waits: false
         case .isAnswered: true
         case .isAnsweredWhereNothingIsHidden:
-            !configuration.rules.exist && connection.caller.restrictedPath == nil
+            !configuration.rules.exist && !connection.caller.isRestricted
         }
     }
 
@@ -192,7 +192,7 @@ final class RequestHandler {
         in agent: isolated SessionAgent
     ) {
         guard failure.code == .notFound, let name = route?.handingOut else { return }
-        guard connection.caller.restrictedPath != nil || agent.sessions[name] != nil else { return }
+        guard connection.caller.isRestricted || agent.sessions[name] != nil else { return }
         audit.add(.hidden, name, connection)
     }
 }
@@ -238,6 +238,7 @@ extension RequestHandler {
         case .metrics: connection.answer(status.metrics(for: connection, in: agent))
         case .doctor: status.serveDoctor(on: connection, in: agent)
         case .examine: try examinations.serve(request, on: connection, in: agent)
+        case .restrict: try Forwarding.serve(request, on: connection)
         case .lock: vault.serveLock(on: connection, in: agent)
         case .unlock: try vault.serveUnlock(request, on: connection, in: agent)
         case .reload: try serveReload(request, on: connection, in: agent)
@@ -452,7 +453,7 @@ extension SessionAgent: RequestAnswering {
 
     nonisolated func streamDropped(_ connection: Connection) {
         var metadata: Logger.Metadata = ["pid": "\(connection.caller.peer.processID)"]
-        if let path = connection.caller.restrictedPath { metadata["socket"] = "\(path)" }
+        if let path = connection.caller.socketPath { metadata["socket"] = "\(path)" }
         ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
     }
 }

@@ -22,6 +22,7 @@ enum Route: Equatable, Sendable {
     case metrics
     case doctor
     case examine
+    case restrict
     case lock
     case unlock
     case reload
@@ -65,6 +66,7 @@ enum Route: Equatable, Sendable {
         case .metrics: (.metrics, nil)
         case .doctor: (.doctor, nil)
         case .examine: (.examine, nil)
+        case .restrict: (.restrict, nil)
         case .lock: (.lock, nil)
         case .unlock: (.unlock, nil)
         case .reload: (.reload, nil)
@@ -159,9 +161,8 @@ extension Route {
 
     private init?(_ endpoint: Endpoint) {
         let plain: [Route] = [
-            .agent, .sessions, .events, .audit, .metrics, .doctor, .examine, .lock, .unlock, .reload,
-            .shutdown, .vault,
-            .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey,
+            .agent, .sessions, .events, .audit, .metrics, .doctor, .examine, .restrict, .lock, .unlock,
+            .reload, .shutdown, .vault, .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey,
         ]
         guard let route = plain.first(where: { $0.parts.endpoint == endpoint }) else { return nil }
         self = route

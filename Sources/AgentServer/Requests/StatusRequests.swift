@@ -21,7 +21,7 @@ struct StatusRequests {
     /// Serves `GET /v1`.
     func agent(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
         // Peers that the agent is only forwarded to need not know its process, nor where its store is.
-        let isOwn = connection.caller.restrictedPath == nil
+        let isOwn = !connection.caller.isRestricted
         var message = AgentMessage()
         message.version = identity.version
         message.api = Int64(AgentRelease.apiVersion)
@@ -35,7 +35,7 @@ struct StatusRequests {
     }
 
     private func count(for connection: Connection, in agent: isolated SessionAgent) -> Int {
-        if agent.configuration.rules.exist || connection.caller.restrictedPath != nil {
+        if agent.configuration.rules.exist || connection.caller.isRestricted {
             return visibleSessions(to: connection, in: agent).count
         }
         return agent.phase == .opening ? agent.configuration.current.sessions.count : agent.sessions.count
@@ -73,7 +73,7 @@ struct StatusRequests {
         in agent: isolated SessionAgent
     ) -> SessionMessage {
         let status = kept.session.status
-        guard connection.caller.restrictedPath == nil else {
+        guard !connection.caller.isRestricted else {
             return status.restrictedMessage(kept.settings, at: moment)
         }
         let hidden = agent.configuration.hiddenSources(of: status.name, from: connection)

@@ -104,7 +104,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
             return
         }
         let acceptedAt = Instant(nanoseconds: hardening_boot_clock())
-        let caller = Caller(peer, restrictedPath: restrictedPath, acceptedAt: acceptedAt)
+        let caller = Caller(peer, socketPath: restrictedPath, acceptedAt: acceptedAt)
         let connection = Connection(caller, services, socket: peerSocket)
         guard services.register.admit(connection) else {
             logger.warning("refused a connection: all are in use")
@@ -159,6 +159,6 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
 
     /// Closes connections that were made through this socket.
     func closeConnections(where isMeant: (Connection) -> Bool = { _ in true }) {
-        services.register.closeAll { $0.caller.restrictedPath == restrictedPath && isMeant($0) }
+        services.register.closeAll { $0.caller.socketPath == restrictedPath && isMeant($0) }
     }
 }

@@ -63,7 +63,7 @@ final class RefusalReports {
         )
         let token = try body.required(\.token)
         let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
-        if let path = call.connection.caller.restrictedPath {
+        if let path = call.connection.caller.restriction?.name {
             let rejected = RejectedToken(token, variant, of: kept.session, in: memory)
             return try follow(refusal, of: rejected, atSocket: path, call, in: agent)
         }

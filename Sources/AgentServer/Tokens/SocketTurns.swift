@@ -57,7 +57,7 @@ final class SocketTurns {
     /// Gives a request its turn, or has it wait.
     func admit(_ waiting: Waiting, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
-        guard let path = connection.caller.restrictedPath,
+        guard let path = connection.caller.restriction?.name,
             !begin(waiting.turn, for: connection, at: path)
         else { return .begins }
         let patience = waiting.deadline - agent.now
@@ -84,7 +84,7 @@ final class SocketTurns {
     /// Takes `connection`, which has its answer or is gone, out of its turn.
     /// - Returns: requests whose turn it is now.
     func end(for connection: Connection) -> [Waiting] {
-        guard let path = connection.caller.restrictedPath, var use = uses[path] else { return [] }
+        guard let path = connection.caller.restriction?.name, var use = uses[path] else { return [] }
         use.waiting.removeAll { $0.call.connection === connection }
         use.connections.remove(ObjectIdentifier(connection))
         defer { uses[path] = use.connections.isEmpty ? nil : use }

@@ -420,7 +420,7 @@ extension TokenRequests {
 extension TokenQuery {
     /// Whether it asks for a token that is made only for a peer of a `[[socket]]`.
     fileprivate func isForeign(to call: TokenCall) -> Bool {
-        call.connection.caller.restrictedPath != nil && variant != .primary
+        call.connection.caller.isRestricted && variant != .primary
     }
 }
 
@@ -432,7 +432,7 @@ extension TokenNeed {
             minimumValidity: query.minimumValidity,
             wantsIDToken: query.wantsIDToken,
             // A missing report proves nothing at a `[[socket]]`, where anybody may promise to report.
-            reportsRefusals: query.reportsRefusals && call.connection.caller.restrictedPath == nil,
+            reportsRefusals: query.reportsRefusals && !call.connection.caller.isRestricted,
             deadline: moment.now + (query.timeout ?? policy.getTimeout),
             isForeign: query.isForeign(to: call)
         )

@@ -91,6 +91,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
     case peerUnit
     case peerSocket
     case action
+    case peerHost
 
     package var name: String {
         switch self {
@@ -104,6 +105,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
         case .peerUnit: "TOKENAGENT_PEER_UNIT"
         case .peerSocket: "TOKENAGENT_PEER_SOCKET"
         case .action: "TOKENAGENT_ACTION"
+        case .peerHost: "TOKENAGENT_PEER_HOST"
         }
     }
 

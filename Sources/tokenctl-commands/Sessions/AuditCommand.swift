@@ -87,6 +87,7 @@ struct AuditCommand: ParsableCommand {
             entry.by.map { "by \($0 == "signal" ? "a signal" : "the agent itself")" },
             entry.exe, entry.unit, entry.socket.map { "through \($0)" },
             entry.file.map { "in \($0)" },
+            entry.host.map { "for \($0)" },
         ]
         return words.compactMap { $0.map { TerminalText.escaped($0) } }.joined(separator: "  ")
     }

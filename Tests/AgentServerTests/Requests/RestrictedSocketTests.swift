@@ -88,7 +88,7 @@ struct RestrictedSocketTests {
         ("POST", "/v1/sessions/work/login/1"), ("POST", "/v1/sessions/work/logout"),
         ("POST", "/v1/sessions/work/client-secret"), ("GET", "/v1/events"),
         ("GET", "/v1/metrics"), ("GET", "/v1/doctor"), ("POST", "/v1/examine"), ("GET", "/v1/audit"),
-        ("POST", "/v1/lock"),
+        ("POST", "/v1/lock"), ("POST", "/v1/restrict"),
         ("POST", "/v1/unlock"), ("POST", "/v1/reload"), ("POST", "/v1/shutdown"), ("GET", "/v1/vault"),
         ("POST", "/v1/vault/init"), ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"),
         ("POST", "/v1/vault/passwd"), ("POST", "/v1/vault/rekey"), ("GET", "/v1/nonsense"), ("GET", "/"),

@@ -40,3 +40,13 @@ package struct ShutdownMembers: WireMembers {
 
     package static let table = Self()
 }
+
+/// The body of `POST /v1/restrict`, and its answer.
+package typealias RestrictMessage = WireMessage<RestrictMembers>
+
+package struct RestrictMembers: WireMembers {
+    package let sessions = WireMember<[String]>("sessions")
+    package let host = WireMember<String>("host")
+
+    package static let table = Self()
+}

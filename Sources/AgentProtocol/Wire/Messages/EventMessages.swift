@@ -35,6 +35,7 @@ package struct AuditMembers: WireMembers {
     package let unit = WireMember<String>("unit", isOptional: true)
     package let socket = WireMember<String>("socket", isOptional: true)
     package let file = WireMember<String>("file", isOptional: true)
+    package let host = WireMember<String>("host", isOptional: true)
 
     package static let table = Self()
 }

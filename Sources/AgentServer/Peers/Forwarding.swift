@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+import TokenCore
+
+/// What a peer has limited its connection to before it lets another host use it, as `tokenctl ssh` does.
+///
+/// From then on the connection is what one at a `[[socket]]` for these sessions would be, and it stays that.
+struct Forwarding: Equatable, Sendable {
+    /// Bytes of a host: what a name of the DNS may have, with a user and a port.
+    private static let longestHost = 320
+    /// Sessions that one connection may be for: more than anybody types.
+    private static let mostSessions = 256
+
+    /// What the peer calls the host: visible ASCII.
+    let host: String
+    let sessions: Set<SessionName>
+
+    /// Serves `POST /v1/restrict`.
+    static func serve(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
+        let forwarding = try Forwarding(request)
+        connection.restrict(to: forwarding)
+        let names = forwarding.sessions.sorted().map(\.description)
+        connection.answer(
+            .message(
+                RestrictMessage {
+                    $0.sessions = names
+                    $0.host = forwarding.host
+                }
+            )
+        )
+    }
+
+    private init(_ request: HTTPRequest) throws(RequestFailure) {
+        let body = try RequestBody(request.body, RestrictMembers.self)
+        host = try body.required(\.host)
+        guard (1...Self.longestHost).contains(host.utf8.count), host.utf8.allSatisfy(\.isVisibleASCII) else {
+            throw RequestFailure(
+                code: .badRequest,
+                message: "host is 1 to \(Self.longestHost) characters of visible ASCII."
+            )
+        }
+        let words = try body.required(\.sessions)
+        guard (1...Self.mostSessions).contains(words.count) else {
+            throw RequestFailure(
+                code: .badRequest,
+                message: "sessions names 1 to \(Self.mostSessions) sessions."
+            )
+        }
+        var names: Set<SessionName> = []
+        for word in words { names.insert(try SessionName(asked: word)) }
+        sessions = names
+    }
+}
