@@ -196,6 +196,15 @@ struct SessionFilesTests {
         #expect(try place.mistakes().contains("config.toml:7: socket.sessions: \(unread)"))
     }
 
+    @Test func `a socket for bare tokens that a file's session cannot give costs nothing else`() throws {
+        let socket = "[[socket]]\npath = \"/run/x.sock\"\nsessions = [\"a\"]\nanswer = \"token\"\n"
+        let place = try ConfigurationPlace(ConfigurationPlace.session("w") + socket)
+        try place.add(ConfigurationPlace.session("a", more: "dpop = true\n"), to: "a.toml")
+        let settings = try place.settings()
+        #expect(settings.sockets.isEmpty && settings.sessions.count == 2)
+        #expect(try place.mistakes().contains { $0.contains("dpop tokens need a proof each time") })
+    }
+
     @Test func `a directory in which others can write is not read`() throws {
         for mode in [0o720, 0o702, 0o777] as [mode_t] {
             let place = try ConfigurationPlace()

@@ -240,10 +240,40 @@ struct SettingsMistakeTests {
             "path = \"/s\"\nsessions = [\"work\"]\n[[socket]]\npath = \"/s\"\nsessions = [\"work\"]",
             "9: socket.path: is that of another [[socket]]"
         ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\nanswer = \"bare\"",
+            "8: socket.answer: \"bare\" is not one of http, token"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\"]\nanswer = \"token\"\nscopes = [\"mail\"]",
+            "9: socket.scopes: cannot be asked for where answer is \"token\"; leave it out"
+        ),
+        (
+            "path = \"/s\"\nsessions = [\"work\", \"work\"]\nanswer = \"token\"",
+            "7: socket.sessions: must name one session where answer is \"token\"; write a socket for each"
+        ),
     ])
     func `a bad key of a socket is explained`(keys: String, message: String) {
         let found = complaints(session("") + "[[socket]]\n" + keys + "\n")
         #expect(found == ["config.toml:\(message)"])
+    }
+
+    @Test func `a bare token is none that needs a proof, and no credentials of a role`() {
+        let socket = "[[socket]]\npath = \"/s\"\nsessions = [\"work\"]\nanswer = \"token\"\n"
+        #expect(complaints(session("") + socket) == [])
+        #expect(
+            complaints(session("dpop = true\n") + socket) == [
+                "config.toml:9: socket.answer: cannot be \"token\" for work: dpop tokens need a proof each time"
+            ]
+        )
+        let role =
+            "[session.work]\nkind = \"aws_role\"\nrole_arn = \"arn:aws:iam::123456789012:role/r\"\nregion = \"eu-west-1\"\nfrom = \"id\"\n"
+        let source = "[session.id]\nissuer = \"https://id.example\"\nclient_id = \"cli\"\n"
+        #expect(
+            complaints(role + source + socket).contains {
+                $0.contains("it has the credentials of a role and no token")
+            }
+        )
     }
 
     @Test(arguments: ["socket = 1", "socket = [1]"])

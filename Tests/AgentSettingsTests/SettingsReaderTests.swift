@@ -178,6 +178,7 @@ struct SettingsReaderTests {
                 mode = "0660"
                 group = "4711"
                 users = ["root", "1001"]
+                answer = "token"
                 """
         let work = try #require(SessionName("work"))
         #expect(
@@ -196,7 +197,8 @@ struct SettingsReaderTests {
                     sessions: [work],
                     mode: 0o660,
                     group: 4711,
-                    users: [0, 1001]
+                    users: [0, 1001],
+                    answer: .token
                 ),
             ]
         )

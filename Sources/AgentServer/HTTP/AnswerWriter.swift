@@ -10,6 +10,11 @@ struct AnswerWriter {
     var isHTTP11: Bool
     /// `HEAD`: the fields of the answer without its body (RFC 9110 §9.3.2).
     var isHead: Bool
+    /// Only a token is written, without a head; nothing else is.
+    var isBare = false
+
+    /// For a peer that sends no request.
+    static let bare = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false, isBare: true)
 
     /// For nearly all requests.
     static let usual = AnswerWriter(keepsAlive: true, isHTTP11: true, isHead: false)

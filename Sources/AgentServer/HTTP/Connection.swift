@@ -105,6 +105,15 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         if senders == nil { ready(.readable) }
     }
 
+    /// Begins to answer `request` as though the peer had sent it: with a bare token, and then the end.
+    func begin(answering request: HTTPRequest) throws(PollFailure) {
+        try socket.begin(self)
+        state = .answering
+        writer = .bare
+        services.register.requestCame(on: self)
+        services.agent.receive(request, on: self)
+    }
+
     /// Closes at once, whatever is under way.
     func close() {
         guard state != .closed else { return }
@@ -140,14 +149,14 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         return true
     }
 
+    /// Limits the requests that follow to what `forwarding` names.
+    func restrict(to forwarding: Forwarding) { caller.restrict(to: forwarding) }
+
     /// Watches from now on that only the process that connected writes to this connection.
     func watchSender() {
         guard let descriptor else { return }
         senders = SenderWatch(descriptor: descriptor, witness: caller.witness)
     }
-
-    /// Limits the requests that follow to what `forwarding` names.
-    func restrict(to forwarding: Forwarding) { caller.restrict(to: forwarding) }
 
     @discardableResult
     func schedule(
@@ -331,6 +340,11 @@ extension Connection {
 extension Connection {
     /// Answers the present request.
     func answer(_ answer: Answer) {
+        guard !writer.isBare else {
+            // Whoever is given nothing must not take that for a token.
+            schedule(after: limits.withholdTime) { $0.close() }
+            return
+        }
         respond { writer, output in writer.write(answer, to: &output) }
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 /// One request, read to its end and accepted by every guard.
 struct HTTPRequest: Equatable, Sendable {
     /// The methods some route knows; anything else is answered 405.
@@ -16,6 +18,21 @@ struct HTTPRequest: Equatable, Sendable {
     var body: [UInt8] = []
 
     var method: Method { head.method }
+
+    /// The request for nothing but the token of `session`, on behalf of a peer that sends none.
+    static func bareToken(of session: SessionName) -> HTTPRequest {
+        HTTPRequest(
+            head: HTTPRequestHead(
+                method: .get,
+                address: RequestAddress("/v1/sessions/\(session)/token"),
+                isHTTP11: true,
+                keepsAlive: false,
+                contentLength: 0,
+                expectsContinue: false,
+                prefersPlainText: true
+            )
+        )
+    }
 }
 
 /// The request line and the few fields the agent acts on; shared by requests that repeat the same bytes.

@@ -17,6 +17,9 @@ struct RequestLimits: Sendable {
     var unreadAnswers = 262_144
     /// How long a refused peer's remaining bytes are thrown away, so that it can still read the refusal.
     var lingerTime = TimeAmount.seconds(2)
+    /// How long a peer that is given no token at a socket for bare tokens is kept waiting: longer than systemd lets a unit
+    /// start (90 s), because the end of the connection would read as an empty token.
+    var withholdTime = TimeAmount.seconds(120)
 
     /// Bytes of pipelined requests kept while one is being answered: one whole request.
     var readAhead: Int { requestLine + headers + body }

@@ -19,6 +19,8 @@ package struct RestrictedSocket: Equatable, Sendable {
     package var group: gid_t?
     /// Users beside our own who may connect.
     package var users: Set<uid_t>
+    /// Whether each peer is given the bare token of the one session, without a request.
+    package var writesToken: Bool
 
     package init(
         path: String,
@@ -27,7 +29,8 @@ package struct RestrictedSocket: Equatable, Sendable {
         audiences: Set<ByteText> = [],
         mode: mode_t = 0o600,
         group: gid_t? = nil,
-        users: Set<uid_t> = []
+        users: Set<uid_t> = [],
+        writesToken: Bool = false
     ) {
         self.path = path
         self.sessions = sessions
@@ -36,14 +39,19 @@ package struct RestrictedSocket: Equatable, Sendable {
         self.mode = mode
         self.group = group
         self.users = users
+        self.writesToken = writesToken
     }
 
-    /// What decides about the socket's file; if it changes, the socket is opened anew.
+    /// The session whose token every peer is given without a request; `nil`: peers send requests.
+    var unaskedSession: SessionName? { writesToken ? sessions.first : nil }
+
+    /// What decides about the socket's file and its language; if it changes, the socket is opened anew.
     struct File: Equatable {
         var path: String
         var mode: mode_t
         var group: gid_t?
+        var writesToken: Bool
     }
 
-    var file: File { File(path: path, mode: mode, group: group) }
+    var file: File { File(path: path, mode: mode, group: group, writesToken: writesToken) }
 }

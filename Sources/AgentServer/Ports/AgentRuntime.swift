@@ -43,7 +43,11 @@ package final class AgentRuntime: Sendable {
             fileLedger: fileLedger,
             onShutdownRequest: { continuation.yield() }
         )
-        let listeners = SocketListeners(loop: loop, agent: agent, logger: ports.logger)
+        let listeners = SocketListeners(
+            loop: loop,
+            agent: RequestReception(agent: agent),
+            logger: ports.logger
+        )
         self.listeners = listeners
         let agent = agent
         housekeeping = Housekeeping(on: loop) {

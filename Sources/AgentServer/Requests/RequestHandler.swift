@@ -438,23 +438,33 @@ extension RequestHandler {
     }
 }
 
-extension SessionAgent: RequestAnswering {
-    nonisolated func welcome(_ connection: Connection) {
-        assumeIsolated { $0.requests.welcome(connection, in: $0) }
+/// Where the socket's connections reach the agent.
+struct RequestReception: RequestAnswering {
+    let agent: SessionAgent
+
+    func welcome(_ connection: Connection) {
+        agent.assumeIsolated { $0.requests.welcome(connection, in: $0) }
     }
 
-    nonisolated func receive(_ request: HTTPRequest, on connection: Connection) {
-        assumeIsolated { $0.requests.handle(request, on: connection, in: $0) }
+    func prepareToken(
+        of session: SessionName,
+        then done: @escaping @Sendable (RequestFailure?) -> Void
+    ) {
+        agent.assumeIsolated { $0.requests.tokens.preparations.prepare(session, in: $0, then: done) }
     }
 
-    nonisolated func peerLeft(_ connection: Connection) {
-        assumeIsolated { $0.requests.withdraw(connection, in: $0) }
+    func receive(_ request: HTTPRequest, on connection: Connection) {
+        agent.assumeIsolated { $0.requests.handle(request, on: connection, in: $0) }
     }
 
-    nonisolated func streamDropped(_ connection: Connection) {
+    func peerLeft(_ connection: Connection) {
+        agent.assumeIsolated { $0.requests.withdraw(connection, in: $0) }
+    }
+
+    func streamDropped(_ connection: Connection) {
         var metadata: Logger.Metadata = ["pid": "\(connection.caller.peer.processID)"]
         if let path = connection.caller.socketPath { metadata["socket"] = "\(path)" }
-        ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
+        agent.ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
     }
 }
 

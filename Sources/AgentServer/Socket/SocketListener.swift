@@ -15,6 +15,10 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     private static let mostAccepted = 16
     /// Half of the second within which the agent must accept again once there are descriptors.
     private static let pause = TimeAmount.milliseconds(500)
+    /// Peers that are kept waiting because they may not have the bare token.
+    private static let mostWithheld = 8
+    /// Rounds of housekeeping after which they are let go: at least two minutes.
+    private static let withheldRounds = 5
 
     private let services: ConnectionServices
     private let logger: Logger
@@ -28,13 +32,23 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     var watchesSenders = false {
         didSet { tellSenders() }
     }
+    /// The session whose bare token each peer is given, which sends no request; `nil`: peers send requests.
+    var unaskedSession: SessionName?
     private var socket: ListeningSocket?
     private var watch: AgentLoop.Watch?
+    /// Whether peers wait in the kernel's queue until there is a token for them.
+    private var isPreparing = false
+    /// Connections of users that may not have the bare token, the oldest first, with the rounds they have waited.
+    private var withheld: [(descriptor: CInt, rounds: Int)] = []
 
     init(services: ConnectionServices, logger: Logger, restrictedPath: String? = nil) {
         self.restrictedPath = restrictedPath
         self.services = services
         self.logger = logger
+    }
+
+    deinit {
+        for peer in withheld { close(peer.descriptor) }
     }
 
     /// Begins to accept on `socket`, and no more on an earlier one.
@@ -60,6 +74,11 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     }
 
     func ready(_ readiness: Readiness) {
+        guard let unaskedSession else { return acceptAll() }
+        if isPreparing { listen(for: []) } else { prepareToken(of: unaskedSession) }
+    }
+
+    private func acceptAll() {
         guard let socket else { return }
         for _ in 0..<Self.mostAccepted {
             let descriptor = hardening_accept(socket.descriptor)
@@ -92,37 +111,90 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         services.loop.change(watch, of: socket.descriptor, to: readiness)
     }
 
+    /// Accepts the peers that wait as soon as there is a token for them; if there is none, they are reset.
+    ///
+    /// A connection that nobody has accepted can be reset, so that its peer's read fails. One that was accepted could
+    /// only be ended, and a peer that has read nothing but an end takes it for an empty token.
+    private func prepareToken(of session: SessionName) {
+        isPreparing = true
+        listen(for: [])
+        let identity = socket?.identity
+        let loop = services.loop
+        services.agent.prepareToken(of: session) { [weak self] failure in
+            loop.execute { [weak self] in self?.tokenPrepared(failure, at: identity) }
+        }
+    }
+
+    private func tokenPrepared(_ failure: RequestFailure?, at identity: ListeningSocket.Identity?) {
+        isPreparing = false
+        guard let socket, let path = socket.path else { return }
+        guard let failure else {
+            listen(for: .readable)
+            return acceptAll()
+        }
+        // Whoever waits at a socket that was opened meanwhile has a wait of its own.
+        guard socket.identity == identity else { return listen(for: .readable) }
+        let metadata: Logger.Metadata = ["socket": "\(path)", "reason": "\(failure.message)"]
+        logger.warning("there is no token for those who wait", metadata: metadata)
+        // Closing the socket resets whoever waits.
+        stopAccepting()
+        open(in: socket, path)
+    }
+
     /// Lets in peers of the right users only, before a byte of theirs is read.
     private func welcome(_ descriptor: CInt) {
-        let peerSocket = PeerSocket(descriptor, loop: services.loop)
         let found = Peer(descriptor: descriptor)
         guard let peer = found, access.admits(peer.userID) else {
             let user = found.map { "\($0.userID)" } ?? "unknown"
             var metadata: Logger.Metadata = ["uid": "\(user)"]
             if let restrictedPath { metadata["socket"] = "\(restrictedPath)" }
             logger.warning("refused a peer of another user", metadata: metadata)
+            if unaskedSession == nil { close(descriptor) } else { withhold(descriptor) }
             return
         }
+        let peerSocket = PeerSocket(descriptor, loop: services.loop)
         let acceptedAt = Instant(nanoseconds: hardening_boot_clock())
         let caller = Caller(peer, socketPath: restrictedPath, acceptedAt: acceptedAt)
         let connection = Connection(caller, services, socket: peerSocket)
         guard services.register.admit(connection) else {
             logger.warning("refused a connection: all are in use")
+            if unaskedSession != nil {
+                withExtendedLifetime(connection) { withhold(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) }
+            }
             return
         }
         if watchesSenders { connection.watchSender() }
         services.agent.welcome(connection)
         do {
-            try connection.begin()
+            if let unaskedSession {
+                try connection.begin(answering: .bareToken(of: unaskedSession))
+            } else {
+                try connection.begin()
+            }
         } catch {
             logger.warning("refused a connection", metadata: ["reason": "\(error)"])
             connection.close()
         }
     }
 
+    /// Leaves a connection open for a while whose peer would take its end for an empty token.
+    private func withhold(_ descriptor: CInt) {
+        guard descriptor >= 0 else { return }
+        if withheld.count == Self.mostWithheld { close(withheld.removeFirst().descriptor) }
+        withheld.append((descriptor, 0))
+    }
+
+    private func letGoOfWithheld() {
+        for place in withheld.indices { withheld[place].rounds += 1 }
+        while let first = withheld.first, first.rounds >= Self.withheldRounds {
+            close(withheld.removeFirst().descriptor)
+        }
+    }
+
     /// Makes sure that the socket's file is in place; called by ``Housekeeping``.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
+        letGoOfWithheld()
         guard let socket else { return false }
         guard let path = socket.path, !socket.isInPlace else { return true }
         return rebind(socket, path)
@@ -130,11 +202,18 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
 
     /// Makes the socket's file anew, as it is gone or another's, unless another agent is there now.
     private func rebind(_ lost: ListeningSocket, _ path: String) -> Bool {
+        guard open(in: lost, path) else { return false }
+        logger.warning("the socket's file was gone and has been made again")
+        return true
+    }
+
+    /// Opens a socket in the place of `lost`.
+    @discardableResult
+    private func open(in lost: ListeningSocket, _ path: String) -> Bool {
         do {
             let mode = restrictedPath == nil ? nil : lost.mode
             let socket = try ListeningSocket.bind(to: path, mode: mode, group: lost.group)
             try start(on: socket)
-            logger.warning("the socket's file was gone and has been made again")
             return true
         } catch {
             logger.error("the socket is lost", metadata: ["reason": "\(error)"])

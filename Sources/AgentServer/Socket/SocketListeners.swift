@@ -81,6 +81,7 @@ final class SocketListeners: @unchecked Sendable {
         for socket in wanted {
             if restricted[socket.path] == nil { open(socket) }
             restricted[socket.path]?.listener.watchesSenders = own.watchesSenders
+            restricted[socket.path]?.listener.unaskedSession = socket.unaskedSession
             restricted[socket.path]?.listener.access = PeerAccess(
                 allowsRoot: access.allowsRoot,
                 users: socket.users

@@ -28,6 +28,9 @@ final class TokenLayout: Sendable {
         isJSON: false
     )
 
+    /// The token and nothing else, for a peer that sends no request.
+    static let bare = TokenLayout("text/plain", before: "", after: "", end: "", nil, isJSON: false)
+
     /// The credentials of a role, which are kept as the members of this object.
     static let role = TokenLayout(
         "application/json",
@@ -124,7 +127,9 @@ final class TokenLayout: Sendable {
         to output: inout ByteBuffer,
         fill: (UnsafeMutableRawBufferPointer) throws -> Bool
     ) rethrows -> Bool {
-        let head = writer.isUsual ? usualHead : writer.headUpToLength(.ok, contentType)
+        let head =
+            writer.isBare
+            ? [] : writer.isUsual ? usualHead : writer.headUpToLength(.ok, contentType)
         let times = expiresAt.map { Times(of: $0, at: moment) }
         let bodyCount = beforeToken.count + count + afterToken.count + (times?.count ?? 0) + end.count
         var isFilled = false
@@ -132,8 +137,10 @@ final class TokenLayout: Sendable {
         try unsafe output.writeWithUnsafeMutableBytes(minimumWritableBytes: most) { room in
             var text = unsafe TextFiller(room)
             unsafe text.add(head)
-            unsafe text.add(Int64(bodyCount))
-            unsafe text.add(Self.endOfHead)
+            if !writer.isBare {
+                unsafe text.add(Int64(bodyCount))
+                unsafe text.add(Self.endOfHead)
+            }
             let headCount = unsafe text.count
             unsafe text.add(beforeToken)
             let place = unsafe text.rest

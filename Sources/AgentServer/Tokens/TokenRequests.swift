@@ -12,6 +12,7 @@ final class TokenRequests {
     private let authorization: any AuthorizationServing
     private let examiner: PeerExaminer
     private let turns: SocketTurns
+    let preparations = TokenPreparations()
     /// Requests that wait, by the name the session knows them under.
     private var calls: [WaiterID: TokenCall] = [:]
     private var nextNumber: UInt64 = 1
@@ -160,6 +161,7 @@ final class TokenRequests {
         for session: SessionName? = nil,
         in agent: isolated SessionAgent
     ) {
+        preparations.refuse(failure, for: session, in: agent)
         for (waiter, call) in calls where session == nil || call.session == session {
             withdraw(waiter, of: call.session, in: agent)
             answer(failure, to: call, in: agent)
@@ -203,6 +205,7 @@ final class TokenRequests {
 extension TokenRequests {
     func answer(_ waiter: WaiterID, _ reply: Reply, at moment: Moment, in agent: isolated SessionAgent) {
         guard let call = calls.removeValue(forKey: waiter) else {
+            if preparations.answer(waiter, reply) { return }
             return agent.refreshes.sources.answer(waiter, reply, in: agent)
         }
         answer(reply, to: call, at: moment, in: agent)
@@ -333,6 +336,7 @@ extension TokenRequests {
     ) throws {
         let sealed = try memory.find(secret)
         try connection.respond { writer, output in
+            let layout = writer.isBare ? TokenLayout.bare : layout
             try layout.write(sealed, as: writer, at: moment, to: &output)
         }
     }

@@ -78,7 +78,7 @@ package struct SettingsReader {
         }
         let known = readSessions(&root, policy, file, files, into: &settings)
         let remarks = ProblemList()
-        settings.sockets = sockets(&root, known, remarks)
+        settings.sockets = sockets(&root, settings, known, remarks)
         settings.files = tokenFiles(&root, settings, known, remarks)
         settings.mistakes += remarks.inOrder
         return settings
@@ -121,12 +121,19 @@ package struct SettingsReader {
 
     private func sockets(
         _ root: inout TableReader,
-        _ sessions: KnownSessions,
+        _ settings: Settings,
+        _ known: KnownSessions,
         _ remarks: ProblemList
     ) -> [SocketSettings] {
         var paths: Set<String> = []
         return root.tableArray("socket", "[[socket]]").compactMap { table in
-            var reader = SocketReader(table: table, home: home, sessions: sessions, remarks: remarks)
+            var reader = SocketReader(
+                table: table,
+                home: home,
+                settings: settings,
+                known: known,
+                remarks: remarks
+            )
             guard let socket = reader.read() else { return nil }
             if !paths.insert(socket.path).inserted { table.report("path", "is that of another [[socket]]") }
             return socket

@@ -7,7 +7,9 @@ import TokenCore
 struct SocketReader {
     var table: TableReader
     let home: String?
-    let sessions: KnownSessions
+    /// Of the configuration file and of those beside it.
+    let settings: Settings
+    let known: KnownSessions
     /// Takes what is wrong with other files and does not make the socket useless.
     let remarks: ProblemList
 
@@ -20,9 +22,14 @@ struct SocketReader {
         let mode = mode()
         let group = group()
         let users = users()
+        let answer = table.word("answer", SocketAnswer.self) ?? .http
         table.refuseUnknownKeys()
         guard let path, let mode else { return nil }
         checkAccess(mode, group, users)
+        if answer == .token {
+            checkBareToken(names)
+            guard !hasObjection(to: names) else { return nil }
+        }
         guard table.problems.isEmpty else { return nil }
         return SocketSettings(
             path: path,
@@ -31,7 +38,8 @@ struct SocketReader {
             audiences: audiences,
             mode: mode,
             group: group,
-            users: users
+            users: users,
+            answer: answer
         )
     }
 
@@ -53,8 +61,8 @@ struct SocketReader {
         if words?.isEmpty ?? !table.has("sessions") {
             table.report("sessions", "must name the sessions whose tokens the socket gives out")
         }
-        for word in words ?? [] where !sessions.names.contains(word) {
-            if let reason = sessions.absence(of: word) {
+        for word in words ?? [] where !known.names.contains(word) {
+            if let reason = known.absence(of: word) {
                 remarks.add(
                     table.name(of: "sessions"),
                     at: table.position(of: "sessions"),
@@ -63,7 +71,7 @@ struct SocketReader {
                 )
             } else {
                 let nearest =
-                    NearestWord.to(word, among: sessions.names).map { "; did you mean \($0)?" } ?? ""
+                    NearestWord.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
                 table.report("sessions", "there is no session \"\(word)\"\(nearest)")
             }
         }
@@ -97,6 +105,40 @@ struct SocketReader {
         }
     }
 
+    /// Reports what cannot be given out as a bare token.
+    private func checkBareToken(_ names: [SessionName]) {
+        for key in ["scopes", "audiences"] where table.has(key) {
+            table.report(key, "cannot be asked for where answer is \"token\"; leave it out")
+        }
+        if names.count > 1 {
+            table.report(
+                "sessions",
+                "must name one session where answer is \"token\"; write a socket for each"
+            )
+        }
+    }
+
+    /// Whether one of these sessions has no token that can be given out bare; says so.
+    private func hasObjection(to names: [SessionName]) -> Bool {
+        for session in settings.sessions where names.contains(session.name) {
+            guard let reason = session.objectionToBareTokens else { continue }
+            let message = "cannot be \"token\" for \(session.name): \(reason)"
+            if settings.places[session.name]?.file == nil {
+                table.report("answer", message)
+            } else {
+                // What another file says must not make this one useless.
+                remarks.add(
+                    table.name(of: "answer"),
+                    at: table.position(of: "answer"),
+                    message,
+                    about: session.name
+                )
+            }
+            return true
+        }
+        return false
+    }
+
     /// Reports settings that another setting makes useless.
     private func checkAccess(_ mode: UInt32, _ group: UInt32?, _ users: [UInt32]) {
         let isOpen = mode & 0o066 != 0
@@ -108,5 +150,13 @@ struct SocketReader {
             table.report("users", "cannot connect: mode gives them no access")
         }
         if group != nil, mode & 0o060 == 0 { table.report("group", "is never used: mode gives it no access") }
+    }
+}
+
+extension ConfiguredSession {
+    /// Why nobody can use its bare token; `nil`: a program can.
+    fileprivate var objectionToBareTokens: String? {
+        if bindsTokens { return "dpop tokens need a proof each time" }
+        return hasRoleCredentials ? "it has the credentials of a role and no token" : nil
     }
 }

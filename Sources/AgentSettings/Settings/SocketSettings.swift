@@ -2,6 +2,14 @@
 
 import TokenCore
 
+/// `answer`: what a peer of a socket is given.
+package enum SocketAnswer: String, CaseIterable, Sendable {
+    /// The answers to its requests.
+    case http
+    /// The bare token, without a request.
+    case token
+}
+
 /// One `[[socket]]`: a further socket that gives out tokens of some sessions and does nothing else.
 package struct SocketSettings: Equatable, Sendable {
     /// Absolute.
@@ -17,6 +25,7 @@ package struct SocketSettings: Equatable, Sendable {
     package var group: UInt32?
     /// Users beside our own who may connect, as numbers.
     package var users: [UInt32]
+    package var answer: SocketAnswer
 
     init(
         path: String,
@@ -25,7 +34,8 @@ package struct SocketSettings: Equatable, Sendable {
         audiences: [String] = [],
         mode: UInt32,
         group: UInt32?,
-        users: [UInt32]
+        users: [UInt32],
+        answer: SocketAnswer = .http
     ) {
         self.path = path
         self.sessions = sessions
@@ -34,5 +44,6 @@ package struct SocketSettings: Equatable, Sendable {
         self.mode = mode
         self.group = group
         self.users = users
+        self.answer = answer
     }
 }

@@ -281,7 +281,8 @@ extension RestrictedSocket {
             audiences: Set(socket.audiences.map(\.bytewise)),
             mode: socket.mode,
             group: socket.group,
-            users: Set(socket.users)
+            users: Set(socket.users),
+            writesToken: socket.answer == .token
         )
     }
 }

@@ -160,6 +160,7 @@ enum ExampleConfiguration {
         #scopes   = []                          # what may be asked for there beside the plain token
         #audiences = []
         #mode     = "0600"                      # with users, "0660" and a group, or "0666": who else may connect
+        #answer   = "http"                      # "token": each program that connects is sent the bare token
 
         """#
 }

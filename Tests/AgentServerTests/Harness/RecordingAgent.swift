@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import TokenCore
+
 @testable import AgentServer
 
 /// Writes down what connections hand in, and answers at once only if told to.
@@ -12,6 +14,13 @@ final class RecordingAgent: RequestAnswering, @unchecked Sendable {
     var answer: Answer? = Answer(status: .ok, body: Array("{\"ok\":true}\n".utf8))
 
     func welcome(_ connection: Connection) {}
+
+    func prepareToken(
+        of session: SessionName,
+        then done: @escaping @Sendable (RequestFailure?) -> Void
+    ) {
+        done(nil)
+    }
 
     func receive(_ request: HTTPRequest, on connection: Connection) {
         received.append((request, connection))

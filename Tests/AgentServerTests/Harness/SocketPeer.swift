@@ -142,6 +142,23 @@ final class SocketPeer: Sendable {
         }
     }
 
+    /// Reads until the agent closes; `nil` if the connection is reset instead.
+    func wholeRest() async throws -> String? {
+        try await onThread { [self] in
+            var all: [UInt8] = []
+            while true {
+                var byte: UInt8 = 0
+                let count = recv(descriptor, &byte, 1, 0)
+                if count == 0 { return String(decoding: all, as: UTF8.self) }
+                guard count > 0 else {
+                    if errno == ECONNRESET { return nil }
+                    throw SystemFailure("recv")
+                }
+                all.append(byte)
+            }
+        }
+    }
+
     /// Whether as many bytes have come and are not read yet.
     func hasUnread(_ count: Int) -> Bool {
         var bytes = [UInt8](repeating: 0, count: count)

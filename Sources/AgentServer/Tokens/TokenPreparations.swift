@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+/// Those who wait until a session has a token that can be given without waiting.
+///
+/// Confined to the agent's event loop.
+final class TokenPreparations {
+    /// Gets `nil` when there is a token, or why there is none.
+    typealias Completion = @Sendable (RequestFailure?) -> Void
+
+    private struct Waiting {
+        var session: SessionName
+        var done: Completion
+        var limit: Scheduled<Void>
+    }
+
+    /// Longest wait: a program that reads a token, such as systemd before it starts a unit, waits for it alone.
+    private static let patience = Duration.seconds(10)
+
+    private var waiting: [WaiterID: Waiting] = [:]
+    /// Far from the numbers of programs' requests, which count up from one, of files, which do from the middle, and
+    /// of sources, which count down from the end.
+    private var next: UInt64 = 1 << 62
+
+    /// Gets `session` a token, and calls `done` once, at the latest after ``patience``.
+    func prepare(
+        _ session: SessionName,
+        in agent: isolated SessionAgent,
+        then done: @escaping Completion
+    ) {
+        if agent.isServing, agent.sessions[session]?.standing(at: agent.now) != nil { return done(nil) }
+        let waiter = WaiterID(rawValue: next)
+        next += 1
+        let patience = TimeAmount.nanoseconds(Self.patience.saturatedNanoseconds)
+        let limit = agent.eventLoop.scheduleTask(in: patience) { [weak agent] in
+            guard let agent else { return }
+            agent.assumeIsolated { $0.requests.tokens.preparations.giveUp(waiter, in: $0) }
+        }
+        waiting[waiter] = Waiting(session: session, done: done, limit: limit)
+        goOn(waiter, in: agent)
+    }
+
+    /// Asks the session, as soon as it is known whether the store opens without a person.
+    private func goOn(_ waiter: WaiterID, in agent: isolated SessionAgent) {
+        guard let name = waiting[waiter]?.session else { return }
+        guard agent.phase != .opening else {
+            Task {
+                // It may be known by the time that this runs, and nobody is told twice.
+                if agent.phase == .opening { await agent.requests.arrivals.untilOpened() }
+                goOn(waiter, in: agent)
+            }
+            return
+        }
+        guard agent.isServing else { return finish(waiter, agent.stopping) }
+        guard agent.sessions[name] != nil else { return finish(waiter, .unknown(name)) }
+        agent.apply(name) { session, moment in
+            session.tokenRequested(by: waiter, TokenNeed(deadline: moment.now + Self.patience), at: moment)
+        }
+        agent.refreshes.demand(name, in: agent)
+    }
+
+    /// Takes the answer of a session, if it is for one of those that wait here.
+    /// - Returns: whether it is.
+    func answer(_ waiter: WaiterID, _ reply: Reply) -> Bool {
+        guard let session = waiting[waiter]?.session else { return false }
+        switch reply {
+        case .token: finish(waiter, nil)
+        case .failure(let failure): finish(waiter, RequestFailure(failure, of: session))
+        }
+        return true
+    }
+
+    /// Tells everybody who waits, or only those who wait for one session, that there will be no token.
+    func refuse(
+        _ failure: RequestFailure,
+        for session: SessionName?,
+        in agent: isolated SessionAgent
+    ) {
+        for (waiter, entry) in waiting where session == nil || entry.session == session {
+            withdraw(waiter, failure, in: agent)
+        }
+    }
+
+    private func giveUp(_ waiter: WaiterID, in agent: isolated SessionAgent) {
+        let failure = RequestFailure(
+            code: .temporarilyUnavailable,
+            message: "There was no token within \(Self.patience.wholeSeconds) s."
+        )
+        withdraw(waiter, failure, in: agent)
+    }
+
+    private func withdraw(_ waiter: WaiterID, _ failure: RequestFailure, in agent: isolated SessionAgent) {
+        guard let session = waiting[waiter]?.session else { return }
+        agent.apply(session) { session, _ in session.requestWithdrawn(by: waiter) }
+        finish(waiter, failure)
+    }
+
+    private func finish(_ waiter: WaiterID, _ failure: RequestFailure?) {
+        guard let entry = waiting.removeValue(forKey: waiter) else { return }
+        entry.limit.cancel()
+        entry.done(failure)
+    }
+}
