@@ -69,14 +69,14 @@ demo:
 
 # FILTER=TokenCoreTests runs only the tests whose target, suite or name holds the word.
 test:
-	@Scripts/install-dependencies build curl strace python3 toml-test
+	@Scripts/install-dependencies build curl strace python3 toml-test ssh containers
 	SWIFT='$(SWIFT)' SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(TEST_WIDTH) Scripts/run-tests $(SWIFT_FLAGS) \
 	    $(if $(FILTER),--filter '$(FILTER)')
 	Scripts/check-docs $(DEBUG)
 
 # ROWS="54 O17" runs only the tests and scripts of these promises and requirements.
 test-full: build
-	@Scripts/install-dependencies build curl strace python3 toml-test ext4 xfs btrfs tpm keyring
+	@Scripts/install-dependencies build curl strace python3 toml-test ssh containers ext4 xfs btrfs tpm keyring
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
 	Scripts/check-docs $(DEBUG)
 	SWIFT='$(SWIFT)' SWIFT_FLAGS="$(SWIFT_FLAGS)" TEST_WIDTH=$(TEST_WIDTH) \

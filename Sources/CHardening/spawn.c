@@ -58,3 +58,8 @@ int hardening_await(pid_t process) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
+
+int hardening_has_stopped(pid_t process) {
+    siginfo_t report = {0};
+    return waitid(P_PID, (id_t)process, &report, WSTOPPED | WNOHANG) == 0 && report.si_pid == process;
+}

@@ -102,7 +102,7 @@ struct AgentSocket: ~Copyable {
 
 extension sockaddr_un {
     /// The address of a path already known to fit.
-    fileprivate init(path: String) {
+    package init(path: String) {
         self.init()
         sun_family = sa_family_t(AF_UNIX)
         unsafe withUnsafeMutableBytes(of: &sun_path) { unsafe $0.copyBytes(from: path.utf8) }

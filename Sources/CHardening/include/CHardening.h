@@ -76,6 +76,9 @@ int hardening_spawn(const char *executable, char *const arguments[], char *const
 /// with errno if `process` is not a child.
 int hardening_await(pid_t process);
 
+/// Whether the child `process` has stopped since this was last asked.
+int hardening_has_stopped(pid_t process);
+
 /// Opens a netlink socket that becomes readable when an address or a route changes; returns it, or -1 with errno.
 int hardening_watch_routes(void);
 

@@ -17,8 +17,8 @@ struct CommandTree: ParsableCommand {
             CommandGroup(
                 name: "Tokens",
                 subcommands: [
-                    GetCommand.self, ExecCommand.self, CurlCommand.self, RefreshCommand.self,
-                    ReportCommand.self, ClaimsCommand.self,
+                    GetCommand.self, ExecCommand.self, CurlCommand.self, SSHCommand.self,
+                    RefreshCommand.self, ReportCommand.self, ClaimsCommand.self,
                 ]
             ),
             CommandGroup(

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+
+/// An option of ssh with its value, if it takes one.
+struct SSHOption: Equatable {
+    let letter: Character
+    let value: String?
+
+    /// As it stands on a command line.
+    var words: [String] { ["-\(letter)"] + [value].compactMap(\.self) }
+}
+
+/// What follows the options of `tokenctl ssh`, read as ssh(1) reads it: options, a host, more options, a command.
+struct SSHArguments: Equatable {
+    /// The host, as ssh takes it and as the audit log names it: visible ASCII.
+    let host: String
+    let options: [SSHOption]
+    /// The words of the command, which ssh joins with blanks; empty: a shell.
+    let command: [String]
+
+    /// The options of OpenSSH 9 without a value, and those with one.
+    private static let flags = "1246aknqtvxACgKTXYy"
+    private static let valued = "bcDeEFiIJlLmopPRwB"
+    /// Options with which there is no shell or command that could use the tokens, or that need a connection of their
+    /// own.
+    private static let refused = "fGMNOQsSVW"
+    /// Most characters of a host: a name of the DNS with a user and a port.
+    private static let longestHost = 320
+
+    init(_ words: [String]) throws(AgentError) {
+        var rest = words[...]
+        let before = try SSHArguments.options(&rest)
+        guard let host = rest.popFirst() else { throw AgentError(.badRequest, "the host is missing") }
+        guard host.utf8.count <= SSHArguments.longestHost, host.utf8.isVisibleWord, !host.hasPrefix("-")
+        else {
+            throw AgentError(.badRequest, "the host is no name of visible ASCII: \(host)")
+        }
+        self.host = host
+        options = try before + SSHArguments.options(&rest)
+        command = Array(rest)
+    }
+
+    /// Takes the options at the beginning of `rest`, each by itself (getopt(3)).
+    private static func options(_ rest: inout ArraySlice<String>) throws(AgentError) -> [SSHOption] {
+        var options: [SSHOption] = []
+        while let word = rest.first, word.hasPrefix("-"), word != "-" {
+            rest.removeFirst()
+            guard word != "--" else { break }
+            var letters = word.dropFirst()
+            while let letter = letters.popFirst() {
+                guard !refused.contains(letter) else {
+                    throw AgentError(
+                        .badRequest,
+                        "-\(letter) leaves no shell or command to forward tokens to",
+                        remedy: "use ssh itself"
+                    )
+                }
+                guard valued.contains(letter) else {
+                    guard flags.contains(letter) else {
+                        throw AgentError(.badRequest, "ssh has no option -\(letter)", remedy: "see ssh(1)")
+                    }
+                    options.append(SSHOption(letter: letter, value: nil))
+                    continue
+                }
+                guard let value = letters.isEmpty ? rest.popFirst() : String(letters) else {
+                    throw AgentError(.badRequest, "-\(letter) needs a value", remedy: "see ssh(1)")
+                }
+                options.append(SSHOption(letter: letter, value: value))
+                letters = ""
+            }
+        }
+        return options
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Glibc
+
+/// Runs ssh with a socket on the other host that gives out tokens of some sessions.
+struct SSHCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ssh",
+        abstract: "Run ssh with tokens of some sessions on the other host.",
+        discussion: """
+            Root on the other host has the tokens of these sessions until the connection ends. TOKENAGENT_SOCK \
+            there names a socket that answers as a [[socket]] for them does. The exit status is that of ssh.
+            """
+    )
+
+    @Option(
+        name: .customLong("session"),
+        help: ArgumentHelp("A session whose tokens go there; repeatable, at least one.", valueName: "name")
+    )
+    var sessions: [SessionArgument]
+
+    @OptionGroup var agent: EndpointOptions
+
+    @Argument(
+        parsing: .captureForPassthrough,
+        help: ArgumentHelp("The host, then options and the command as for ssh.", valueName: "host")
+    )
+    var words: [String]
+
+    func run() throws {
+        let status: Int32
+        do {
+            status = try connect()
+        } catch let failure as SSHFailure {
+            status = failure.status
+        }
+        // Nothing is left on either host by now.
+        if status != 0 { throw ExitCode(status) }
+    }
+
+    private func connect() throws -> Int32 {
+        let arguments = try SSHArguments(words)
+        var socket = try ForwardedSocket(agent.endpoint, sessions.map(\.name), for: arguments.host)
+        let signals = try RelayedSignals()
+        let connection = try HeldConnection(arguments, control: socket.controlPath, signals)
+        defer { connection.end() }
+        try connection.forward(to: socket.path)
+        let shell = try connection.startShell()
+        return socket.serve(until: shell, signals)
+    }
+}
