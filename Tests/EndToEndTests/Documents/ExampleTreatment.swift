@@ -157,10 +157,46 @@ struct ExampleTreatment: Sendable {
         ),
     ]
 
-    private static let configuration = [
-        "[session.work]", "[session.ci]", "[session.drive]", "[session.staff]", "[session.phone]",
-        "[session.tablet]", "[hooks]", "[session.sso]", "[session.deploy]",
-    ].map { ExampleTreatment($0, .configuration) }
+    private static let configuration =
+        [
+            "[session.work]", "[session.ci]", "[session.drive]", "[session.staff]", "[session.phone]",
+            "[session.tablet]", "[hooks]", "[session.sso]", "[session.deploy]",
+        ].map { ExampleTreatment($0, .configuration) } + containers
+
+    /// What the agent makes of the socket, and what happens in the containers, is the business of ContainerTests.
+    private static let containers: [ExampleTreatment] = [
+        ExampleTreatment(
+            "[[socket]]\npath     = \"~/tokens/box/agent.sock\"",
+            .isReadBy(
+                #"""
+                { cat "$XDG_CONFIG_HOME/tokenagent/config.toml"; printf '\n%s\n' "$EXAMPLE"; } >config.toml
+                TOKENAGENT_CONFIG="$PWD/config.toml" tokenctl config check
+                """#,
+                reason: "the session that it names is that of the stage"
+            )
+        ),
+        engine("docker", "$ docker run"),
+        engine("podman", "$ podman run"),
+        engine("bwrap", "$ bwrap"),
+        ExampleTreatment(
+            "{\n  \"image\"",
+            .isReadBy(#"printf '%s\n' "$EXAMPLE" | python3 -m json.tool >json"#, reason: "an editor reads it")
+        ),
+        ExampleTreatment(
+            "$ git config --global credential.helper '!wsl",
+            .runsWith([:], reason: "it is a setting of git on Windows")
+        ),
+    ]
+
+    /// An example that runs a program in a container of `engine`.
+    private static func engine(_ engine: String, _ start: String) -> ExampleTreatment {
+        let script = #"case "$*" in *" tokenctl get work") tokenctl get work ;; *) exit 1 ;; esac"#
+        return ExampleTreatment(
+            start,
+            .runsWith([engine: script], reason: "an engine may be missing, and would fetch an image"),
+            shows: ["TOKEN\n"]
+        )
+    }
 
     private static let protocolPage = [
         ExampleTreatment("$ curl --unix-socket", .runs, shows: [#""access_token":"TOKEN""#]),
