@@ -5,7 +5,7 @@ import Glibc
 import Text
 
 /// Which agent a command talks to, and whether it may start it.
-package struct AgentEndpoint: Equatable {
+package struct AgentEndpoint: Equatable, Sendable {
     /// The path that `--socket` gave, which overrides the environment.
     package var socket: String?
     package var mayStartAgent: Bool
@@ -46,6 +46,12 @@ package struct AgentEndpoint: Equatable {
     ) throws(AgentError) -> WireMessage<Members> {
         var agent = try connect()
         return try agent.message(request, timeout: timeout)
+    }
+
+    /// Asks for a token, waiting for it as long as `demand` says.
+    package func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
+        var agent = try connect()
+        return try agent.token(demand)
     }
 
     /// Sends one request whose answer has nothing to say.

@@ -71,12 +71,6 @@ struct AttentiveAsk {
 }
 
 extension AgentEndpoint {
-    /// Asks for a token, waiting for it as long as `demand` says.
-    func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
-        var agent = try connect()
-        return try agent.token(demand)
-    }
-
     /// Has `token` replaced, as it was perhaps refused, and ignores failures.
     ///
     /// A `[[socket]]` denies refreshes. A report there costs at most one refresh a minute and counts against

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import CommandCore
 import Glibc
 
 /// Standard input, read for a secret that is piped in.

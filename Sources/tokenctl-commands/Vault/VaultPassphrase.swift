@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import CommandCore
 
 /// Where the store's passphrases come from.
 enum VaultPassphrase {

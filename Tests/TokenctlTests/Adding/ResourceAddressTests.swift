@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import CommandCore
 import Testing
-
-@testable import tokenctl_commands
 
 /// Which session an address means.
 struct ResourceAddressTests {

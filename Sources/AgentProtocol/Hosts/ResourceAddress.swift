@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-import AgentProtocol
-import CommandCore
 import Text
 
 /// The address of a protected resource, as far as it says which session is for it.
-struct ResourceAddress: Equatable {
-    let text: String
-    private let server: ServerAddress
+package struct ResourceAddress: Equatable, Sendable {
+    package let text: String
+    package let server: ServerAddress
     private let path: PathSegments
 
     /// Reads an address with a scheme; nil if it is none, or could be read in two ways.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard let server = ServerAddress(url: text) else { return nil }
         let rest = text.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3)
         let path = rest.drop { !"/?#".utf8.contains($0) }.prefix { !"?#".utf8.contains($0) }
@@ -22,7 +20,7 @@ struct ResourceAddress: Equatable {
     }
 
     /// The host, as a name for a session: letters, digits, dots and `-`, beginning with a letter or digit.
-    var name: String {
+    package var name: String {
         let bytes = server.place.host.utf8.map { byte in
             byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: ".") ? byte : UInt8(ascii: "-")
         }
@@ -31,12 +29,12 @@ struct ResourceAddress: Equatable {
     }
 
     /// Whether `other` is this address or one below it by whole segments.
-    func covers(_ other: ResourceAddress) -> Bool {
+    package func covers(_ other: ResourceAddress) -> Bool {
         server.origin.bytewise == other.server.origin.bytewise && path.cover(other.path)
     }
 
     /// The name of the session whose resource covers this address most closely; nil if none does.
-    func session(among sessions: [SessionMessage]) -> String? {
+    package func session(among sessions: [SessionMessage]) -> String? {
         var found: (name: String, depth: Int)?
         for session in sessions {
             guard let name = session.session,

@@ -5,16 +5,16 @@ import Glibc
 import Text
 
 /// A password, passphrase or token on its way to the agent, wiped at its last use.
-struct Secret: ~Copyable {
+package struct Secret: ~Copyable {
     /// Most bytes of a secret: 32 KiB, half of what the agent takes in a request.
-    static let longest = 32_768
+    package static let longest = 32_768
 
     private var bytes: [UInt8]
 
     /// Takes `bytes`, which must be UTF-8 without control characters.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` saying what is wrong with them.
-    init(_ bytes: consuming [UInt8], of kind: String) throws(AgentError) {
+    package init(_ bytes: consuming [UInt8], of kind: String) throws(AgentError) {
         self.bytes = bytes
         guard !self.bytes.isEmpty else { throw AgentError(.badRequest, "the \(kind) is empty") }
         guard self.bytes.count <= Secret.longest else {
@@ -32,10 +32,12 @@ struct Secret: ~Copyable {
         }
     }
 
-    static func == (left: borrowing Secret, right: borrowing Secret) -> Bool { left.bytes == right.bytes }
+    package static func == (left: borrowing Secret, right: borrowing Secret) -> Bool {
+        left.bytes == right.bytes
+    }
 
     /// Appends it as a JSON string.
-    borrowing func write(to output: inout [UInt8]) {
+    package borrowing func write(to output: inout [UInt8]) {
         JSONString.write(bytes, to: &output)
     }
 }

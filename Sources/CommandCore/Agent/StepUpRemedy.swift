@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import CommandCore
 import Text
 
 extension AgentError {
     /// What to do where a server wants more of the login than the session has.
     ///
     /// The words are a server's, and people paste commands: they stand in single quotes, and there are few of them.
-    static func stepUp(_ wish: ReportMessage, of session: String) -> AgentError {
+    package static func stepUp(_ wish: ReportMessage, of session: String) -> AgentError {
         var command = ["tokenctl login \(wish.source ?? session)"]
         if let scope = wish.scope { command.append("--scope \(ShellWord.quoted(scope))") }
         if let classes = wish.contextClasses { command.append("--acr \(ShellWord.quoted(classes))") }
@@ -25,9 +24,9 @@ extension AgentError {
 }
 
 /// Texts that stand in commands which people paste.
-enum ShellWord {
+package enum ShellWord {
     /// `text` as one word of a shell, whatever it contains.
-    static func quoted(_ text: String) -> String {
+    package static func quoted(_ text: String) -> String {
         let inner = text.utf8.flatMap { byte in
             byte == UInt8(ascii: "'") ? Array("'\\''".utf8) : [byte]
         }

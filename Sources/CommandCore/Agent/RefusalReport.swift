@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import CommandCore
 import Text
 
 /// What a server answered to a token, for the agent to judge.
-struct RefusalReport {
+package struct RefusalReport: Sendable {
     /// Such as 401 or 403.
-    var status: Int
+    package var status: Int
     /// `WWW-Authenticate` (RFC 6750 §3).
-    var challenge: String
-    var body: [UInt8]
+    package var challenge: String
+    package var body: [UInt8]
     /// The server that was asked, where that is known.
-    var place: HostName?
+    package var place: HostName?
+
+    package init(status: Int, challenge: String, body: [UInt8], place: HostName? = nil) {
+        self.status = status
+        self.challenge = challenge
+        self.body = body
+        self.place = place
+    }
 
     /// The token to try instead of `token`, or nil if another one would not help.
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over, or if the server wants more of
     ///   the login.
-    func send(
+    package func send(
         _ token: TokenAnswer,
         to endpoint: AgentEndpoint,
         about demand: TokenDemand
@@ -36,7 +42,7 @@ struct RefusalReport {
     /// What the agent says to the refusal of `token`: with `retry` comes a token that is one word.
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
-    func answer(
+    package func answer(
         to token: consuming Secret,
         from endpoint: AgentEndpoint,
         about demand: TokenDemand

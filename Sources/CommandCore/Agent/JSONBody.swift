@@ -4,22 +4,22 @@ import AgentProtocol
 import Text
 
 /// The JSON object of a request, written into one buffer so that no copy of a secret in it stays behind.
-struct JSONBody<Members: WireMembers>: ~Copyable {
+package struct JSONBody<Members: WireMembers>: ~Copyable {
     private var bytes: [UInt8] = []
 
-    init() {
+    package init() {
         // Growing would leave the old buffer behind: a secret may double when every byte is escaped.
         bytes.reserveCapacity(2 * Secret.longest)
         bytes.append(UInt8(ascii: "{"))
     }
 
-    mutating func add<Value>(_ member: KeyPath<Members, WireMember<Value>>, _ value: Value) {
+    package mutating func add<Value>(_ member: KeyPath<Members, WireMember<Value>>, _ value: Value) {
         add(Members.table[keyPath: member].name)
         value.json.write(to: &bytes)
     }
 
     /// Adds a secret and wipes it.
-    mutating func add(_ member: KeyPath<Members, WireMember<String>>, secret: consuming Secret) {
+    package mutating func add(_ member: KeyPath<Members, WireMember<String>>, secret: consuming Secret) {
         add(Members.table[keyPath: member].name)
         secret.write(to: &bytes)
     }
@@ -31,14 +31,14 @@ struct JSONBody<Members: WireMembers>: ~Copyable {
     }
 
     /// The finished object; the only reference to its bytes.
-    consuming func finished() -> [UInt8] {
+    package consuming func finished() -> [UInt8] {
         bytes.append(UInt8(ascii: "}"))
         return bytes
     }
 }
 
 /// A request about one of a session's tokens.
-protocol TokenChoosing: WireMembers {
+package protocol TokenChoosing: WireMembers {
     var scope: WireMember<String> { get }
     var audience: WireMember<String> { get }
 }
@@ -48,7 +48,7 @@ extension ReportMembers: TokenChoosing {}
 
 extension JSONBody where Members: TokenChoosing {
     /// Adds which of a session's tokens is meant, unless it is the ordinary one.
-    mutating func add(_ scopes: [String], _ audience: String?) {
+    package mutating func add(_ scopes: [String], _ audience: String?) {
         if !scopes.isEmpty { add(\.scope, scopes.joined(separator: " ")) }
         if let audience { add(\.audience, audience) }
     }
