@@ -41,6 +41,7 @@ extension SessionStatus {
         message.session = name.description
         message.state = state.rawValue
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
+        message.resource = settings.resource
         message.expiresAt = tokenExpiresAt.map { moment.wallTime(at: $0).secondsSince1970 }
         message.expiresIn = tokenExpiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }
         return message
