@@ -89,7 +89,7 @@ build:
 	TOKENAGENT_SWIFT_STATIC='$(CURDIR)/$(SWIFT_STATIC)' $(SWIFT) build -c release --disable-local-rpath \
 	    $(SWIFT_FLAGS) $(RELEASE_FLAGS)
 
-T       ?= request token-answer id-token metadata sources callback store configuration
+T       ?= request token-answer id-token metadata sources mcp callback store configuration
 SECONDS ?= 60
 fuzz:
 	@Scripts/install-dependencies build
@@ -126,9 +126,10 @@ install:
 	    '$(DESTDIR)$(mandir)/man5' '$(DESTDIR)$(mandir)/man7' \
 	    '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
-	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner $(RELEASE)/tokenctl-commands '$(DESTDIR)$(libexecdir)'
+	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner $(RELEASE)/tokenctl-commands $(RELEASE)/tokenagent-mcp \
+	    '$(DESTDIR)$(libexecdir)'
 	$(STRIP) '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
-	    '$(DESTDIR)$(libexecdir)/tokenctl-commands'
+	    '$(DESTDIR)$(libexecdir)/tokenctl-commands' '$(DESTDIR)$(libexecdir)/tokenagent-mcp'
 	for link in $(LINKS); do ln -sf tokenctl '$(DESTDIR)$(bindir)'"/$$link" || exit 1; done
 	for link in $(HIDDEN_LINKS); do ln -sf ../../bin/tokenctl '$(DESTDIR)$(libexecdir)'"/$$link" || exit 1; done
 	for page in $(MANPAGES); do \
@@ -148,7 +149,7 @@ install:
 
 uninstall:
 	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
-	    '$(DESTDIR)$(libexecdir)/tokenctl-commands' \
+	    '$(DESTDIR)$(libexecdir)/tokenctl-commands' '$(DESTDIR)$(libexecdir)/tokenagent-mcp' \
 	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
 	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link" '$(DESTDIR)$(mandir)'"/man1/$$link.1"; done
 	for link in $(HIDDEN_LINKS); do rm -f '$(DESTDIR)$(libexecdir)'"/$$link"; done

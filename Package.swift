@@ -85,6 +85,7 @@ let package = Package(
         .executable(name: "tokenagent-runner", targets: ["tokenagent-runner"]),
         .executable(name: "tokenctl", targets: ["tokenctl"]),
         .executable(name: "tokenctl-commands", targets: ["tokenctl-commands"]),
+        .executable(name: "tokenagent-mcp", targets: ["tokenagent-mcp"]),
         .executable(name: "demo-issuer", targets: ["demo-issuer"]),
         .library(name: "AgentProtocol", targets: ["AgentProtocol"]),
     ],
@@ -202,6 +203,27 @@ let package = Package(
             linkerSettings: staticExecutable + staticFoundation
         ),
         .target(
+            name: "MCPBridge",
+            dependencies: [
+                "Text", "AgentProtocol", "CommandCore",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: cold
+        ),
+        .executableTarget(
+            name: "tokenagent-mcp",
+            dependencies: [
+                "CWipingAllocator", "AgentProtocol", "CommandCore", "MCPBridge",
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: cold,
+            linkerSettings: staticStandardLibrary + staticFoundation + eagerBinding
+        ),
+        .target(
             name: "DemoIssuer",
             dependencies: [
                 "Text",
@@ -229,7 +251,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTesting", "DemoIssuer", "ModularArithmetic", "Text", "TokenCore",
+                "CTesting", "DemoIssuer", "ModularArithmetic", "Text", "Threads", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -305,6 +327,14 @@ let package = Package(
             swiftSettings: testing
         ),
         .testTarget(
+            name: "MCPBridgeTests",
+            dependencies: [
+                "AgentProtocol", "CommandCore", "MCPBridge", "Text", "TestSupport",
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: testing
+        ),
+        .testTarget(
             name: "TokenctlTests",
             dependencies: [
                 "AgentProtocol", "CommandCore", "DemoIssuer", "Text", "TestSupport", "tokenctl",
@@ -315,7 +345,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AgentProtocol", "DemoIssuer", "Text", "TestSupport", "tokenagent",
+                "AgentProtocol", "DemoIssuer", "Text", "TestSupport", "tokenagent", "tokenagent-mcp",
                 "tokenagent-runner", "tokenctl", "tokenctl-commands", "demo-issuer",
             ],
             swiftSettings: testing
@@ -333,7 +363,8 @@ if Context.environment["TOKENAGENT_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "AgentServer", "AgentSettings", "OAuthClient", "SealedStore", "Text", "TokenCore",
+                "AgentServer", "AgentSettings", "MCPBridge", "OAuthClient", "SealedStore", "Text",
+                "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzzing",

@@ -4,7 +4,7 @@ import AgentProtocol
 import Glibc
 
 /// A pipe of this process, closed with its last use.
-package struct Pipe: ~Copyable {
+package struct Pipe: ~Copyable, Sendable {
     package private(set) var reading: Int32
     package private(set) var writing: Int32
 

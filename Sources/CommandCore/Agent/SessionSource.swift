@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+
+/// The session that is for an address, as the agent knows it; blocking.
+package struct SessionSource: Sendable {
+    /// A token, and the session that it is of.
+    package struct Found: Sendable {
+        package var session: String
+        package var token: TokenAnswer
+    }
+
+    package let address: ResourceAddress
+    package let endpoint: AgentEndpoint
+
+    /// - Throws: ``AgentError`` with the code `badRequest` if tokens could be read on the way to the address.
+    package init(_ address: ResourceAddress, _ endpoint: AgentEndpoint) throws(AgentError) {
+        guard address.server.isPrivate, ["http", "https"].contains(address.server.scheme) else {
+            throw AgentError(.badRequest, "a token goes by https only, or by http on this machine")
+        }
+        self.address = address
+        self.endpoint = endpoint
+    }
+
+    /// The name of the session whose resource covers the address most closely.
+    ///
+    /// - Throws: ``AgentError`` with the code `notFound` if there is none: none is made here, and nobody logged in.
+    package func session() throws(AgentError) -> String {
+        let answer: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
+        if let name = address.session(among: answer.sessions ?? []) { return name }
+        throw AgentError(
+            .notFound,
+            "no session is for \(address.text)",
+            remedy: "tokenctl login \(ShellWord.quoted(address.text))"
+        )
+    }
+
+    /// A token of the session that the agent knew by `name`, if it still does, else of the one that is found now.
+    package func token(
+        named name: String?,
+        proof: TokenDemand.Proof? = nil
+    ) throws(AgentError) -> Found {
+        if let name {
+            do throws(AgentError) {
+                return Found(session: name, token: try token(name, proof))
+            } catch {
+                guard error.code == .notFound else { throw error }
+            }
+        }
+        let name = try session()
+        return Found(session: name, token: try token(name, proof))
+    }
+
+    /// A token of the session.
+    private func token(_ session: String, _ proof: TokenDemand.Proof?) throws(AgentError) -> TokenAnswer {
+        do {
+            return try endpoint.token(demand(session, proof))
+        } catch {
+            throw error.about(session)
+        }
+    }
+
+    /// The token to try in place of the refused one; `nil`: another one would not help.
+    ///
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the login is over or the server wants more of it.
+    package func replacement(
+        for refused: TokenAnswer,
+        of session: String,
+        _ report: RefusalReport
+    ) throws(AgentError) -> TokenAnswer? {
+        do {
+            return try report.send(refused, to: endpoint, about: demand(session, nil))
+        } catch {
+            throw error.about(session)
+        }
+    }
+
+    private func demand(_ session: String, _ proof: TokenDemand.Proof?) -> TokenDemand {
+        TokenDemand(session: session, reportsRefusals: true, proof: proof)
+    }
+}

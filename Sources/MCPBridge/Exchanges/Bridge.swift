@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import NIOCore
+import Synchronization
+import Text
+
+/// Carries messages between a client at standard input and output and a server that speaks Streamable HTTP
+/// (Model Context Protocol, Transports).
+///
+/// The client logs in nowhere and sees no token. It is told in place of an answer what a person has to do.
+package final class Bridge: Sendable {
+    /// Longest wait until the server has taken a notification.
+    private static let notificationLimit: Duration = .seconds(30)
+    /// Longest wait for answers after the end of the input.
+    private static let drainLimit: Duration = .seconds(30)
+    /// Longest wait until the server has taken leave.
+    private static let leaveLimit: Duration = .seconds(1)
+
+    let conversation = Conversation()
+    let table = ExchangeTable()
+    let budget = ByteBudget()
+    /// What lists of tools have said about their calls.
+    let parameters = Mutex(ParameterFields())
+    let requests: AuthorizedRequests
+    private let transport: ResourceTransport
+    private let input: LineInput
+    private let output: LineOutput
+
+    /// - Parameters:
+    ///   - source: the session that gives the tokens.
+    ///   - authorities: a file with certificates of authorities to trust beside the system's.
+    ///   - descriptors: where the client's messages come from, and where the server's go.
+    ///   - group: the event loops to work on.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
+    package init(
+        _ source: SessionSource,
+        authorities: String? = nil,
+        descriptors: (input: Int32, output: Int32),
+        on group: any EventLoopGroup
+    ) throws(AgentError) {
+        transport = try ResourceTransport(to: source.address.text, authorities: authorities, on: group)
+        requests = AuthorizedRequests(transport, ResourceTokens(source), at: source.address.server.place)
+        input = LineInput(descriptors.input)
+        output = LineOutput(descriptors.output)
+    }
+
+    /// Works until the input ends and the answers still expected have come, or half a minute has passed.
+    package func run() async {
+        var lines = MessageLines()
+        while let bytes = await input.read() {
+            lines.append(bytes)
+            while let line = lines.next() { await take(line) }
+        }
+        if let line = lines.last() { await take(line) }
+        await Bridge.limited(to: Bridge.drainLimit) { [table] in await table.untilSettled() }
+    }
+
+    /// Takes leave of the server: its session is over.
+    package func end() async {
+        await conversation.end()
+        let session = await conversation.session
+        if session.id != nil {
+            let request = ResourceRequest(method: .delete, fields: session.fields)
+            await Bridge.limited(to: Bridge.leaveLimit) { [requests] in
+                _ = try? await requests.send(request).beginning()
+            }
+        }
+        await transport.shutDown()
+    }
+
+    // MARK: From the client
+
+    private func take(_ line: MessageLines.Line) async {
+        switch line {
+        case .tooLong:
+            let limit = "\(BridgeLimits.message >> 20) MiB"
+            await refuse(nil, RPCFailure(.notAMessage, "the line is longer than \(limit)"))
+        case .message(let bytes):
+            do throws(RPCFailure) {
+                await take(try RPCPacket(parsing: bytes))
+            } catch {
+                await refuse(nil, error)
+            }
+        }
+    }
+
+    private func take(_ packet: RPCPacket) async {
+        if let message = packet.single, message.method == "notifications/cancelled" {
+            return await cancel(packet, message)
+        }
+        guard let number = table.begin(packet.requests) else {
+            let failure = RPCFailure(.failed, "more than \(BridgeLimits.exchanges) requests are under way")
+            for id in packet.requests { await refuse(id, failure) }
+            return
+        }
+        let exchange = Exchange(packet: packet, number: number, bridge: self)
+        let task = Task { await exchange.run() }
+        table.attach(task, to: number)
+        // What comes after an opening may only be sent in its session, and notifications keep their order.
+        if packet.single?.isOpening == true {
+            await task.value
+        } else if packet.requests.isEmpty, packet.messages.contains(where: { $0.kind == .notification }) {
+            await Bridge.limited(to: Bridge.notificationLimit) { await task.value }
+        }
+    }
+
+    /// The client wants no answer to a request any more.
+    ///
+    /// Until 2025-11-25 the server is told, and a closed connection means nothing; from 2026-07-28 on it is the other way
+    /// round.
+    private func cancel(_ packet: RPCPacket, _ message: RPCMessage) async {
+        let id = RPCIdentifier(packet.value("params", "requestId", of: message))
+        if await conversation.session != .notBegun, let number = table.begin([]) {
+            let exchange = Exchange(packet: packet, number: number, bridge: self)
+            await Bridge.limited(to: Bridge.notificationLimit) { await exchange.run() }
+        }
+        if let id { table.abandon(id) }
+    }
+
+    private func refuse(_ id: RPCIdentifier?, _ failure: RPCFailure) async {
+        await output.write(failure.answer(to: id) + [0x0A])
+    }
+
+    // MARK: To the server
+
+    /// The request that brings a packet to the server.
+    func request(_ packet: RPCPacket, in session: MCPSession) -> ResourceRequest {
+        var fields = [
+            (name: "accept", value: "application/json, text/event-stream"),
+            (name: "content-type", value: "application/json"),
+        ]
+        if let version = RoutingFields.version(of: packet) {
+            fields += RoutingFields.fields(for: packet, version: version)
+            fields += parameters.withLock { $0.fields(for: packet) }
+        } else {
+            fields += session.fields
+        }
+        return ResourceRequest(method: .post, fields: fields, body: packet.bytes)
+    }
+
+    /// The request for what the server says by itself, or for the rest of a stream.
+    func listeningRequest(in session: MCPSession, _ place: StreamPlace) -> ResourceRequest {
+        let fields = [(name: "accept", value: "text/event-stream")] + session.fields + place.fields
+        return ResourceRequest(method: .get, fields: fields)
+    }
+
+    // MARK: To the client
+
+    /// Tells the client what the server says; an answer that nobody waits for is dropped.
+    func deliver(_ packet: RPCPacket) async {
+        let kept = packet.messages.filter { message in
+            guard case .response(let id) = message.kind else { return true }
+            return id.map(table.settle) ?? false
+        }
+        if !kept.isEmpty { await output.write(packet.line(of: kept)) }
+        table.told(kept.count { $0.method == nil })
+    }
+
+    /// Tells the client that some of its requests have failed.
+    func fail(_ requests: [RPCIdentifier], _ failure: RPCFailure) async {
+        for id in requests where table.settle(id) {
+            await refuse(id, failure)
+            table.told(1)
+        }
+    }
+
+    /// Waits for `work`, but not longer than `limit`, after which it is cancelled and left alone.
+    static func limited(to limit: Duration, _ work: @escaping @Sendable () async -> Void) async {
+        let (end, mark) = AsyncStream.makeStream(of: Void.self)
+        let job = Task {
+            await work()
+            mark.finish()
+        }
+        let alarm = Task {
+            try? await Task.sleep(for: limit)
+            mark.finish()
+        }
+        for await _ in end {}
+        job.cancel()
+        alarm.cancel()
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// The way of one packet of the client to the server, and of what the server says to it.
+struct Exchange: Sendable {
+    /// Tries to come back to a stream of events that brings nothing: five.
+    private static let mostFailures = 5
+    /// How long a stream may go on after the last answer, so that its connection serves the next request: a second.
+    private static let afterlife: Duration = .seconds(1)
+
+    let packet: RPCPacket
+    let number: Int
+    let bridge: Bridge
+
+    /// Carries it out to its end; every request in it has an answer then, or was given up.
+    func run() async {
+        var failure = RPCFailure(.failed, "the server's answer ended without an answer to the request")
+        do throws(RPCFailure) {
+            try await carryOut()
+        } catch {
+            failure = error
+        }
+        await bridge.fail(bridge.table.waiting(in: number), failure)
+        bridge.table.end(number)
+    }
+
+    private func carryOut() async throws(RPCFailure) {
+        if packet.single?.isOpening == true { await bridge.conversation.begin(packet) }
+        var session = await bridge.conversation.session
+        var reply = try await send(in: session)
+        // The server has ended the session (Model Context Protocol, Streamable HTTP, Session Management).
+        if reply.status == 404, session.id != nil, !packet.requests.isEmpty {
+            session = try await bridge.renewed(after: session)
+            reply = try await send(in: session)
+        }
+        try await take(reply)
+    }
+
+    private func send(in session: MCPSession) async throws(RPCFailure) -> ResourceReply {
+        try await bridge.requests.send(bridge.request(packet, in: session))
+    }
+
+    private func take(_ reply: ResourceReply) async throws(RPCFailure) {
+        guard (200..<300).contains(reply.status) else { throw await RPCFailure(status: reply) }
+        guard !packet.requests.isEmpty else {
+            // Read to its end, the connection serves the next request.
+            _ = await reply.beginning()
+            return await wasTaken()
+        }
+        switch reply.mediaType {
+        case "application/json":
+            let body = try await reply.collected(upTo: BridgeLimits.message, bridge.budget)
+            let answer: RPCPacket
+            do {
+                answer = try RPCPacket(parsing: body)
+            } catch {
+                throw RPCFailure(.failed, "the server's answer is no JSON-RPC message")
+            }
+            await deliver(answer, of: reply)
+        case "text/event-stream":
+            try await follow(reply)
+        default:
+            throw RPCFailure(
+                .failed,
+                "the server answered with status \(reply.status) and neither JSON nor a stream of events"
+            )
+        }
+    }
+
+    /// A notification has reached the server.
+    private func wasTaken() async {
+        guard let message = packet.single, message.method == "notifications/initialized" else { return }
+        await bridge.announced(packet)
+    }
+
+    /// Reads the stream to its end, and goes on with it where it breaks off before all requests are answered.
+    private func follow(_ first: ResourceReply) async throws(RPCFailure) {
+        var place = StreamPlace()
+        var reply = first
+        var isEnding = false
+        while true {
+            try await EventStream.read(reply, at: &place, bridge.budget) { message async throws(RPCFailure) in
+                await deliver(message, of: first)
+                if !isEnding, bridge.table.waiting(in: number).isEmpty {
+                    isEnding = true
+                    endSoon()
+                }
+                return .more
+            }
+            guard !bridge.table.waiting(in: number).isEmpty, place.lastID != nil else { return }
+            guard let next = try await resumed(&place) else { return }
+            reply = next
+        }
+    }
+
+    /// The rest of a stream whose events have identifiers; `nil`: the server has none.
+    private func resumed(_ place: inout StreamPlace) async throws(RPCFailure) -> ResourceReply? {
+        while place.failures < Exchange.mostFailures, !Task.isCancelled {
+            try? await Task.sleep(for: place.pause)
+            place.hasFailed()
+            let request = bridge.listeningRequest(in: await bridge.conversation.session, place)
+            guard let reply = try? await bridge.requests.send(request), reply.status < 500 else { continue }
+            guard reply.status == 200, reply.mediaType == "text/event-stream" else {
+                throw await RPCFailure(status: reply)
+            }
+            return reply
+        }
+        return nil
+    }
+
+    /// Hands on what the client waits for, and what the server says by itself.
+    private func deliver(_ answer: RPCPacket, of reply: ResourceReply) async {
+        if let message = answer.single, packet.single?.isOpening == true,
+            message.answeredID == packet.single?.requestID, message.members["result"] != nil
+        {
+            let version = answer.value("result", "protocolVersion", of: message)?.string
+            await bridge.conversation.answered(MCPSession(fields: reply.fields, version: version))
+        }
+        if packet.single?.method == "tools/list", RoutingFields.version(of: packet) != nil {
+            bridge.parameters.withLock { $0.note(answer) }
+        }
+        await bridge.deliver(answer)
+    }
+
+    /// Ends what is left of the exchange, which has served its purpose.
+    private func endSoon() {
+        let (table, number) = (bridge.table, number)
+        Task {
+            try? await Task.sleep(for: Exchange.afterlife)
+            table.cancel(number)
+        }
+    }
+}
+
+extension RPCFailure {
+    /// An answer whose status says that the request was not carried out: in the server's own words if those are
+    /// JSON-RPC's.
+    init(status reply: ResourceReply) async {
+        if let verbatim = RPCFailure(statedIn: await reply.beginning()) {
+            self = verbatim
+            return
+        }
+        switch reply.status {
+        case 300..<400:
+            let place = reply.field("location").map { " to \(RPCFailure.quoted($0))" } ?? ""
+            self.init(.failed, "the server leads elsewhere\(place), where nothing is sent")
+        case 404:
+            self.init(.failed, "the server has nothing at this address (status 404)")
+        case 429, 503:
+            let wait = reply.field("retry-after").map { "; try again in \(RPCFailure.quoted($0)) s" } ?? ""
+            self.init(.failed, "the server cannot answer now (status \(reply.status))\(wait)")
+        default:
+            self.init(.failed, "the server answered with status \(reply.status)")
+        }
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// Standard input, read as far as there is something to do with it.
+struct LineInput: Sendable {
+    private let descriptor: Int32
+    private let work = BlockingWork(threads: 1)
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// Waits for bytes; `nil` at the end.
+    func read() async -> [UInt8]? {
+        let descriptor = descriptor
+        let result = await work.result { () throws(AgentError) -> [UInt8] in
+            unsafe [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+                repeat {
+                    count = unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+                } while count < 0 && waits(for: descriptor, POLLIN, after: errno)
+                count = max(0, count)
+            }
+        }
+        guard case .success(let bytes) = result, !bytes.isEmpty else { return nil }
+        return bytes
+    }
+}
+
+/// Standard output, which takes one line after the other.
+struct LineOutput: Sendable {
+    private let descriptor: Int32
+    // One thread: a line is whole before the next one begins.
+    private let work = BlockingWork(threads: 1)
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// Writes a line; waits while the client does not read.
+    func write(_ line: [UInt8]) async {
+        let descriptor = descriptor
+        _ = await work.result { () throws(AgentError) in
+            unsafe line.withUnsafeBytes { bytes in
+                var written = 0
+                while written < bytes.count {
+                    let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
+                    let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+                    guard count >= 0 || waits(for: descriptor, POLLOUT, after: errno) else { return }
+                    written += max(0, count)
+                }
+            }
+        }
+    }
+}
+
+/// Whether to try again after `error`: a signal came, or whoever gave us the descriptor made it one that does not block.
+private func waits(for descriptor: Int32, _ event: Int32, after error: Int32) -> Bool {
+    guard error != EINTR else { return true }
+    guard error == EAGAIN || error == EWOULDBLOCK else { return false }
+    var wanted = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+    return unsafe poll(&wanted, 1, -1) >= 0 || errno == EINTR
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// Where the parts of a JSON text stand, all of which has been checked (RFC 8259).
+///
+/// A message may be large, and a tree of its values would take many times its size. So only the members of the outermost
+/// object, or the elements of the outermost array, are noted; the rest is checked and passed over.
+struct JSONOutline {
+    /// The outermost value.
+    enum Content {
+        /// Names in their order, each once, with the place of the value.
+        case object([(name: String, value: Range<Int>)])
+        case array([Range<Int>])
+        case other
+    }
+
+    /// Why a text has no outline.
+    enum Fault: Error, Equatable {
+        case notJSON
+        /// More than ``deepest`` or ``mostParts``.
+        case tooLarge
+        case repeatedName
+    }
+
+    /// Deepest nesting: far more than people or programs write, far less than a stack takes.
+    static let deepest = 128
+    /// Most members or elements of the outermost value.
+    static let mostParts = 1024
+
+    let content: Content
+
+    /// Checks the part `range` of a text that is known to be UTF-8.
+    init(_ bytes: [UInt8], in range: Range<Int>) throws(Fault) {
+        var scanner = OutlineScanner(bytes: bytes, end: range.upperBound, place: range.lowerBound)
+        content = try scanner.content()
+    }
+
+    /// Where the value of the member `name` stands; `nil`: there is none.
+    func value(of name: ByteText) -> Range<Int>? {
+        guard case .object(let members) = content else { return nil }
+        return members.first { $0.name.bytewise == name }?.value
+    }
+}
+
+private struct OutlineScanner {
+    let bytes: [UInt8]
+    let end: Int
+    var place: Int
+
+    mutating func content() throws(JSONOutline.Fault) -> JSONOutline.Content {
+        skipBlanks()
+        let content: JSONOutline.Content
+        switch try peek() {
+        case UInt8(ascii: "{"): content = .object(try members())
+        case UInt8(ascii: "["): content = .array(try elements())
+        default:
+            try value(at: 0)
+            content = .other
+        }
+        skipBlanks()
+        guard place == end else { throw .notJSON }
+        return content
+    }
+
+    private mutating func members() throws(JSONOutline.Fault) -> [(name: String, value: Range<Int>)] {
+        var members: [(name: String, value: Range<Int>)] = []
+        var names: Set<ByteText> = []
+        try list(until: UInt8(ascii: "}")) { scanner throws(JSONOutline.Fault) in
+            let start = scanner.place
+            try scanner.string()
+            guard let name = (try? JSONValue(parsing: scanner.bytes[start..<scanner.place]))?.string else {
+                throw .notJSON
+            }
+            guard names.insert(name.bytewise).inserted else { throw .repeatedName }
+            let value = try scanner.noted { scanner throws(JSONOutline.Fault) in
+                try scanner.colon()
+            }
+            guard members.count < JSONOutline.mostParts else { throw .tooLarge }
+            members.append((name, value))
+        }
+        return members
+    }
+
+    private mutating func elements() throws(JSONOutline.Fault) -> [Range<Int>] {
+        var elements: [Range<Int>] = []
+        try list(until: UInt8(ascii: "]")) { scanner throws(JSONOutline.Fault) in
+            guard elements.count < JSONOutline.mostParts else { throw .tooLarge }
+            elements.append(try scanner.noted { _ in })
+        }
+        return elements
+    }
+
+    /// Passes over a value of the outermost list, after what comes before it, and answers where it stands.
+    private mutating func noted(
+        after pass: (inout OutlineScanner) throws(JSONOutline.Fault) -> Void
+    ) throws(JSONOutline.Fault) -> Range<Int> {
+        try pass(&self)
+        skipBlanks()
+        let start = place
+        try value(at: 1)
+        return start..<place
+    }
+
+    /// Passes over one value.
+    private mutating func value(at depth: Int) throws(JSONOutline.Fault) {
+        guard depth < JSONOutline.deepest else { throw .tooLarge }
+        switch try peek() {
+        case UInt8(ascii: "{"):
+            try list(until: UInt8(ascii: "}")) { scanner throws(JSONOutline.Fault) in
+                try scanner.string()
+                try scanner.colon()
+                scanner.skipBlanks()
+                try scanner.value(at: depth + 1)
+            }
+        case UInt8(ascii: "["):
+            try list(until: UInt8(ascii: "]")) { scanner throws(JSONOutline.Fault) in
+                try scanner.value(at: depth + 1)
+            }
+        case UInt8(ascii: "\""): try string()
+        case UInt8(ascii: "t"): try word("true")
+        case UInt8(ascii: "f"): try word("false")
+        case UInt8(ascii: "n"): try word("null")
+        default: try number()
+        }
+    }
+
+    /// Passes over the parts between the present bracket and `closing`, each read by `part`.
+    private mutating func list(
+        until closing: UInt8,
+        _ part: (inout OutlineScanner) throws(JSONOutline.Fault) -> Void
+    ) throws(JSONOutline.Fault) {
+        place += 1
+        skipBlanks()
+        if take(closing) { return }
+        while true {
+            skipBlanks()
+            try part(&self)
+            skipBlanks()
+            if take(closing) { return }
+            guard take(UInt8(ascii: ",")) else { throw .notJSON }
+        }
+    }
+
+    private mutating func colon() throws(JSONOutline.Fault) {
+        skipBlanks()
+        guard take(UInt8(ascii: ":")) else { throw .notJSON }
+    }
+
+    private mutating func string() throws(JSONOutline.Fault) {
+        guard take(UInt8(ascii: "\"")) else { throw .notJSON }
+        while place < end {
+            let byte = bytes[place]
+            place += 1
+            switch byte {
+            case UInt8(ascii: "\""): return
+            case UInt8(ascii: "\\"): try escape()
+            case 0..<0x20: throw .notJSON
+            default: break
+            }
+        }
+        throw .notJSON
+    }
+
+    private mutating func escape() throws(JSONOutline.Fault) {
+        let byte = try peek()
+        place += 1
+        if byte == UInt8(ascii: "u") {
+            guard end - place >= 4, bytes[place..<place + 4].allSatisfy({ $0.hexDigitValue != nil }) else {
+                throw .notJSON
+            }
+            place += 4
+        } else {
+            guard #""\/bfnrt"#.utf8.contains(byte) else { throw .notJSON }
+        }
+    }
+
+    private mutating func word(_ word: String) throws(JSONOutline.Fault) {
+        guard bytes[place..<end].starts(with: word.utf8) else { throw .notJSON }
+        place += word.utf8.count
+    }
+
+    /// RFC 8259 §6: `-`? int frac? exp?, no leading zero.
+    private mutating func number() throws(JSONOutline.Fault) {
+        _ = take(UInt8(ascii: "-"))
+        if !take(UInt8(ascii: "0")) { try digits() }
+        if take(UInt8(ascii: ".")) { try digits() }
+        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+            try digits()
+        }
+    }
+
+    private mutating func digits() throws(JSONOutline.Fault) {
+        let start = place
+        while place < end, bytes[place].isASCIIDigit { place += 1 }
+        guard place > start else { throw .notJSON }
+    }
+
+    private mutating func skipBlanks() {
+        while place < end {
+            switch bytes[place] {
+            case 0x20, 0x0A, 0x0D, 0x09: place += 1
+            default: return
+            }
+        }
+    }
+
+    private func peek() throws(JSONOutline.Fault) -> UInt8 {
+        guard place < end else { throw .notJSON }
+        return bytes[place]
+    }
+
+    /// Consumes `byte` if it is next.
+    private mutating func take(_ byte: UInt8) -> Bool {
+        guard place < end, bytes[place] == byte else { return false }
+        place += 1
+        return true
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// Which arguments of tools are repeated in fields `Mcp-Param-…`, as the tools' schemas say by `x-mcp-header`
+/// (Model Context Protocol 2026-07-28, Streamable HTTP, Custom Headers).
+struct ParameterFields: Sendable {
+    private struct Parameter {
+        /// The names that lead to it in the arguments.
+        var path: [ByteText]
+        /// The field, in lower case.
+        var field: String
+    }
+
+    private static let prefix = "mcp-param-"
+    /// Most bytes of a list of tools that is looked at; most tools, and parameters of one.
+    private static let longestList = 4 << 20
+    private static let mostTools = 1024
+    private static let mostParameters = 32
+    /// Deepest nesting of an argument.
+    private static let deepest = 8
+
+    private var parameters: [ByteText: [Parameter]] = [:]
+
+    /// Takes up what a list of tools says; a tool of the same name that was known is forgotten.
+    mutating func note(_ answer: RPCPacket) {
+        guard answer.bytes.count <= ParameterFields.longestList,
+            let object = try? JSONValue(parsing: answer.bytes, maximumDepth: 64, maximumValues: 1 << 18)
+                .object
+        else { return }
+        for tool in object["result"]?.object?["tools"]?.array?.prefix(ParameterFields.mostTools) ?? [] {
+            guard let name = tool.object?["name"]?.string, let schema = tool.object?["inputSchema"]?.object
+            else {
+                continue
+            }
+            var found: [Parameter] = []
+            ParameterFields.collect(schema, [], &found)
+            parameters[name.bytewise] = found.isEmpty ? nil : found
+            if parameters.count > ParameterFields.mostTools { parameters = [:] }
+        }
+    }
+
+    /// The fields for a call of a tool.
+    func fields(for packet: RPCPacket) -> [(name: String, value: String)] {
+        guard !parameters.isEmpty, let message = packet.single, message.method == "tools/call",
+            let tool = packet.value("params", "name", of: message)?.string
+        else { return [] }
+        return (parameters[tool.bytewise] ?? []).compactMap { parameter in
+            let value = packet.value(["params", "arguments"] + parameter.path, of: message)
+            let text = value?.string ?? value?.literal ?? value?.bool.map { $0 ? "true" : "false" }
+            return text.map { (name: parameter.field, value: RoutingFields.encoded($0)) }
+        }
+    }
+
+    private static func collect(_ schema: JSONObject, _ path: [ByteText], _ found: inout [Parameter]) {
+        guard path.count < deepest else { return }
+        for member in schema["properties"]?.object?.members ?? [] {
+            guard let property = member.value.object else { continue }
+            let place = path + [member.name.bytewise]
+            if let field = property["x-mcp-header"]?.string, found.count < mostParameters,
+                (1...64).contains(field.utf8.count), field.utf8.allSatisfy(\.isTokenByte)
+            {
+                found.append(Parameter(path: place, field: prefix + field.bytewise.lowercased.text))
+            }
+            collect(property, place, &found)
+        }
+    }
+}

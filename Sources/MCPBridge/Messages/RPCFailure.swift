@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// Why a request has no result, as its sender is told (JSON-RPC 2.0 §5.1).
+package struct RPCFailure: Error, Equatable, Sendable {
+    /// The codes used here.
+    package enum Code: Int64, Sendable {
+        /// The client's line is not JSON.
+        case notJSON = -32_700
+        /// The client's line is JSON, but no message.
+        case notAMessage = -32_600
+        /// The server or the agent did not do what was asked.
+        case failed = -32_000
+    }
+
+    /// The object of the member `error`, as JSON on one line.
+    package let error: [UInt8]
+
+    /// Describes a failure; `message` is one sentence without a full stop.
+    package init(_ code: Code, _ message: String, data: JSONObject? = nil) {
+        var object: JSONObject = ["code": .integer(code.rawValue), "message": .string(message)]
+        object["data"] = data.map(JSONValue.object)
+        error = JSONValue.object(object).serialized
+    }
+
+    /// A failure of the agent: the message names the remedy, and `data` is what the agent's socket would say.
+    package init(_ error: AgentError) {
+        self.init(
+            .failed,
+            FailureReport.line(for: error),
+            data: FailureReport.message(for: error).json.object
+        )
+    }
+
+    /// A failure in the server's own words, which are a JSON object.
+    init(verbatim error: [UInt8]) {
+        self.error = error
+    }
+
+    /// The message that tells the sender of the request `id`, without a line feed.
+    package func answer(to id: RPCIdentifier?) -> [UInt8] {
+        var bytes = Array(#"{"jsonrpc":"2.0","id":"#.utf8)
+        (id?.json ?? .null).write(to: &bytes)
+        bytes += Array(#","error":"#.utf8)
+        bytes += error
+        bytes.append(UInt8(ascii: "}"))
+        return bytes
+    }
+}
+
+extension RPCFailure {
+    /// A server's words in a sentence of ours: short, and harmless where they are shown.
+    static func quoted(_ text: String) -> String { TerminalText.escaped(text, longest: 300) }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// The identifier of a request, a string or a number (JSON-RPC 2.0 §4).
+package enum RPCIdentifier: Hashable, Sendable {
+    case text(ByteText)
+    /// As it was written.
+    case number(ByteText)
+
+    /// `nil`: it is neither, or longer than ``BridgeLimits/identifier``.
+    init?(_ json: JSONValue?) {
+        if let text = json?.string {
+            self = .text(text.bytewise)
+        } else if let literal = json?.literal {
+            self = .number(literal.bytewise)
+        } else {
+            return nil
+        }
+        guard word.utf8.count <= BridgeLimits.identifier else { return nil }
+    }
+
+    var json: JSONValue {
+        switch self {
+        case .text(let text): .string(text.text)
+        case .number(let literal): .number(literal.text)
+        }
+    }
+
+    private var word: ByteText {
+        switch self {
+        case .text(let word), .number(let word): word
+        }
+    }
+}
+
+/// One message of a packet (JSON-RPC 2.0 §4, §5).
+package struct RPCMessage: Sendable {
+    package enum Kind: Equatable, Sendable {
+        case request(RPCIdentifier)
+        case notification
+        /// `nil`: the answer to what could not be read as a request.
+        case response(RPCIdentifier?)
+    }
+
+    package let kind: Kind
+    /// What is asked or told; `nil` in a response.
+    package let method: ByteText?
+    /// Where it stands in its packet.
+    let range: Range<Int>
+    /// The members, by name.
+    let members: [ByteText: Range<Int>]
+
+    /// Whether it begins a conversation (Model Context Protocol, Lifecycle).
+    var isOpening: Bool {
+        if case .request = kind { method == "initialize" } else { false }
+    }
+
+    /// The identifier, if this is a request.
+    var requestID: RPCIdentifier? {
+        if case .request(let id) = kind { id } else { nil }
+    }
+
+    /// The identifier of the request that this answers, if it answers one.
+    var answeredID: RPCIdentifier? {
+        if case .response(let id) = kind { id } else { nil }
+    }
+}
+
+/// A JSON text that is one message or, in protocol version 2025-03-26, an array of them.
+package struct RPCPacket: Sendable {
+    /// The text as it came.
+    package let bytes: [UInt8]
+    package let messages: [RPCMessage]
+    package let isBatch: Bool
+
+    /// Checks a text; the failure says what is wrong with it.
+    package init(parsing bytes: [UInt8]) throws(RPCFailure) {
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            throw RPCFailure(.notJSON, "the message is not UTF-8")
+        }
+        let outline = try RPCPacket.outline(bytes, in: bytes.indices)
+        self.bytes = bytes
+        guard case .array(let elements) = outline.content else {
+            isBatch = false
+            messages = [try RPCMessage(outline, bytes, in: bytes.indices)]
+            return
+        }
+        guard (1...BridgeLimits.batch).contains(elements.count) else {
+            throw RPCFailure(.notAMessage, "a batch holds 1 to \(BridgeLimits.batch) messages")
+        }
+        var messages: [RPCMessage] = []
+        for element in elements {
+            messages.append(try RPCMessage(try RPCPacket.outline(bytes, in: element), bytes, in: element))
+        }
+        self.messages = messages
+        isBatch = true
+    }
+
+    /// The requests in it, each of which waits for one answer.
+    var requests: [RPCIdentifier] { messages.compactMap(\.requestID) }
+
+    /// Its only message.
+    var single: RPCMessage? { isBatch ? nil : messages.first }
+
+    /// The value that the names lead to in a message, if it is there and small.
+    func value(_ path: ByteText..., of message: RPCMessage) -> JSONValue? { value(path, of: message) }
+
+    /// The value that the names lead to in a message, if it is there and small.
+    func value(_ path: [ByteText], of message: RPCMessage) -> JSONValue? {
+        var range = message.range
+        for (depth, name) in path.enumerated() {
+            let next =
+                depth == 0
+                ? message.members[name] : (try? JSONOutline(bytes, in: range))?.value(of: name)
+            guard let next else { return nil }
+            range = next
+        }
+        return RPCPacket.small(bytes, range)
+    }
+
+    /// What stands at a place where something short is expected.
+    fileprivate static func small(_ bytes: [UInt8], _ range: Range<Int>?) -> JSONValue? {
+        guard let range, range.count <= 8 * BridgeLimits.identifier else { return nil }
+        return try? JSONValue(parsing: bytes[range])
+    }
+
+    private static func outline(_ bytes: [UInt8], in range: Range<Int>) throws(RPCFailure) -> JSONOutline {
+        do {
+            return try JSONOutline(bytes, in: range)
+        } catch {
+            switch error {
+            case .notJSON: throw RPCFailure(.notJSON, "the message is not JSON")
+            case .tooLarge:
+                throw RPCFailure(.notAMessage, "the message is nested too deeply or has too many members")
+            case .repeatedName: throw RPCFailure(.notAMessage, "the message names a member twice")
+            }
+        }
+    }
+}
+
+extension RPCMessage {
+    fileprivate init(_ outline: JSONOutline, _ bytes: [UInt8], in range: Range<Int>) throws(RPCFailure) {
+        guard case .object(let list) = outline.content else {
+            throw RPCFailure(.notAMessage, "a message is a JSON object")
+        }
+        let members = Dictionary(
+            list.map { ($0.name.bytewise, $0.value) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        guard RPCPacket.small(bytes, members["jsonrpc"])?.string?.bytewise == "2.0" else {
+            throw RPCFailure(.notAMessage, "a message says \"jsonrpc\":\"2.0\"")
+        }
+        let id = RPCIdentifier(RPCPacket.small(bytes, members["id"]))
+        if members["method"] != nil {
+            method = RPCPacket.small(bytes, members["method"])?.string?.bytewise
+            guard method != nil else { throw RPCFailure(.notAMessage, "method is a short string") }
+            guard members["id"] == nil || id != nil else {
+                throw RPCFailure(.notAMessage, "id is a short string or a number")
+            }
+            kind = id.map(Kind.request) ?? .notification
+        } else {
+            guard (members["result"] == nil) != (members["error"] == nil), members["id"] != nil else {
+                throw RPCFailure(.notAMessage, "a message has a method, or an id and a result or an error")
+            }
+            method = nil
+            kind = .response(id)
+        }
+        self.range = range
+        self.members = members
+    }
+}

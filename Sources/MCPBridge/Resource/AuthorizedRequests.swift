@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Synchronization
+import Text
+
+/// Requests with a token, and once more where the agent has a better one.
+struct AuthorizedRequests: Sendable {
+    private let transport: ResourceTransport
+    private let tokens: ResourceTokens
+    private let place: HostName
+    private let complaints = Complaints()
+
+    init(_ transport: ResourceTransport, _ tokens: ResourceTokens, at place: HostName) {
+        self.transport = transport
+        self.tokens = tokens
+        self.place = place
+    }
+
+    /// Sends `request` and returns when the head of its answer has come, whatever its status.
+    ///
+    /// On 401 and 403 the agent is told, once, and the request is sent once more if that may help.
+    ///
+    /// - Throws: ``RPCFailure`` with the agent's remedy if there is no token, or the server wants more of the login.
+    func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceReply {
+        let result: Result<ResourceReply, RPCFailure>
+        do throws(AgentError) {
+            result = try await sendWithToken(request)
+        } catch {
+            complaints.tell(error)
+            throw RPCFailure(error)
+        }
+        complaints.settle()
+        return try result.get()
+    }
+
+    private func sendWithToken(
+        _ request: ResourceRequest
+    ) async throws(AgentError) -> Result<ResourceReply, RPCFailure> {
+        var hasReported = false
+        var hasTakenNonce = false
+        while true {
+            let token = try await tokens.token(for: request.method.rawValue)
+            let result = await attempt(request, with: token)
+            guard case .success(let reply) = result, reply.status == 401 || reply.status == 403 else {
+                if case .success(let reply) = result { _ = await takeNonce(of: reply, token) }
+                return result
+            }
+            let isNew = await takeNonce(of: reply, token)
+            if isNew, !hasTakenNonce, AuthorizedRequests.wantsNonce(reply) {
+                // The token itself was not refused, and the agent has nothing to judge.
+                hasTakenNonce = true
+                continue
+            }
+            let body = await reply.beginning(upTo: 8192)
+            guard !hasReported else { return .failure(RPCFailure(refusal: reply, body)) }
+            hasReported = true
+            let report = RefusalReport(
+                status: reply.status,
+                challenge: reply.list("www-authenticate"),
+                body: body,
+                place: place
+            )
+            guard try await tokens.replace(token, report) else {
+                return .failure(RPCFailure(refusal: reply, body))
+            }
+        }
+    }
+
+    private func attempt(
+        _ request: ResourceRequest,
+        with token: TokenAnswer
+    ) async -> Result<ResourceReply, RPCFailure> {
+        var request = request
+        let scheme = TokenForm.scheme(ofType: token.type)
+        request.fields.append(("authorization", "\(scheme) \(token.value)"))
+        if let proof = token.proof { request.fields.append(("dpop", proof)) }
+        do throws(RPCFailure) {
+            return .success(try await transport.send(request))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Keeps the nonce of an answer (RFC 9449 §8.1); whether it is another one.
+    private func takeNonce(of reply: ResourceReply, _ token: TokenAnswer) async -> Bool {
+        guard token.isBoundToKey, let nonce = reply.field("dpop-nonce"),
+            (1...512).contains(nonce.utf8.count), nonce.utf8.allSatisfy(\.isNQChar)
+        else { return false }
+        return await tokens.take(nonce: nonce)
+    }
+
+    private static func wantsNonce(_ reply: ResourceReply) -> Bool {
+        let challenges = Challenges(reply.list("www-authenticate"))
+        return reply.status == 401
+            && challenges.value(of: "error", scheme: "DPoP")?.bytewise == "use_dpop_nonce"
+    }
+}
+
+extension RPCFailure {
+    /// A refusal that no other token helps against: in the server's own words if those are JSON-RPC's.
+    fileprivate init(refusal reply: ResourceReply, _ body: [UInt8]) {
+        if let verbatim = RPCFailure(statedIn: body) {
+            self = verbatim
+            return
+        }
+        let challenges = Challenges(reply.list("www-authenticate"))
+        let words = ["error_description", "error"].lazy.compactMap { name in
+            challenges.value(of: name, scheme: "Bearer") ?? challenges.value(of: name, scheme: "DPoP")
+        }
+        let reason = words.first.map { ": \(RPCFailure.quoted($0))" } ?? ""
+        self.init(.failed, "the server refused the request with status \(reply.status)\(reason)")
+    }
+
+    /// The error in a body that is a JSON-RPC answer; `nil`: there is none.
+    init?(statedIn body: [UInt8]) {
+        guard let packet = try? RPCPacket(parsing: body), let message = packet.single,
+            case .response = message.kind, let error = message.members["error"]
+        else { return nil }
+        self.init(verbatim: Array(packet.bytes[error]))
+    }
+}
+
+/// What is said on standard error: each failure once, until it is over, as a client may ask again and again.
+final class Complaints: Sendable {
+    private let last = Mutex<ByteText>("")
+
+    func tell(_ error: AgentError) {
+        let line = FailureReport.line(for: error)
+        let isNew = last.withLock { last in
+            defer { last = line.bytewise }
+            return last != line.bytewise
+        }
+        if isNew { StandardError.write("tokenctl: \(line)\n") }
+    }
+
+    func settle() {
+        last.withLock { $0 = "" }
+    }
+}

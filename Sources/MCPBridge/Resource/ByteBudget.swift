@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+
+/// How many bytes of messages may be held at a time, for all that are being received.
+final class ByteBudget: Sendable {
+    private let left: Mutex<Int>
+
+    init(_ bytes: Int = BridgeLimits.held) {
+        left = Mutex(bytes)
+    }
+
+    fileprivate func take(_ bytes: Int) -> Bool {
+        left.withLock { left in
+            guard bytes <= left else { return false }
+            left -= bytes
+            return true
+        }
+    }
+
+    /// What one receiver holds of it, given back with its last use.
+    struct Share: ~Copyable {
+        private let budget: ByteBudget
+        private var held = 0
+
+        init(of budget: ByteBudget) {
+            self.budget = budget
+        }
+
+        deinit { _ = budget.take(-held) }
+
+        /// Holds `bytes` from now on, in place of what it held.
+        ///
+        /// - Throws: ``RPCFailure`` if there is not as much left.
+        mutating func hold(_ bytes: Int) throws(RPCFailure) {
+            guard budget.take(bytes - held) else {
+                throw RPCFailure(.failed, "too many large messages of the server come at once")
+            }
+            held = bytes
+        }
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Text
+
+/// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
+///
+/// A request is never repeated here: the server may have acted on it. Proxy variables of the environment are not read.
+final class ResourceTransport: Sendable {
+    private let client: HTTPClient
+    private let address: String
+
+    /// - Parameters:
+    ///   - address: where all requests go; a fragment is not sent.
+    ///   - authorities: a file with certificates of authorities to trust beside the system's, PEM.
+    ///   - group: the event loops to work on.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
+    init(
+        to address: String,
+        authorities: String?,
+        on group: any EventLoopGroup
+    ) throws(AgentError) {
+        var handshake = TLSConfiguration.makeClientConfiguration()
+        handshake.minimumTLSVersion = .tlsv12
+        handshake.certificateVerification = .fullVerification
+        if let authorities {
+            handshake.additionalTrustRoots = [.certificates(try ResourceTransport.certificates(authorities))]
+        }
+        var pool = HTTPClient.Configuration.ConnectionPool(
+            idleTimeout: .seconds(50),
+            concurrentHTTP1ConnectionsPerHostSoftLimit: 2 * BridgeLimits.exchanges
+        )
+        pool.retryConnectionEstablishment = false
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: handshake,
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: .seconds(10)),
+            connectionPool: pool,
+            decompression: .disabled
+        )
+        configuration.httpVersion = .http1Only
+        client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        self.address = String(decoding: Array(address.utf8.prefix { $0 != UInt8(ascii: "#") }), as: UTF8.self)
+    }
+
+    /// Sends a request and returns when the head of its answer has come.
+    func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceReply {
+        var outgoing = HTTPClientRequest(url: address)
+        outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
+        outgoing.headers = HTTPHeaders(request.fields.map { ($0.name, $0.value) })
+        outgoing.headers.add(name: "accept-encoding", value: "identity")
+        outgoing.headers.add(name: "user-agent", value: "tokenagent-mcp/\(AgentRelease.version)")
+        if request.method == .post { outgoing.body = .bytes(ByteBuffer(bytes: request.body)) }
+        let incoming: HTTPClientResponse
+        do {
+            incoming = try await client.execute(outgoing, deadline: .distantFuture)
+        } catch {
+            throw RPCFailure(explaining: error)
+        }
+        let size = incoming.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        guard size <= BridgeLimits.head, incoming.headers.count <= BridgeLimits.fields else {
+            throw RPCFailure(.failed, "the head of the server's answer is too large")
+        }
+        return ResourceReply(
+            status: Int(incoming.status.code),
+            fields: incoming.headers.map { (name: $0.name.bytewise.lowercased.text, value: $0.value) },
+            body: ReplyBody(body: incoming.body)
+        )
+    }
+
+    /// Closes all connections.
+    func shutDown() async {
+        try? await client.shutdown()
+    }
+
+    private static func certificates(_ path: String) throws(AgentError) -> [NIOSSLCertificate] {
+        if let found = try? NIOSSLCertificate.fromPEMFile(path), !found.isEmpty { return found }
+        throw AgentError(.badRequest, "--ca-file \(path): there is no PEM certificate")
+    }
+}
+
+/// The body of an answer, piece by piece.
+struct ReplyBody: Sendable {
+    fileprivate let body: HTTPClientResponse.Body
+
+    struct Iterator {
+        fileprivate var pieces: HTTPClientResponse.Body.AsyncIterator
+
+        /// The next bytes; `nil` at the end.
+        ///
+        /// - Throws: ``RPCFailure`` if the connection breaks before.
+        mutating func next() async throws(RPCFailure) -> [UInt8]? {
+            do {
+                return try await pieces.next().map { Array($0.readableBytesView) }
+            } catch {
+                throw RPCFailure(explaining: error)
+            }
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(pieces: body.makeAsyncIterator()) }
+}
+
+extension RPCFailure {
+    /// What an error of the HTTP library means for a person.
+    fileprivate init(explaining error: any Error) {
+        let message =
+            switch error {
+            case let error as NIOConnectionError: RPCFailure.reason(error)
+            case let error as IOError: systemMessage(error.errnoCode)
+            case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: RPCFailure.insecure(error)
+            case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
+                "no connection in time"
+            case is HTTPParserError: "the answer is not HTTP"
+            case is CancellationError: "the request was cancelled"
+            default: "the connection ended before the answer was complete"
+            }
+        self.init(.failed, "no answer of the server: \(message)")
+    }
+
+    private static func insecure(_ error: any Error) -> String {
+        "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+            ? "its certificate is not signed by an authority known here, or not valid now (see --ca-file)"
+            : "there is no secure connection"
+    }
+
+    private static func reason(_ error: NIOConnectionError) -> String {
+        guard let last = error.connectionErrors.last?.error else { return "the host name cannot be resolved" }
+        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "no connection in time"
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Glibc
+import MCPBridge
+import NIOPosix
+
+/// The program that `tokenctl mcp connect` becomes: an MCP server at standard input and output, in front of one that
+/// speaks HTTP and wants a token.
+@main
+enum TokenagentMCP {
+    static func main() async {
+        StartUp.protect()
+        do throws(AgentError) {
+            try await serve(BridgeOrder(CommandWords().dropFirst()))
+        } catch {
+            exit(FailureReport.tell(error))
+        }
+    }
+
+    private static func serve(_ order: BridgeOrder) async throws(AgentError) {
+        let signs = try EndingSigns()
+        let bridge = try Bridge(
+            SessionSource(order.address, order.endpoint),
+            authorities: order.authorities,
+            descriptors: (STDIN_FILENO, STDOUT_FILENO),
+            on: MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        )
+        Task {
+            let status = await signs.wait(watching: STDOUT_FILENO)
+            await bridge.end()
+            exit(status)
+        }
+        await bridge.run()
+        await bridge.end()
+        exit(0)
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Glibc
+import MCPBridge
+import NIOPosix
+import Synchronization
+import TestSupport
+import Testing
+import Text
+
+/// An agent with one session, `work`, whose tokens are at-1, at-2, … .
+final class TokenAgent: Sendable {
+    /// What it says to a report: `nil` gives the next token.
+    struct Script: Sendable {
+        var report: ScriptedAgent.Step?
+        var token: ScriptedAgent.Step?
+        var lifetime = 600
+        /// Whether its tokens are bound to a key.
+        var isBound = false
+    }
+
+    private struct State {
+        var script = Script()
+        var number = 1
+        var proofs = 0
+    }
+
+    private let state = Mutex(State())
+    private let scripted = Mutex<ScriptedAgent?>(nil)
+
+    /// Its session is for `resource`.
+    init(resource: String) throws {
+        let agent = try ScriptedAgent { [weak self] request in
+            self?.answer(request, resource) ?? .hang
+        }
+        scripted.withLock { $0 = agent }
+    }
+
+    func change(_ change: (inout Script) -> Void) {
+        state.withLock { change(&$0.script) }
+    }
+
+    var socket: String { scripted.withLock { $0?.socket ?? "" } }
+
+    /// The requests so far whose first line holds `text`.
+    func requests(_ text: String) -> [String] {
+        let all = scripted.withLock { $0?.requests ?? [] }
+        return all.filter { $0.prefix { $0 != "\r\n" }.contains(text) }
+    }
+
+    private func answer(_ request: String, _ resource: String) -> ScriptedAgent.Step {
+        let line = request.split(separator: "\r\n").first ?? ""
+        return state.withLock { state in
+            if line.contains("/report") {
+                if let step = state.script.report { return step }
+                state.number += 1
+                return .answer(
+                    #"{"action":"retry","access_token":"at-\#(state.number)","token_type":"Bearer"}"#
+                )
+            }
+            if line.contains("/token") {
+                if let step = state.script.token { return step }
+                let type = state.script.isBound ? "DPoP" : "Bearer"
+                state.proofs += 1
+                let nonce =
+                    line.split(separator: "dpop_nonce=").dropFirst().first?.prefix { $0 != " " } ?? "none"
+                let proof = line.contains("dpop_url") ? #","dpop_proof":"p\#(state.proofs)-\#(nonce)""# : ""
+                return .answer(
+                    #"{"session":"work","access_token":"at-\#(state.number)","token_type":"\#(type)","expires_in":\#(state.script.lifetime)\#(proof)}"#
+                )
+            }
+            return .answer(#"{"sessions":[{"session":"work","resource":"\#(resource)"}]}"#)
+        }
+    }
+}
+
+/// A bridge in this process, between a test that plays the client and a server.
+final class BridgeRun: Sendable {
+    let agent: TokenAgent
+    private let input: Mutex<Int32>
+    private let lines = Mutex<[String]>([])
+    private let ended = Mutex(false)
+
+    /// - Parameters:
+    ///   - address: where the server is.
+    ///   - resource: what the agent's session is for, if that is another address.
+    /// - Throws: what is wrong with the address.
+    init(to address: String, resource: String? = nil) throws {
+        agent = try TokenAgent(resource: resource ?? address)
+        let endpoint = AgentEndpoint(socket: agent.socket, mayStartAgent: false)
+        let source = try SessionSource(try #require(ResourceAddress(address)), endpoint)
+        var toBridge: [Int32] = [-1, -1]
+        var fromBridge: [Int32] = [-1, -1]
+        guard pipe(&toBridge) == 0, pipe(&fromBridge) == 0 else { throw SystemFailure("pipe") }
+        let (reading, writing) = (fromBridge[0], fromBridge[1])
+        let own = toBridge[0]
+        input = Mutex(toBridge[1])
+        let bridge = try Bridge(
+            source,
+            descriptors: (own, writing),
+            on: MultiThreadedEventLoopGroup.singleton
+        )
+        Task { [weak self] in
+            await bridge.run()
+            await bridge.end()
+            close(own)
+            close(writing)
+            self?.ended.withLock { $0 = true }
+        }
+        let threads = NIOThreadPool(numberOfThreads: 1)
+        threads.start()
+        threads.submit { [weak self] _ in
+            var bytes: [UInt8] = []
+            var piece = [UInt8](repeating: 0, count: 65_536)
+            while case let count = read(reading, &piece, piece.count), count > 0 {
+                bytes += piece[..<count]
+                while let end = bytes.firstIndex(of: 0x0A) {
+                    let line = String(decoding: bytes[..<end], as: UTF8.self)
+                    bytes.removeFirst(end + 1)
+                    self?.lines.withLock { $0.append(line) }
+                }
+            }
+            close(reading)
+            threads.shutdownGracefully { _ in }
+        }
+    }
+
+    deinit {
+        endInput()
+    }
+
+    /// Everything that the bridge has written so far.
+    var written: [String] { lines.withLock(\.self) }
+
+    /// Sends a line.
+    func send(_ line: String) {
+        let bytes = Array((line + "\n").utf8)
+        let descriptor = input.withLock(\.self)
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+
+    /// Ends the input.
+    func endInput() {
+        input.withLock { descriptor in
+            if descriptor >= 0 { close(descriptor) }
+            descriptor = -1
+        }
+    }
+
+    /// Ends the input and waits until the bridge has ended.
+    func finish() async throws -> Bool {
+        endInput()
+        return try await Polling.until(within: .seconds(60)) { ended.withLock(\.self) }
+    }
+
+    /// The first line whose message fits, once there is one.
+    func message(
+        _ what: Comment = "a message",
+        within limit: Duration = .seconds(30),
+        where fits: (JSONObject) -> Bool
+    ) async throws -> JSONObject {
+        let found = try await Polling.value(within: limit) {
+            written.lazy.compactMap { (try? JSONValue(parsing: $0.utf8))?.object }.first(where: fits)
+        }
+        return try #require(found, what)
+    }
+
+    /// The answer to the request `id`.
+    func answer(_ id: Int64, within limit: Duration = .seconds(30)) async throws -> JSONObject {
+        try await message("an answer to \(id)", within: limit) { $0["id"]?.integer == id }
+    }
+
+    /// The sentence of the error that the request `id` is answered with.
+    func complaint(_ id: Int64, within limit: Duration = .seconds(30)) async throws -> String {
+        try await answer(id, within: limit)["error"]?.object?["message"]?.string ?? "no error"
+    }
+
+    /// Begins as a client of version 2025-11-25 does.
+    func begin() async throws {
+        send(
+            #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#
+        )
+        let answer = try await answer(0)
+        try #require(answer["result"]?.object?["protocolVersion"]?.string == "2025-11-25", "\(answer)")
+        send(#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+    }
+
+    /// Calls a tool.
+    func call(_ id: Int64, _ tool: String = "echo", text: String = "hello") {
+        let call: JSONValue = [
+            "jsonrpc": "2.0", "id": .integer(id), "method": "tools/call",
+            "params": ["name": .string(tool), "arguments": ["text": .string(text)]],
+        ]
+        send(call.text)
+    }
+
+    /// The text that a tool's answer to the request `id` holds.
+    func text(_ id: Int64) async throws -> String? {
+        let answer = try await answer(id)
+        return answer["result"]?.object?["content"]?.array?.first?.object?["text"]?.string
+            ?? answer["error"]?.object?["message"]?.string
+    }
+}

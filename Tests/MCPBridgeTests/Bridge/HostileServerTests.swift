@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TestSupport
+import Testing
+import Text
+
+/// Something that happens once.
+final class Flag: Sendable {
+    private let state = Mutex(false)
+
+    var isRaised: Bool { state.withLock(\.self) }
+
+    func raise() {
+        state.withLock { $0 = true }
+    }
+}
+
+/// Servers that break HTTP, streams of events, JSON-RPC or the protocol: the client is told, and nothing else happens.
+@Suite(.timeLimit(.minutes(5)))
+struct HostileServerTests {
+    private static let good = #"{"jsonrpc":"2.0","id":1,"result":"ok"}"#
+    private static func head(_ type: String, _ rest: String = "") -> String {
+        "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\n\(rest)\r\n"
+    }
+    private static func whole(
+        _ body: String,
+        _ type: String = "application/json",
+        _ rest: String = ""
+    ) -> String {
+        head(type, "Content-Length: \(body.utf8.count)\r\n\(rest)") + body
+    }
+    private static let truncated: String = head("application/json", "Content-Length: 100\r\n") + good
+    private static let badChunk: String =
+        head("text/event-stream", "Transfer-Encoding: chunked\r\n") + "zz\r\n"
+    private static let manyFields: String = head("a/b", String(repeating: "X: y\r\n", count: 500))
+    private static func redirect(_ status: Int) -> String {
+        "HTTP/1.1 \(status) X\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"
+    }
+
+    /// What a server sends before it closes the connection, and a word of what the client is told.
+    static let answers: [(String, String)] = [
+        ("", "no answer"), ("SSH-2.0-OpenSSH\r\n", "no answer"), ("HTTP/1.1 200 OK\r\n", "no answer"),
+        ("HTTP/9.9 200 OK\r\n\r\n", "no answer"),
+        (truncated, "no answer"),
+        (whole("<html>captive portal</html>", "text/html"), "neither JSON nor"),
+        (whole(""), "no JSON-RPC message"),
+        (whole("null"), "no JSON-RPC message"), (whole(#"{"jsonrpc":"2.0","id":1,"#), "no JSON-RPC message"),
+        (whole(#"{"jsonrpc":"2.0","id":1,"result":1,"id":2}"#), "no JSON-RPC message"),
+        (whole(#"{"jsonrpc":"2.0","id":2,"result":1}"#), "without an answer"),
+        (whole(#"{"jsonrpc":"2.0","id":"1","result":1}"#), "without an answer"),
+        (whole(String(repeating: "[", count: 100_000)), "no JSON-RPC message"),
+        (whole("event: x", "text/event-stream"), "without an answer"),
+        (whole("data: hello\n\n", "text/event-stream"), "no JSON-RPC message"),
+        (whole("data: {\"a\":\u{0}}\n\n", "text/event-stream"), "no JSON-RPC message"),
+        (whole("event: endpoint\ndata: /elsewhere\n\n", "text/event-stream"), "without an answer"),
+        ("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", "status 202"),
+        ("HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
+        (redirect(301), "leads elsewhere"), (redirect(302), "leads elsewhere"),
+        (redirect(303), "leads elsewhere"),
+        (redirect(307), "leads elsewhere"), (redirect(308), "leads elsewhere"),
+        ("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops", "status 500"),
+        ("HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", "status 404"),
+        ("HTTP/1.1 429 X\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n", "try again in 30 s"),
+        (manyFields, "head"),
+        ("HTTP/1.1 200 OK\r\nX: \(String(repeating: "y", count: 200_000))\r\n\r\n", "answer"),
+        (badChunk, "without an answer"),
+    ]
+
+    @Test(arguments: answers)
+    func `an answer that is none is told as that`(answer: String, words: String) async throws {
+        let server = try StreamingServer { _, peer in
+            peer.send(answer.utf8)
+            peer.leave()
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        let complaint = try await run.complaint(1)
+        #expect(complaint.contains(words), "\(complaint)")
+        #expect(complaint.utf8.allSatisfy { (0x20...0x7E).contains($0) } && complaint.utf8.count < 500)
+        #expect(try await run.finish())
+        // One answer on standard output, and one request: it may have been carried out.
+        #expect(run.written.count == 1)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `the error in a server's own words is the client's`() async throws {
+        let server = try StreamingServer { _, peer in
+            peer.answer(
+                400,
+                "{\"jsonrpc\":\"2.0\",\"id\":null,\n\"error\":{\"code\":-32020,\"message\":\"m\",\"data\":[1]}}"
+            )
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        #expect(try await run.answer(1)["error"] == ["code": -32_020, "message": "m", "data": [1]])
+        #expect(try await run.finish())
+    }
+
+    @Test func `an answer is given once, and answers to nothing are dropped`() async throws {
+        let server = try StreamingServer { request, peer in
+            let id = request.json?["id"]?.integer ?? 0
+            peer.beginStream()
+            for text in ["first", "second"] {
+                peer.event(#"{"jsonrpc":"2.0","id":\#(id),"result":"\#(text)"}"#)
+                peer.event(#"{"jsonrpc":"2.0","id":77,"result":"never asked"}"#)
+                peer.event(#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"nobody"}}"#)
+            }
+            peer.endStream()
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        for id in 1...3 {
+            run.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"a"}"#)
+            #expect(try await run.answer(Int64(id))["result"]?.string == "first")
+        }
+        #expect(try await run.finish())
+        #expect(run.written.count == 3)
+    }
+
+    @Test func `events without end are cut off, and so are many at once`() async throws {
+        let server = try StreamingServer { _, peer in
+            peer.beginStream()
+            let piece = String(repeating: "a", count: 1 << 20)
+            peer.piece("data: ")
+            for _ in 0..<33 { peer.piece(piece) }
+            peer.waitUntilLeft()
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        for id in 1...6 { run.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"a"}"#) }
+        for id in 1...6 {
+            let complaint = try await run.complaint(Int64(id), within: .seconds(120))
+            #expect(complaint.contains("more than 32 MiB") || complaint.contains("at once"), "\(complaint)")
+        }
+        #expect(try await run.finish())
+    }
+
+    @Test func `a stream that stays open after its answer costs no connection for long`() async throws {
+        let server = try StreamingServer { request, peer in
+            peer.beginStream()
+            peer.event(#"{"jsonrpc":"2.0","id":\#(request.json?["id"]?.integer ?? 0),"result":"ok"}"#)
+            peer.waitUntilLeft()
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        for id in 1...20 { run.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"a"}"#) }
+        for id in 1...20 { #expect(try await run.answer(Int64(id))["result"]?.string == "ok") }
+        #expect(try await Polling.until(within: .seconds(30)) { server.connections == 0 })
+        #expect(try await run.finish())
+    }
+
+    @Test func `more requests than there may be are refused, and the others go on`() async throws {
+        let server = try StreamingServer { _, peer in peer.waitUntilLeft() }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        for id in 1...257 { run.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"a"}"#) }
+        #expect(try await run.complaint(257).contains("256 requests are under way"))
+        for id in 1...256 {
+            run.send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":\#(id)}}"#)
+        }
+        #expect(try await run.finish())
+        #expect(run.written.count == 1)
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TestSupport
+import Testing
+import Text
+
+/// What the bridge does where the server or the agent has something against the token.
+@Suite(.timeLimit(.minutes(3)))
+struct RefusedTokenTests {
+    @Test func `a refused token is reported once, and every request is sent once more`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        #expect(try await Polling.until { server.listeners == 1 })
+        server.refuse("at-1")
+        for id in 1...20 { run.call(Int64(id), text: "\(id)") }
+        for id in 1...20 { #expect(try await run.text(Int64(id)) == "\(id)") }
+        let reports = run.agent.requests("/report")
+        #expect(reports.count == 1)
+        #expect(reports.first?.contains(#""token":"at-1","status":401"#) == true)
+        #expect(reports.first?.contains(#"error=\"invalid_token\""#) == true)
+        #expect(reports.first?.contains(#""host":"127.0.0.1:"#) == true)
+        #expect(server.requests("tools/call").count <= 40)
+        #expect(server.requests("tools/call").last?.token == "at-2")
+        #expect(try await run.finish())
+    }
+
+    @Test func `a server that refuses every token costs one report and one retry`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        for number in 1...9 { server.refuse("at-\(number)") }
+        run.call(1)
+        #expect(try await run.complaint(1).contains("401"))
+        #expect(run.agent.requests("/report").count == 1)
+        #expect(server.requests("tools/call").count == 2)
+        #expect(try await run.finish())
+    }
+
+    @Test func `where another token would not help, the server's words are told`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        run.agent.change { $0.report = .answer(#"{"action":"none"}"#) }
+        server.refuse(
+            "at-1",
+            status: 403,
+            challenge: #"Bearer error="x", error_description="not \#u{202E} yours""#
+        )
+        run.call(1)
+        let complaint = try await run.complaint(1)
+        #expect(complaint.contains("403") && complaint.contains("yours"))
+        #expect(!complaint.unicodeScalars.contains("\u{202E}"))
+        #expect(server.requests("tools/call").count == 1)
+        #expect(try await run.finish())
+    }
+
+    @Test func `a server that wants more of the login has the command for it told`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        run.agent.change { $0.report = .answer(#"{"action":"step_up","scope":"admin; $(id)"}"#) }
+        server.refuse("at-1", status: 403, challenge: #"Bearer error="insufficient_scope", scope="admin""#)
+        run.call(1)
+        let error = try #require(try await run.answer(1)["error"]?.object)
+        let message = error["message"]?.string ?? ""
+        #expect(message.hasSuffix("run: tokenctl login work --scope 'admin; $(id)'"), "\(message)")
+        #expect(error["data"]?.object?["code"]?.string == "login_required")
+        #expect(error["data"]?.object?["remedy"]?.string?.hasPrefix("tokenctl login work --scope") == true)
+        #expect(try await run.finish())
+    }
+
+    @Test(arguments: [
+        ("login_required", 401, "run: tokenctl login work"), ("locked", 423, "run: tokenctl unlock"),
+        ("temporarily_unavailable", 503, "try again"), ("denied", 403, "no"),
+    ])
+    func `why there is no token is told in place of an answer`(
+        code: String,
+        status: Int,
+        words: String
+    ) async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        run.agent.change {
+            $0.token = .answer(
+                #"{"error":{"code":"\#(code)","message":"no","session":"work","retry_after":7}}"#,
+                status: status
+            )
+        }
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#)
+        let error = try #require(try await run.answer(1)["error"]?.object)
+        #expect(error["message"]?.string?.contains(words) == true, "\(error)")
+        #expect(error["data"]?.object?["code"]?.string == code)
+        #expect(server.requests.isEmpty)
+        // After the login the same client goes on.
+        run.agent.change { $0.token = nil }
+        try await run.begin()
+        run.call(2)
+        #expect(try await run.text(2) == "hello")
+        #expect(try await run.finish())
+    }
+
+    @Test func `a login that ends in the middle is told, and requests after the next one succeed`()
+        async throws
+    {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        let over = #"{"error":{"code":"login_required","message":"the login is over","session":"work"}}"#
+        run.agent.change {
+            $0.report = .answer(over, status: 401)
+            $0.token = .answer(over, status: 401)
+        }
+        server.refuse("at-1")
+        for id in 1...3 {
+            run.call(Int64(id))
+            let complaint = try await run.complaint(Int64(id))
+            #expect(complaint == "work: the login is over; run: tokenctl login work")
+        }
+        #expect(run.agent.requests("/report").count == 1)
+        run.agent.change {
+            $0.report = nil
+            $0.token = .answer(
+                #"{"session":"work","access_token":"new","token_type":"Bearer","expires_in":60}"#
+            )
+        }
+        run.call(4)
+        #expect(try await run.text(4) == "hello")
+        #expect(try await run.finish())
+    }
+
+    @Test func `an address that no session is for is told with the login that makes one`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address, resource: server.origin + "/other")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#)
+        let complaint = try await run.complaint(1)
+        #expect(complaint == "no session is for \(server.address); run: tokenctl login '\(server.address)'")
+        #expect(server.requests.isEmpty && run.agent.requests("/token").isEmpty)
+        #expect(try await run.finish())
+    }
+
+    @Test func `a token with little life left is not kept`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        run.agent.change { $0.lifetime = 0 }
+        try await run.begin()
+        for id in 1...3 {
+            run.call(Int64(id))
+            _ = try await run.text(Int64(id))
+        }
+        #expect(run.agent.requests("/token").count >= 4)
+        #expect(try await run.finish())
+    }
+
+    @Test(arguments: ["http://api.example.com/mcp", "grpc://127.0.0.1/mcp", "http://10.0.0.1/mcp"])
+    func `a token goes over TLS, or stays on this machine`(address: String) throws {
+        #expect(throws: AgentError.self) { try BridgeRun(to: address) }
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+
+import CTesting
+import Glibc
+import Synchronization
+import Text
+import Threads
+
+/// A server at a TCP port of this machine that says to each request what a test wants, piece by piece, also nonsense.
+package final class StreamingServer: Sendable {
+    /// One request, as it came.
+    package struct Request: Sendable {
+        package var method: String
+        package var target: String
+        /// Names in lower case.
+        package var fields: [(name: String, value: String)]
+        package var body: String
+        /// When all of it was there.
+        package let at = ContinuousClock.now
+
+        package func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+
+        package var json: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
+
+        /// The token that it was sent with, whatever the scheme.
+        package var token: String? {
+            field("authorization").flatMap { $0.split(separator: " ").last.map(String.init) }
+        }
+    }
+
+    /// The connection that a request came on.
+    package struct Peer: Sendable {
+        fileprivate let descriptor: Int32
+
+        /// Sends bytes as they are.
+        package func send(_ bytes: some Collection<UInt8>) {
+            var rest = Array(bytes)[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes {
+                    Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                guard count > 0 else { return }
+                rest = rest.dropFirst(count)
+            }
+        }
+
+        /// Sends a whole answer.
+        package func answer(
+            _ status: Int,
+            _ body: String = "",
+            type: String = "application/json",
+            fields: [String] = []
+        ) {
+            let head = [
+                "HTTP/1.1 \(status) X", "Content-Type: \(type)", "Content-Length: \(body.utf8.count)",
+            ]
+            send(((head + fields).joined(separator: "\r\n") + "\r\n\r\n" + body).utf8)
+        }
+
+        /// Sends the head of a stream of events.
+        package func beginStream(_ fields: [String] = []) {
+            let head = ["HTTP/1.1 200 OK", "Content-Type: text/event-stream", "Transfer-Encoding: chunked"]
+            send(((head + fields).joined(separator: "\r\n") + "\r\n\r\n").utf8)
+        }
+
+        /// Sends a piece of a stream.
+        package func piece(_ text: String) {
+            send("\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n".utf8)
+        }
+
+        /// Sends an event.
+        package func event(_ data: String, id: String? = nil, retry: Int? = nil) {
+            let id = id.map { "id: \($0)\n" } ?? ""
+            let retry = retry.map { "retry: \($0)\n" } ?? ""
+            piece("\(id)\(retry)event: message\ndata: \(data)\n\n")
+        }
+
+        /// Ends a stream as HTTP does; the connection stays.
+        package func endStream() {
+            send("0\r\n\r\n".utf8)
+        }
+
+        /// Ends the connection.
+        package func leave() {
+            shutdown(descriptor, Int32(SHUT_RDWR))
+        }
+
+        /// Returns when the other end has closed the connection.
+        package func waitUntilLeft() {
+            while readByte() != nil {}
+        }
+
+        fileprivate func readByte() -> UInt8? {
+            var byte: UInt8 = 0
+            return recv(descriptor, &byte, 1, 0) == 1 ? byte : nil
+        }
+    }
+
+    package let port: Int
+    private let listener: Int32
+    private let received = Mutex<[Request]>([])
+    private let open = Mutex<Set<Int32>>([])
+    private let respond: @Sendable (Request, Peer) -> Void
+
+    /// Listens, and has `respond` answer each request, one after the other on a connection.
+    package init(_ respond: @escaping @Sendable (Request, Peer) -> Void) throws {
+        self.respond = respond
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let descriptor = listener
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, size) == 0 && listen(descriptor, 256) == 0
+                    && getsockname(descriptor, $0, &size) == 0
+            }
+        }
+        guard result else { throw SystemFailure("listen on a port") }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        try SystemThread { [weak self] in
+            while true {
+                let peer = testing_accept(descriptor)
+                guard peer >= 0 else { break }
+                guard let server = self else {
+                    close(peer)
+                    break
+                }
+                server.serve(peer)
+            }
+            close(descriptor)
+        }.detach()
+    }
+
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        for peer in open.withLock(\.self) { shutdown(peer, Int32(SHUT_RDWR)) }
+    }
+
+    /// The requests so far.
+    package var requests: [Request] { received.withLock(\.self) }
+
+    /// How many connections are open.
+    package var connections: Int { open.withLock(\.count) }
+
+    /// Answers what comes on a connection, on a thread of its own: what blocks there keeps nobody else waiting.
+    private func serve(_ peer: Int32) {
+        open.withLock { _ = $0.insert(peer) }
+        let thread = try? SystemThread { [weak self] in
+            // Nobody is kept alive while a request is awaited.
+            while let request = StreamingServer.request(Peer(descriptor: peer)), let server = self {
+                server.received.withLock { $0.append(request) }
+                server.respond(request, Peer(descriptor: peer))
+            }
+            self?.open.withLock { _ = $0.remove(peer) }
+            close(peer)
+        }
+        guard let thread else { preconditionFailure("there is no thread for a connection") }
+        thread.detach()
+    }
+
+    private static func request(_ peer: Peer) -> Request? {
+        var bytes: [UInt8] = []
+        while bytes.suffix(4) != [13, 10, 13, 10] {
+            guard let byte = peer.readByte() else { return nil }
+            bytes.append(byte)
+        }
+        var lines = String(decoding: bytes.dropLast(4), as: UTF8.self).split(separator: "\r\n")[...]
+        let words = lines.popFirst()?.split(separator: " ").map(String.init) ?? []
+        guard words.count == 3 else { return nil }
+        let fields = lines.map { line in
+            let parts = line.split(separator: ":", maxSplits: 1)
+            return (name: parts[0].lowercased(), value: String(parts.last?.drop { $0 == " " } ?? ""))
+        }
+        let length = fields.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
+        guard let body = content(of: peer, length) else { return nil }
+        return Request(
+            method: words[0],
+            target: words[1],
+            fields: fields,
+            body: String(decoding: body, as: UTF8.self)
+        )
+    }
+
+    private static func content(of peer: Peer, _ length: Int) -> [UInt8]? {
+        var body = [UInt8](repeating: 0, count: length)
+        var filled = 0
+        while filled < length {
+            let count = body.withUnsafeMutableBytes {
+                recv(peer.descriptor, $0.baseAddress?.advanced(by: filled), length - filled, 0)
+            }
+            guard count > 0 else { return nil }
+            filled += count
+        }
+        return body
+    }
+}
