@@ -16,17 +16,20 @@ struct ProcessExamination: Sendable {
     private let digests = DigestCache()
     private let clients: [String]
 
-    /// How the kernel names the two programs of `tokenctl`: 15 bytes at most (proc_pid_comm(5)).
-    private static let clientNames: Set = ["tokenctl", "tokenctl-comman"]
+    /// The programs that `tokenctl` becomes for its other commands.
+    private static let otherHalves = ["tokenctl-commands", "tokenagent-mcp"]
 
-    /// Takes for `tokenctl` the programs `tokenctl` and `tokenctl-commands` beside this one, and `tokenctl` in
-    /// `../../bin` seen from there.
+    /// How the kernel names the programs of `tokenctl`: 15 bytes at most (proc_pid_comm(5)).
+    private static let clientNames: Set = ["tokenctl", "tokenctl-comman", "tokenagent-mcp"]
+
+    /// Takes for `tokenctl` the programs `tokenctl`, `tokenctl-commands` and `tokenagent-mcp` beside this one, and
+    /// `tokenctl` in `../../bin` seen from there.
     init() {
         var own = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/exe", &own, own.count)
         let path = own.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
         let directory = String(decoding: path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
-        clients = ["tokenctl", "tokenctl-commands", "../../bin/tokenctl"].map { "\(directory)/\($0)" }
+        clients = (["tokenctl", "../../bin/tokenctl"] + Self.otherHalves).map { "\(directory)/\($0)" }
     }
 
     /// The facts about `process`; `nil` when there is no process of that number.
@@ -55,9 +58,9 @@ struct ProcessExamination: Sendable {
         return directory.hidesExecutable && Self.clientNames.contains(status.name)
     }
 
-    /// `tokenctl`, if `own` is the program with its other commands: what is allowed to the one is to the other.
+    /// `tokenctl`, if `own` is one that it becomes: what is allowed to the one is to the other.
     private func otherHalf(of own: PeerFacts.Program, _ digested: Set<String>) -> [PeerFacts.Program] {
-        guard own.executable.hasSuffix("/tokenctl-commands"),
+        guard Self.otherHalves.contains(where: { own.executable.hasSuffix("/\($0)") }),
             let client = clients.first(where: { $0.hasSuffix("/tokenctl") && FileIdentity(at: $0) != nil }),
             let resolved = unsafe realpath(client, nil)
         else { return [] }

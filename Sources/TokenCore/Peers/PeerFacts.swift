@@ -16,7 +16,7 @@ package struct PeerFacts: Equatable, Sendable {
     }
 
     /// The peer's own program; when the peer is `tokenctl`, followed by those that started it, the nearest
-    /// first, and before these by `tokenctl` when it is `tokenctl-commands`.
+    /// first, and before these by `tokenctl` when it is a program that `tokenctl` becomes.
     package var programs: [Program]
     /// The systemd unit the peer runs in.
     package var unit: String?

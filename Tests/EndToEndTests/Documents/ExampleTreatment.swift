@@ -54,6 +54,28 @@ struct ExampleTreatment: Sendable {
             shows: ["TOKEN"]
         ),
         ExampleTreatment(
+            #"{"mcpServers":"#,
+            .isReadBy(
+                #"""
+                set -- $(printf '%s' "$EXAMPLE" | tr -d '\n' | sed 's/.*"command": "\(.*\)", *"args": \[\(.*\)\].*/\1 \2/' | tr -d '",')
+                echo '{"jsonrpc":"2.0","method":"notifications/none"}' | "$@" 2>/dev/null; echo "$*"
+                """#,
+                reason: "what a client makes of it is the business of the MCP suites"
+            ),
+            shows: ["tokenctl mcp connect https://mcp.example.com/mcp"]
+        ),
+        ExampleTreatment(
+            #""headersHelper":"#,
+            .isReadBy(
+                #"""
+                command=$(printf '%s' "$EXAMPLE" | sed 's/.*: "\(.*\)"/\1/')
+                $command 2>said && exit 1; test $? = 7; cat said
+                """#,
+                reason: "no session here is for that address"
+            ),
+            shows: ["no session is for https://mcp.example.com/mcp"]
+        ),
+        ExampleTreatment(
             "$ tokenctl get work --format headers-json",
             .runs,
             shows: [#"{"Authorization":"Bearer TOKEN"}"#]

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// A command for clients that ask one for the headers of their requests.
+struct MCPHeadersCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "headers",
+        abstract: "Print the header with the token, as JSON.",
+        discussion: """
+            For clients with a helper for headers. Nothing is printed if there is no token; the session is never made \
+            here, and nobody is logged in.
+            """
+    )
+
+    @Argument(help: .resource)
+    var url: ResourceArgument
+
+    @OptionGroup var agent: EndpointOptions
+
+    func run() throws {
+        CallersEnvironment.complete()
+        let source = try SessionSource(url.address, agent.endpoint)
+        let session = try source.session()
+        // A client whose headers were refused asks again at once.
+        let ask = AttentiveAsk(
+            demand: TokenDemand(session: session),
+            sign: .repetition(of: "mcp \(url.address.text)"),
+            endpoint: agent.endpoint
+        )
+        let token: TokenAnswer
+        do {
+            token = try ask.token()
+        } catch {
+            throw error.about(session)
+        }
+        guard !token.isBoundToKey else {
+            throw AgentError(
+                .misconfigured,
+                "its tokens are bound to a key, and headers that are used again and again cannot prove that",
+                session: session,
+                remedy: "use tokenctl mcp connect \(ShellWord.quoted(url.address.text))"
+            )
+        }
+        let scheme = TokenForm.scheme(ofType: token.type)
+        try StandardOutput.line((["Authorization": .string("\(scheme) \(token.value)")] as JSONValue).text)
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import Glibc
+import TestSupport
+import Testing
+import Text
+
+/// A double of an MCP server that takes tokens of an issuer, and an agent whose session `work` is for it, logged in.
+struct BridgeScene {
+    let server: MCPDouble
+    let scene: Scene
+    var agent: AgentUnderTest { scene.agent }
+    var issuer: DemoIssuer { scene.issuer }
+
+    /// - Parameters:
+    ///   - session: more keys of the session.
+    ///   - settings: changes the issuer.
+    /// - Throws: what the start of server, issuer and agent throws.
+    init(session: String = "", _ settings: (inout IssuerSettings) -> Void = { _ in }) async throws {
+        server = try MCPDouble()
+        scene = try await Scene(settings)
+        server.names(issuer: scene.issuer.issuer)
+        try agent.configure(
+            """
+            [session.work]
+            resource = "\(server.address)"
+            client_id = "demo-public"
+            scopes = ["openid", "offline_access", "api"]
+            \(session)
+
+            """
+        )
+        try await agent.start()
+        let login = try await agent.tokenctl("login", "work")
+        try #require(login.status == 0, "\(login) \(agent.log)")
+    }
+
+    /// What a client writes that begins a conversation and calls `echo` once.
+    static let conversation = """
+        {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}
+        {"jsonrpc":"2.0","method":"notifications/initialized"}
+        {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}
+
+        """
+
+    /// A client that has written all it has to say.
+    func converse() async throws -> ProgramResult {
+        try await agent.tokenctl(["mcp", "connect", server.address], input: BridgeScene.conversation)
+    }
+
+    /// Starts a client that goes on writing.
+    func open() throws -> OpenClient { try OpenClient(agent, server.address) }
+}
+
+/// A `tokenctl mcp connect` whose input stays open.
+final class OpenClient: Sendable {
+    let program: Program
+    private let input: Int32
+
+    init(_ agent: AgentUnderTest, _ address: String, options: String = "") throws {
+        let path = agent.home.path("client-\(Int.random(in: 0..<Int.max))")
+        try #require(mkfifo(path, 0o600) == 0)
+        // Open at both ends, so that the program's end is ours to decide.
+        input = Glibc.open(path, O_RDWR | O_CLOEXEC)
+        try #require(input >= 0)
+        program = try Program(
+            ["/bin/sh", "-c", "exec tokenctl mcp connect \(options) '\(address)' <'\(path)'"],
+            environment: agent.environment,
+            hasTerminal: false
+        )
+    }
+
+    deinit {
+        close(input)
+    }
+
+    /// Sends a line.
+    func send(_ line: String) {
+        let bytes = Array((line + "\n").utf8)
+        _ = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
+    }
+
+    /// The answer to the request `id`, once it is there.
+    func answer(_ id: Int) async throws -> JSONObject {
+        let line = try await program.outputLine(containing: "\"id\":\(id),", within: .seconds(30))
+        return try #require(try JSONValue(parsing: line.utf8).object)
+    }
+
+    /// Begins a conversation.
+    func begin() async throws {
+        for line in BridgeScene.conversation.split(separator: "\n").prefix(2) { send(String(line)) }
+        let answer = try await answer(0)
+        try #require(answer["result"] != nil, "\(answer)")
+    }
+
+    /// Calls `echo` and answers the text it got back, or the failure.
+    func call(_ id: Int, _ text: String) async throws -> String? {
+        send(
+            #"{"jsonrpc":"2.0","id":\#(id),"method":"tools/call","params":{"name":"echo","arguments":{"text":"\#(text)"}}}"#
+        )
+        let answer = try await answer(id)
+        return answer["error"]?.object?["message"]?.string
+            ?? answer["result"]?.object?["content"]?.array?.first?.object?["text"]?.string
+    }
+}
