@@ -12,6 +12,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case metadata
     /// A first byte that says what: an answer of AWS or of GitHub, what a program prints, or a client's key.
     case sources
+    /// A first byte that says what: a message, a stream of events, lines, or a list of tools and a call.
+    case mcp
     /// Requests to the redirect listener of a login.
     case callback
     /// A first byte that says which file of the store, and that file.
@@ -26,6 +28,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
         case .idToken: fuzzIDToken(bytes)
         case .metadata: fuzzMetadata(bytes)
         case .sources: fuzzSources(bytes)
+        case .mcp: fuzzBridge(bytes)
         case .callback: fuzzCallback(bytes)
         case .store: fuzzStore(bytes)
         case .configuration: fuzzConfiguration(bytes)
