@@ -5,7 +5,7 @@ import AgentProtocol
 /// The session that is for an address, as the agent knows it; blocking.
 package struct SessionSource: Sendable {
     /// A token, and the session that it is of.
-    package struct Found: Sendable {
+    package struct ResourceToken: Sendable {
         package var session: String
         package var token: TokenAnswer
     }
@@ -39,16 +39,16 @@ package struct SessionSource: Sendable {
     package func token(
         named name: String?,
         proof: TokenDemand.Proof? = nil
-    ) throws(AgentError) -> Found {
+    ) throws(AgentError) -> ResourceToken {
         if let name {
             do throws(AgentError) {
-                return Found(session: name, token: try token(name, proof))
+                return ResourceToken(session: name, token: try token(name, proof))
             } catch {
                 guard error.code == .notFound else { throw error }
             }
         }
         let name = try session()
-        return Found(session: name, token: try token(name, proof))
+        return ResourceToken(session: name, token: try token(name, proof))
     }
 
     /// A token of the session.
