@@ -116,9 +116,18 @@ let package = Package(
             swiftSettings: cold
         ),
         .target(
+            name: "ServerCertificates",
+            dependencies: [
+                "Text",
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: cold
+        ),
+        .target(
             name: "OAuthClient",
             dependencies: [
-                "Text", "ModularArithmetic", "TokenCore", "SealedStore",
+                "Text", "ModularArithmetic", "TokenCore", "SealedStore", "ServerCertificates",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -2,6 +2,7 @@
 
 import Crypto
 import JWTKit
+import ServerCertificates
 import Text
 import TokenCore
 

@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOSSL
+import ServerCertificates
 import Synchronization
 
 /// Looks at each new connection after TLS and before the request; a refused connection never carries a byte

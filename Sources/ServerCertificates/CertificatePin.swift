@@ -5,11 +5,12 @@ import NIOSSL
 import Text
 
 /// The SHA-256 of a SubjectPublicKeyInfo, written `sha256/BASE64` (as `curl --pinnedpubkey`, RFC 7469 §2.4).
-struct CertificatePin: Equatable, Sendable {
+package struct CertificatePin: Equatable, Sendable {
     /// 32 bytes.
-    let digest: [UInt8]
+    package let digest: [UInt8]
 
-    init?(_ text: String) {
+    /// Reads a pin as it is written; `nil`: it is none.
+    package init?(_ text: String) {
         guard text.hasPrefix("sha256/"), let digest = Base64.decoded(String(text.dropFirst(7))),
             digest.count == 32
         else { return nil }
@@ -17,7 +18,7 @@ struct CertificatePin: Equatable, Sendable {
     }
 
     /// The pin of the key in `certificate`.
-    init(of certificate: NIOSSLCertificate) throws {
+    package init(of certificate: NIOSSLCertificate) throws {
         digest = Array(SHA256.hash(data: try certificate.extractPublicKey().toSPKIBytes()))
     }
 }

@@ -7,12 +7,12 @@ import NIOSSL
 /// The TLS library accepts any chain that it can verify. Browsers have refused short RSA keys since 2014 and
 /// SHA-1 since 2017 (CA/Browser Forum, Baseline Requirements §6.1.5 and §7.1.3.2). Only the server's own
 /// certificate is looked at.
-enum CertificateStrength {
+package enum CertificateStrength {
     /// Bits of an RSA key.
-    static let leastModulus = 2048
+    package static let leastModulus = 2048
 
     /// A sentence, or `nil` for a certificate that is strong enough.
-    static func weakness(of certificate: NIOSSLCertificate) throws -> String? {
+    package static func weakness(of certificate: NIOSSLCertificate) throws -> String? {
         guard let signature = signatureAlgorithm(try certificate.toDERBytes()) else {
             return "the server's certificate cannot be read"
         }
@@ -32,7 +32,7 @@ enum CertificateStrength {
     private static let rsaEncryption: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
 
     /// The identifier in `signatureAlgorithm` of a certificate (RFC 5280 §4.1).
-    static func signatureAlgorithm(_ certificate: [UInt8]) -> [UInt8]? {
+    package static func signatureAlgorithm(_ certificate: [UInt8]) -> [UInt8]? {
         var outer = DERReader(certificate[...])
         guard var fields = outer.sequence(), fields.next() != nil, var algorithm = fields.sequence(),
             let identifier = algorithm.next(), identifier.tag == DERReader.objectIdentifier
@@ -41,7 +41,7 @@ enum CertificateStrength {
     }
 
     /// The length of an RSA modulus in a SubjectPublicKeyInfo; `nil` for other keys.
-    static func modulusBits(_ key: [UInt8]) -> Int? {
+    package static func modulusBits(_ key: [UInt8]) -> Int? {
         var outer = DERReader(key[...])
         guard var fields = outer.sequence(), var algorithm = fields.sequence(),
             let identifier = algorithm.next(), Array(identifier.content) == rsaEncryption,

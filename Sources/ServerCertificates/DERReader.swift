@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 
 /// Reads one value of DER after the other (X.690 §8.1).
-struct DERReader {
-    static let integer: UInt8 = 0x02
-    static let bitString: UInt8 = 0x03
-    static let objectIdentifier: UInt8 = 0x06
+package struct DERReader {
+    package static let integer: UInt8 = 0x02
+    package static let bitString: UInt8 = 0x03
+    package static let objectIdentifier: UInt8 = 0x06
     private static let sequenceTag: UInt8 = 0x30
 
     private var rest: ArraySlice<UInt8>
 
-    init(_ bytes: ArraySlice<UInt8>) {
+    /// A reader of values that follow each other.
+    package init(_ bytes: ArraySlice<UInt8>) {
         rest = bytes
     }
 
-    mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
+    /// The next value, or `nil` at the end or where none is.
+    package mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
         guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
         var count = Int(first)
         if first >= 0x80 {
@@ -28,7 +30,7 @@ struct DERReader {
     }
 
     /// The values inside the next one, if that is a sequence.
-    mutating func sequence() -> DERReader? {
+    package mutating func sequence() -> DERReader? {
         guard let value = next(), value.tag == DERReader.sequenceTag else { return nil }
         return DERReader(value.content)
     }
