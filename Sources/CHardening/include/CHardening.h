@@ -46,6 +46,18 @@ int hardening_tell_senders(int socket);
 /// not know; 0 when there is nothing to read.
 int hardening_next_sender(int socket, pid_t *pid);
 
+/// Opens a netlink socket that answers who owns a TCP socket of this machine (sock_diag(7)); returns it, or -1 with errno.
+int hardening_open_socket_lookup(void);
+
+/// Asks the kernel, by both addresses and both ports, who owns the other end of an accepted TCP connection.
+///
+/// Returns 0 with `owner`, or -1: the other end is on another machine or in another network namespace, or no process has
+/// it any more. One thread at a time may ask at one `lookup`.
+int hardening_socket_owner(int lookup, int socket, uid_t *owner);
+
+/// Whether neither end of a TCP connection has said that it sends no more.
+int hardening_is_established(int socket);
+
 /// Nanoseconds since boot, suspend included (CLOCK_BOOTTIME).
 int64_t hardening_boot_clock(void);
 

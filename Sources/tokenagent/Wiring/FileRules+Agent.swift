@@ -37,14 +37,8 @@ extension FileRules {
             .compactMap(\.self)
     }
 
-    /// What libraries read at any time: name resolution with its modules, certificates, time zones, and what
-    /// the kernel says about this machine and about peers.
-    private static let system = [
-        "/etc", "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/resolv.conf",
-        "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates",
-        "/var/lib/sss/mc", "/proc", "/sys/fs/cgroup", "/sys/devices/system/cpu", "/dev/random",
-        "/dev/urandom",
-    ]
+    /// What libraries read, and what the kernel says about this machine and about peers.
+    private static let system = namesAndCertificates + ["/proc", "/sys/fs/cgroup"]
 }
 
 extension Settings {
