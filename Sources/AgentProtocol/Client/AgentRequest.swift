@@ -23,6 +23,8 @@ public struct AgentRequest: Equatable, Sendable {
     public var wantsPlainText: Bool
     /// The JSON body, UTF-8; nil for a request without one.
     public var body: [UInt8]?
+    /// The listener that asks, as the name and the digest of its table with a blank between them.
+    package var listener: String?
 
     /// Describes the request for the path `/v1/SEGMENT/SEGMENT…?NAME=VALUE&…`.
     ///
@@ -64,9 +66,10 @@ public struct AgentRequest: Equatable, Sendable {
     }
 
     /// Request line and headers, including the empty line.
-    var head: String {
+    package var head: String {
         var text = method.rawValue + " " + target + " HTTP/1.1\r\nHost: tokenagent\r\n"
         text += wantsPlainText ? "Accept: text/plain\r\n" : "Accept: application/json\r\n"
+        if let listener { text += "Tokenagent-Listener: \(listener)\r\n" }
         if let body {
             text += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n"
         } else if method == .post {

@@ -8,4 +8,10 @@ public struct AgentResponse: Equatable, Sendable {
     public var retryAfter: Duration?
     /// The body without its framing: JSON, or the bare text that was asked for.
     public var body: [UInt8]
+
+    package init(status: Int, retryAfter: Duration? = nil, body: [UInt8] = []) {
+        self.status = status
+        self.retryAfter = retryAfter
+        self.body = body
+    }
 }

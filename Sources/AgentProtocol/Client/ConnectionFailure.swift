@@ -3,7 +3,7 @@
 import Glibc
 
 /// What goes wrong between a client and the agent before there is an answer to read.
-enum ConnectionFailure: Error, Equatable {
+package enum ConnectionFailure: Error, Equatable {
     /// Nothing answers at the socket.
     case unreachable(socket: String, errno: Int32)
     /// The server at the socket runs as another user, who could be anybody.
@@ -21,7 +21,7 @@ enum ConnectionFailure: Error, Equatable {
 }
 
 extension AgentError {
-    init(_ failure: ConnectionFailure) {
+    package init(_ failure: ConnectionFailure) {
         switch failure {
         case .unreachable(let socket, let errno):
             self.init(

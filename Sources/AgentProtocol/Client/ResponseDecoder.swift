@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// Finds the parts of answers in the bytes of a connection, however they were cut into reads.
-struct ResponseDecoder {
-    enum Part: Equatable {
+package struct ResponseDecoder {
+    package enum Part: Equatable {
         case head(ResponseHead)
         case body(ArraySlice<UInt8>)
         /// The answer is complete; the next byte belongs to the next answer.
@@ -28,8 +28,11 @@ struct ResponseDecoder {
     /// How many of `bytes` have been consumed.
     private var offset = 0
 
+    /// A decoder for the answers of one connection.
+    package init() {}
+
     /// Takes what was read.
-    mutating func append(_ read: some Sequence<UInt8>) {
+    package mutating func append(_ read: some Sequence<UInt8>) {
         if offset == bytes.count {
             bytes.removeAll(keepingCapacity: true)
             offset = 0
@@ -38,7 +41,7 @@ struct ResponseDecoder {
     }
 
     /// The next part, or nil if more bytes are needed for one.
-    mutating func next() throws(ConnectionFailure) -> Part? {
+    package mutating func next() throws(ConnectionFailure) -> Part? {
         while true {
             switch state {
             case .head: return try takeHead().map(Part.head)
@@ -70,7 +73,7 @@ struct ResponseDecoder {
     }
 
     /// Takes the end of the connection as the end of the answer, if the answer's framing allows that.
-    mutating func finish() throws(ConnectionFailure) -> Part {
+    package mutating func finish() throws(ConnectionFailure) -> Part {
         guard state == .untilClose else { throw .closed }
         state = .head
         return .end

@@ -3,7 +3,7 @@
 import Text
 
 /// Status line and headers of an answer, as far as a client needs them (RFC 9112 §4, §6).
-struct ResponseHead: Equatable {
+package struct ResponseHead: Equatable {
     /// How the end of the body is found.
     enum Framing: Equatable {
         case length(Int)
@@ -11,11 +11,11 @@ struct ResponseHead: Equatable {
         case untilClose
     }
 
-    let status: Int
+    package let status: Int
     let framing: Framing
-    let retryAfter: Duration?
+    package let retryAfter: Duration?
     /// Whether the server ends the connection after this answer.
-    let closes: Bool
+    package let closes: Bool
 
     /// Reads the lines before the empty line, CR LF between them.
     init(parsing bytes: ArraySlice<UInt8>) throws(ConnectionFailure) {

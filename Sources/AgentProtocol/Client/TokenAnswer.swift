@@ -20,7 +20,7 @@ public struct TokenAnswer: Equatable, Sendable {
     package var proof: String?
 
     /// Reads the answer's JSON.
-    init(parsing body: [UInt8]) throws(AgentError) {
+    package init(parsing body: [UInt8]) throws(AgentError) {
         guard let message = TokenMessage(parsing: body),
             let value = message.accessToken ?? message.idToken,
             value.utf8.isVisibleWord

@@ -42,7 +42,7 @@ extension AgentError {
     /// Reads the failure from an answer whose status is not a success.
     ///
     /// An answer without the agent's error JSON keeps the meaning of its status.
-    init(_ response: AgentResponse) {
+    package init(_ response: AgentResponse) {
         let error = RefusalMessage(parsing: response.body)?.error ?? FailureMessage()
         self.init(
             error.code ?? FailureCode(httpStatus: response.status),

@@ -36,6 +36,7 @@ package struct AuditMembers: WireMembers {
     package let socket = WireMember<String>("socket", isOptional: true)
     package let file = WireMember<String>("file", isOptional: true)
     package let host = WireMember<String>("host", isOptional: true)
+    package let listener = WireMember<String>("listener", isOptional: true)
 
     package static let table = Self()
 }
