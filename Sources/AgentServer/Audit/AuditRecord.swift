@@ -55,13 +55,25 @@ struct AuditRecord: Equatable, Sendable {
 
         fileprivate let members: [UInt8]
 
-        /// A peer; `restriction` says which `[[socket]]` it asked at, or for which host.
-        convenience init(_ peer: Peer, _ facts: PeerFacts?, _ restriction: Restriction? = nil) {
+        /// A peer.
+        ///
+        /// - Parameters:
+        ///   - peer: who it is.
+        ///   - facts: what is known of it.
+        ///   - restriction: which `[[socket]]` it asked at, or for which host; `nil` for neither.
+        ///   - listener: the `[[proxy]]` or `[[endpoint]]` it asked for.
+        convenience init(
+            _ peer: Peer,
+            _ facts: PeerFacts?,
+            _ restriction: Restriction? = nil,
+            listener: String? = nil
+        ) {
             var members = ",\"pid\":\(peer.processID),\"uid\":\(peer.userID)"
             for (name, value) in [
                 ("exe", facts?.programs.first?.executable), ("unit", facts?.unit),
                 ("socket", restriction?.path),
                 ("host", restriction?.host),
+                ("listener", listener),
             ] {
                 guard let value else { continue }
                 let text = JSONValue.string(ServerText.cleaned(value)).serialized
@@ -145,7 +157,12 @@ extension AuditRecord.Origin {
     static func peer(of connection: Connection) -> AuditRecord.Origin {
         let caller = connection.caller
         return caller.witness.origin {
-            AuditRecord.Origin(caller.peer, caller.witness.facts, caller.restriction)
+            AuditRecord.Origin(
+                caller.peer,
+                caller.witness.facts,
+                caller.restriction,
+                listener: caller.witness.listener
+            )
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// One request, read to its end and accepted by every guard.
@@ -49,6 +50,8 @@ final class HTTPRequestHead: Equatable, Sendable {
     let expectsContinue: Bool
     /// Whether the peer prefers `text/plain` to JSON.
     let prefersPlainText: Bool
+    /// The listener for which the peer says that it asks: its name and the digest of its table.
+    let listener: String?
 
     init(
         method: HTTPRequest.Method,
@@ -57,7 +60,8 @@ final class HTTPRequestHead: Equatable, Sendable {
         keepsAlive: Bool,
         contentLength: Int,
         expectsContinue: Bool,
-        prefersPlainText: Bool
+        prefersPlainText: Bool,
+        listener: String? = nil
     ) {
         self.method = method
         self.address = address
@@ -66,6 +70,7 @@ final class HTTPRequestHead: Equatable, Sendable {
         self.contentLength = contentLength
         self.expectsContinue = expectsContinue
         self.prefersPlainText = prefersPlainText
+        self.listener = listener
     }
 
     static func == (left: HTTPRequestHead, right: HTTPRequestHead) -> Bool {
@@ -73,5 +78,6 @@ final class HTTPRequestHead: Equatable, Sendable {
             && left.keepsAlive == right.keepsAlive && left.contentLength == right.contentLength
             && left.expectsContinue == right.expectsContinue
             && left.prefersPlainText == right.prefersPlainText
+            && left.listener?.bytewise == right.listener?.bytewise
     }
 }

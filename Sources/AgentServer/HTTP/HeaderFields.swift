@@ -12,6 +12,7 @@ struct HeaderFields {
     private var expectsContinue = false
     private var prefersPlainText = false
     private var isFromBrowser = false
+    private var listener: String?
 
     init(isHTTP11: Bool) {
         self.isHTTP11 = isHTTP11
@@ -42,7 +43,8 @@ struct HeaderFields {
             keepsAlive: keepsAlive,
             contentLength: length,
             expectsContinue: expectsContinue && isHTTP11,
-            prefersPlainText: prefersPlainText
+            prefersPlainText: prefersPlainText,
+            listener: listener
         )
     }
 
@@ -63,6 +65,9 @@ struct HeaderFields {
             guard value.says("100-continue") else { throw .unknownExpectation }
             expectsContinue = true
         case .accept: prefersPlainText = value.prefersPlainText
+        case .listener:
+            guard listener == nil else { throw .malformed }
+            listener = String(decoding: value, as: UTF8.self)
         case .unimportant: break
         }
     }
@@ -114,6 +119,7 @@ extension HeaderFields {
         case connection
         case expect
         case accept
+        case listener
         case unimportant
 
         init(_ name: ArraySlice<UInt8>) {
@@ -129,6 +135,7 @@ extension HeaderFields {
                 case 14 where name.says("content-length"): .contentLength
                 case 14 where name.says("sec-fetch-site"): .fetchSite
                 case 17 where name.says("transfer-encoding"): .transferEncoding
+                case 19 where name.says("tokenagent-listener"): .listener
                 default: .unimportant
                 }
         }

@@ -22,6 +22,8 @@ final class PeerWitness: @unchecked Sendable {
     private var isIdentified = false
     /// What is known of the peer for the request that is being answered.
     private(set) var facts: PeerFacts? { didSet { writtenOrigin = nil } }
+    /// The listener for which the request is that is being answered, by a table that is in force.
+    private(set) var listener: String?
     /// How the audit log names the peer by those facts, once it has.
     private var writtenOrigin: AuditRecord.Origin?
 
@@ -55,6 +57,20 @@ final class PeerWitness: @unchecked Sendable {
         facts = nil
         guard !hasStrangeSender, let first, let latest else { return }
         facts = first.confirmed(by: latest)
+    }
+
+    /// Notes for which listener the request is that begins.
+    func noteListener(_ name: String?) {
+        guard name != nil || listener != nil else { return }
+        listener = name
+        writtenOrigin = nil
+    }
+
+    /// What rules look at: what is known of the peer, with the listener it asks for if it is the program that serves them.
+    var described: PeerFacts? {
+        guard var described = facts, described.isProxy, let listener else { return facts }
+        described.listener = listener
+        return described
     }
 
     /// Notes that ``facts`` were found just now, for the request that begins.

@@ -42,12 +42,20 @@ extension LiveConfiguration {
 
     func admission(of connection: Connection, to name: SessionName) -> PeerAdmission {
         guard rules.exist, let settings = self[name] else { return .allowed }
-        return settings.admission(of: connection.caller.witness.facts)
+        return settings.admission(of: connection.caller.witness.described)
     }
 
     /// Whether a person is to be asked before `connection` gets something of `name`.
     func needsConfirmation(_ name: SessionName, for connection: Connection) -> Bool {
         rules.exist && admission(of: connection, to: name) == .askingFirst
+    }
+
+    /// The name of the listener for which `claim` says that a request is; `nil` unless its table is in force as it is.
+    func listener(claimed claim: String?) -> String? {
+        guard let parts = claim?.bytewise.split(on: " "), parts.count == 2,
+            let digest = current.listeners[parts[0].bytewise], digest.bytewise == parts[1].bytewise
+        else { return nil }
+        return String(parts[0])
     }
 
     /// Whether the answer depends on who asks.

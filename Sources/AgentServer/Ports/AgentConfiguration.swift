@@ -8,6 +8,8 @@ package struct AgentConfiguration: Equatable, Sendable {
     package var sessions: [SessionName: SessionSettings]
     package var sockets: [RestrictedSocket]
     package var files: [FileOutlet]
+    /// The digests of the tables `[[proxy]]` and `[[endpoint]]`, by their names.
+    package var listeners: [ByteText: String]
     /// Whether root may connect to the socket of another user's agent.
     package var allowsRoot: Bool
     /// Whether the audit log is written.
@@ -21,6 +23,7 @@ package struct AgentConfiguration: Equatable, Sendable {
         sessions: [SessionName: SessionSettings],
         sockets: [RestrictedSocket] = [],
         files: [FileOutlet] = [],
+        listeners: [ByteText: String] = [:],
         allowsRoot: Bool = false,
         keepsAudit: Bool = true,
         confirmCommand: [String] = [],
@@ -29,6 +32,7 @@ package struct AgentConfiguration: Equatable, Sendable {
         self.sessions = sessions
         self.sockets = sockets
         self.files = files
+        self.listeners = listeners
         self.allowsRoot = allowsRoot
         self.keepsAudit = keepsAudit
         self.confirmCommand = confirmCommand

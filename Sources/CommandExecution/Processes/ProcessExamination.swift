@@ -15,12 +15,15 @@ struct ProcessExamination: Sendable {
 
     private let digests = DigestCache()
     private let clients: [String]
+    /// Where the program lies that serves `[[proxy]]` and `[[endpoint]]`.
+    private let proxy: String
 
     /// The programs that `tokenctl` becomes for its other commands.
     private static let otherHalves = ["tokenctl-commands", "tokenagent-mcp"]
 
     /// How the kernel names the programs of `tokenctl`: 15 bytes at most (proc_pid_comm(5)).
     private static let clientNames: Set = ["tokenctl", "tokenctl-comman", "tokenagent-mcp"]
+    private static let proxyName = "tokenagent-prox"
 
     /// Takes for `tokenctl` the programs `tokenctl`, `tokenctl-commands` and `tokenagent-mcp` beside this one, and
     /// `tokenctl` in `../../bin` seen from there.
@@ -29,6 +32,7 @@ struct ProcessExamination: Sendable {
         let count = unsafe readlink("/proc/self/exe", &own, own.count)
         let path = own.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
         let directory = String(decoding: path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
+        proxy = "\(directory)/tokenagent-proxy"
         clients = (["tokenctl", "../../bin/tokenctl"] + Self.otherHalves).map { "\(directory)/\($0)" }
     }
 
@@ -46,8 +50,15 @@ struct ProcessExamination: Sendable {
             startedAt: Instant(
                 nanoseconds: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK))))
             ),
-            image: directory.image ?? "?" + status.name
+            image: directory.image ?? "?" + status.name,
+            isProxy: isProxy(directory, status)
         )
+    }
+
+    /// Whether it is the program that serves listeners, which is looked at as little as `tokenctl` is.
+    private func isProxy(_ directory: borrowing ProcessDirectory, _ status: ProcessDirectory.Status) -> Bool {
+        if let executable = directory.executable { return FileIdentity(at: proxy) == executable.file }
+        return directory.hidesExecutable && status.name == Self.proxyName
     }
 
     private func isClient(_ directory: borrowing ProcessDirectory, _ status: ProcessDirectory.Status) -> Bool

@@ -39,13 +39,14 @@ package struct ProcessQuery: Equatable, Sendable {
 }
 
 extension PeerFacts {
-    /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit, image,
+    /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit, image, `proxy` if it is the proxy,
     /// then path and digest of each program, every string after its length; what is not known is empty.
     package var encoded: [UInt8] {
         var writer = ByteWriter()
         writer.append(startedAt.nanoseconds)
         writer.append(unit ?? "")
         writer.append(image ?? "")
+        writer.append(isProxy ? "proxy" : "")
         for program in programs {
             writer.append(program.executable)
             writer.append(program.digest ?? "")
@@ -56,13 +57,14 @@ extension PeerFacts {
     package init?(encoded bytes: [UInt8]) {
         var reader = FrameReader(bytes)
         guard let start: Int64 = reader.integer(), let unit = reader.string(),
-            let image = reader.string()
+            let image = reader.string(), let role = reader.string()
         else { return nil }
         self.init(
             programs: [],
             unit: unit.isEmpty ? nil : unit,
             startedAt: Instant(nanoseconds: start),
-            image: image.isEmpty ? nil : image
+            image: image.isEmpty ? nil : image,
+            isProxy: !role.isEmpty
         )
         while !reader.isAtEnd {
             guard let executable = reader.string(), let digest = reader.string() else { return nil }

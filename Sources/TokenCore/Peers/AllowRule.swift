@@ -8,6 +8,8 @@ package struct AllowRule: Equatable, Sendable {
     package var digest: String?
     /// The systemd unit the peer must run in; `nil`: anywhere.
     package var unit: String?
+    /// The name of the `[[proxy]]` or `[[endpoint]]` that the peer serves; `nil`: any program.
+    package var listener: String?
     /// A person is asked before each token.
     package var asksForConfirmation: Bool
 
@@ -15,11 +17,13 @@ package struct AllowRule: Equatable, Sendable {
         executable: String? = nil,
         digest: String? = nil,
         unit: String? = nil,
+        listener: String? = nil,
         asksForConfirmation: Bool = false
     ) {
         self.executable = executable
         self.digest = digest
         self.unit = unit
+        self.listener = listener
         self.asksForConfirmation = asksForConfirmation
     }
 
@@ -27,6 +31,7 @@ package struct AllowRule: Equatable, Sendable {
     /// asks for nothing describes it.
     package func allows(_ facts: PeerFacts?) -> Bool {
         if let unit, facts?.unit != unit { return false }
+        if let listener, facts?.listener != listener { return false }
         guard let executable else { return true }
         return facts?.programs.contains { program in
             program.executable == executable && (digest == nil || program.digest == digest)

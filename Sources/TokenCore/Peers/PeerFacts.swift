@@ -20,14 +20,25 @@ package struct PeerFacts: Equatable, Sendable {
     package var programs: [Program]
     /// The systemd unit the peer runs in.
     package var unit: String?
+    /// Whether the peer is the program that serves `[[proxy]]` and `[[endpoint]]`.
+    package var isProxy: Bool
+    /// The listener for which it asks, by a table that is in force; `nil`: none.
+    package var listener: String?
     /// When the process began, to 10 ms, which tells it from a later one with the same number.
     package var startedAt: Instant
     /// Identifies the file that the process executes, even where its path cannot be known; `nil`: unknown.
     package var image: String?
 
-    package init(programs: [Program], unit: String?, startedAt: Instant, image: String? = nil) {
+    package init(
+        programs: [Program],
+        unit: String?,
+        startedAt: Instant,
+        image: String? = nil,
+        isProxy: Bool = false
+    ) {
         self.programs = programs
         self.unit = unit
+        self.isProxy = isProxy
         self.startedAt = startedAt
         self.image = image
     }
@@ -43,6 +54,7 @@ package struct PeerFacts: Equatable, Sendable {
     package func confirmed(by later: PeerFacts) -> PeerFacts? {
         guard isSameProgram(as: later) else { return nil }
         var facts = later
+        facts.isProxy = isProxy && later.isProxy
         facts.programs = later.programs.filter { found in
             programs.contains { $0.executable.utf8.elementsEqual(found.executable.utf8) }
         }

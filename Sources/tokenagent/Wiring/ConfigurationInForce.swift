@@ -264,6 +264,9 @@ extension AgentConfiguration {
             sessions: sessions,
             sockets: settings.sockets.map(RestrictedSocket.init),
             files: settings.files.map(FileOutlet.init),
+            listeners: Dictionary(settings.listeners.map { ($0.name.bytewise, $0.digest) }) { first, _ in
+                first
+            },
             allowsRoot: settings.allowsRoot,
             keepsAudit: settings.keepsAudit,
             confirmCommand: settings.hooks.confirm,
