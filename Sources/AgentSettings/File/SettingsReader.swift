@@ -50,6 +50,47 @@ package struct SettingsReader {
         return settings
     }
 
+    /// Checks and reads one `[[proxy]]` that stands in no file.
+    ///
+    /// - Parameters:
+    ///   - text: the keys of its table.
+    ///   - settings: have the session that it names.
+    /// - Returns: the listener.
+    /// - Throws: every problem there is, by the keys alone.
+    package func proxy(
+        _ text: String,
+        beside settings: Settings
+    ) throws(ConfigurationProblems) -> ListenerSettings {
+        let problems = ProblemList()
+        let start = TOMLPosition(line: 1, column: 1)
+        var known = KnownSessions(
+            unread: Set(settings.mistakes.compactMap(\.session)),
+            areAllKnown: !settings.lacksFiles
+        )
+        known.names = settings.places.keys.map(\.description).sorted()
+        do {
+            var reader = ListenerReader(
+                table: TableReader(
+                    try TOMLTable(parsing: Array(text.utf8)),
+                    path: "",
+                    at: start,
+                    problems: problems
+                ),
+                home: home,
+                known: known,
+                // Whether it is shown the session is for the agent to say, which knows no such listener.
+                sessions: Dictionary(settings.sessions.map { ($0.name, $0.withoutRules) }) { first, _ in first
+                },
+                remarks: problems
+            )
+            if let listener = reader.readProxy() { return listener }
+        } catch {
+            problems.add("", at: nil, error.message)
+        }
+        let found = problems.inOrder.map { ConfigurationProblem(key: $0.key, message: $0.message) }
+        throw ConfigurationProblems(file: "", problems: found)
+    }
+
     private func settings(_ root: inout TableReader, _ file: String, _ files: SessionFiles) -> Settings {
         var settings = Settings()
         var policy = SessionPolicy()
@@ -80,6 +121,8 @@ package struct SettingsReader {
         let remarks = ProblemList()
         settings.sockets = sockets(&root, settings, known, remarks)
         settings.files = tokenFiles(&root, settings, known, remarks)
+        settings.listeners = listeners(&root, known, settings, remarks)
+        checkListenerRules(settings, root.problems)
         settings.mistakes += remarks.inOrder
         return settings
     }
@@ -164,6 +207,57 @@ package struct SettingsReader {
         }
     }
 
+    private func listeners(
+        _ root: inout TableReader,
+        _ known: KnownSessions,
+        _ settings: Settings,
+        _ remarks: ProblemList
+    ) -> [ListenerSettings] {
+        let sessions = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
+        var names: Set<String> = []
+        var places = Set((settings.sockets.map(\.path) + settings.files.map(\.path)).map(\.bytewise))
+        func reader(of table: TableReader) -> ListenerReader {
+            ListenerReader(table: table, home: home, known: known, sessions: sessions, remarks: remarks)
+        }
+        func add(_ listener: ListenerSettings?, _ table: TableReader) -> ListenerSettings? {
+            guard let listener else { return nil }
+            if !names.insert(listener.name).inserted {
+                table.report("name", "is that of another [[proxy]] or [[endpoint]]")
+            }
+            let place = listener.message.listen ?? ""
+            if !place.hasSuffix(":0"), !places.insert(place.bytewise).inserted {
+                table.report("listen", "is the place of another table")
+            }
+            return listener
+        }
+        let proxies = root.tableArray("proxy", "[[proxy]]").compactMap { table in
+            var listener = reader(of: table)
+            return add(listener.readProxy(), table)
+        }
+        return proxies
+            + root.tableArray("endpoint", "[[endpoint]]").compactMap { table in
+                var listener = reader(of: table)
+                return add(listener.readEndpoint(), table)
+            }
+    }
+
+    /// Reports rules of `allow` that name a listener which is not there.
+    private func checkListenerRules(_ settings: Settings, _ problems: ProblemList) {
+        guard problems.isEmpty else { return }
+        let names = settings.listeners.map(\.name)
+        for session in settings.sessions where settings.places[session.name]?.file == nil {
+            for name in session.rules.compactMap(\.listener) where !names.contains(name) {
+                let line = settings.places[session.name]?.line ?? 1
+                let nearest = NearestWord.to(name, among: names).map { "; did you mean \($0)?" } ?? ""
+                problems.add(
+                    "session.\(session.name).allow",
+                    at: TOMLPosition(line: line, column: 1),
+                    "there is no [[proxy]] or [[endpoint]] with the name \"\(name)\"\(nearest)"
+                )
+            }
+        }
+    }
+
     private func session(
         _ key: String,
         _ reader: TableReader,
@@ -185,6 +279,14 @@ package struct SettingsReader {
             canAskPerson: !hooks.confirm.isEmpty
         )
         return session.read(defaults: policy)
+    }
+}
+
+extension ConfiguredSession {
+    fileprivate var withoutRules: ConfiguredSession {
+        var session = self
+        session.rules = []
+        return session
     }
 }
 

@@ -76,6 +76,7 @@ extension SessionReader {
         )
         let executable = reader.path("exe", home: home)
         let unit = reader.string("unit")
+        let listener = reader.string("proxy")
         let digest = digest(&reader)
         let confirms = reader.boolean("confirm") ?? false
         reader.refuseUnknownKeys()
@@ -86,14 +87,20 @@ extension SessionReader {
                 "cannot ask for confirmation: set hooks.confirm, the command that asks"
             )
         }
-        if !reader.has("exe"), !reader.has("unit"), !confirms {
+        if !reader.has("exe"), !reader.has("unit"), !reader.has("proxy"), !confirms {
             table.problems.add(
                 reader.path,
                 at: value.position,
-                "must name an exe or a unit, or confirm = true"
+                "must name an exe, a unit or a proxy, or confirm = true"
             )
         }
-        return AllowRule(executable: executable, digest: digest, unit: unit, asksForConfirmation: confirms)
+        return AllowRule(
+            executable: executable,
+            digest: digest,
+            unit: unit,
+            listener: listener,
+            asksForConfirmation: confirms
+        )
     }
 
     /// `sha256`, which makes sense only beside `exe`.

@@ -7,7 +7,8 @@ extension Settings {
     /// What differs from `old`, tables in the order of their names.
     package func changes(from old: Settings) -> [ConfigurationChange] {
         agentChanges(from: old) + placeChanges("socket", from: old.sockets, to: sockets, at: \.path)
-            + placeChanges("file", from: old.files, to: files, at: \.path) + sessionChanges(from: old)
+            + placeChanges("file", from: old.files, to: files, at: \.path) + listenerChanges(from: old)
+            + sessionChanges(from: old)
     }
 
     private func agentChanges(from old: Settings) -> [ConfigurationChange] {
@@ -21,7 +22,7 @@ extension Settings {
         return (keys + vault.keys(differingFrom: old.vault)).map { ConfigurationChange(.changed, $0) }
     }
 
-    /// What differs in the tables `[[name]]`, each of which is told by its path.
+    /// What differs in the tables `[[name]]`, each of which is told by its path or name.
     private func placeChanges<Table: Equatable>(
         _ name: String,
         from old: [Table],
@@ -35,6 +36,14 @@ extension Settings {
             let kind: ConfigurationChange.Kind =
                 before[path] == nil ? .added : now[path] == nil ? .removed : .changed
             return ConfigurationChange(kind, "\(name) \(path)")
+        }
+    }
+
+    private func listenerChanges(from old: Settings) -> [ConfigurationChange] {
+        [false, true].flatMap { isProxy in
+            let before = old.listeners.filter { ($0.message.kind == .proxy) == isProxy }
+            let now = listeners.filter { ($0.message.kind == .proxy) == isProxy }
+            return placeChanges(isProxy ? "proxy" : "endpoint", from: before, to: now, at: \.name)
         }
     }
 

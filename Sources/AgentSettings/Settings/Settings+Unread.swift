@@ -17,8 +17,9 @@ extension Settings {
 
     /// The tables that name the session `name`, and would be wrong without it.
     package func tables(naming name: SessionName) -> [String] {
-        sockets.filter { $0.sessions.contains(name) }.map { "[[socket]] \($0.path)" }
-            + files.filter { $0.session == name }.map { "[[file]] \($0.path)" }
+        let listening = listeners.filter { $0.session == name }.map(\.title)
+        return sockets.filter { $0.sessions.contains(name) }.map { "[[socket]] \($0.path)" }
+            + files.filter { $0.session == name }.map { "[[file]] \($0.path)" } + listening
             + sessions.filter { $0.sources.all.contains(name) }.map { "[session.\($0.name)]" }
     }
 

@@ -19,6 +19,8 @@ package struct Settings: Equatable, Sendable {
     package var sockets: [SocketSettings]
     /// In the order of the file.
     package var files: [FileSettings]
+    /// In the order of the file, those of `[[proxy]]` first.
+    package var listeners: [ListenerSettings]
     /// What is wrong with the files beside the configuration file; each mistake costs one session, or all of them.
     package var mistakes: [ConfigurationProblem]
     /// Whether files beside the configuration file were left unread without looking at them.
@@ -34,6 +36,7 @@ package struct Settings: Equatable, Sendable {
         places: [SessionName: SessionPlace] = [:],
         sockets: [SocketSettings] = [],
         files: [FileSettings] = [],
+        listeners: [ListenerSettings] = [],
         mistakes: [ConfigurationProblem] = [],
         lacksFiles: Bool = false
     ) {
@@ -46,6 +49,7 @@ package struct Settings: Equatable, Sendable {
         self.places = places
         self.sockets = sockets
         self.files = files
+        self.listeners = listeners
         self.mistakes = mistakes
         self.lacksFiles = lacksFiles
     }

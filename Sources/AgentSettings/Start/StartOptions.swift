@@ -17,6 +17,8 @@ package struct StartOptions: Equatable, Sendable {
         case listCommands
         /// Remove the token files that a killed agent left.
         case removeTokenFiles
+        /// Print the tables `[[proxy]]` and `[[endpoint]]`, for the program that serves them.
+        case listListeners
         case version
         case help
     }
@@ -34,6 +36,8 @@ package struct StartOptions: Equatable, Sendable {
     package var drafts: String?
     /// The session whose place `--check-config` tells.
     package var session: String?
+    /// A `[[proxy]]` that `--list-listeners` lists in place of those of the configuration; the keys of its table.
+    package var listener: String?
     package var allowsRoot = false
     package var allowsNetworkStore = false
     /// The descriptor on which a background start waits to hear that the agent is ready.
@@ -76,6 +80,9 @@ extension StartOptions {
         guard drafts == nil && session == nil || wantsJSON else {
             throw UsageError("--drafts and --session go with --check-config --json")
         }
+        guard listener == nil || form == .listListeners else {
+            throw UsageError("--listener goes with --list-listeners")
+        }
         guard !rest.isEmpty else { return }
         guard form == .background else {
             throw UsageError("\(rest[rest.startIndex]) cannot be combined with another form of start")
@@ -105,6 +112,7 @@ extension StartOptions {
         case "--state-dir": stateDirectory = try path()
         case "--drafts": drafts = try path()
         case "--session": session = try value()
+        case "--listener": listener = try value()
         case "--log-level": logLevel = try StartOptions.level(value())
         case "--readiness-fd": readiness = try StartOptions.number(name, value())
         case "--parent": parent = try StartOptions.number(name, value())
@@ -124,6 +132,7 @@ extension StartOptions {
         case "--check-config": try be(.checkConfiguration)
         case "--list-commands": try be(.listCommands)
         case "--remove-token-files": try be(.removeTokenFiles)
+        case "--list-listeners": try be(.listListeners)
         case "--version": try be(.version)
         case "-h", "--help": try be(.help)
         case "--json": wantsJSON = true

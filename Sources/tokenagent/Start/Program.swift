@@ -31,6 +31,7 @@ enum Program {
             try ConfigurationCheck(options, Places(options, environment)).run()
         case .listCommands: try CommandTable.list(Places(options, environment))
         case .removeTokenFiles: try LeftTokenFiles.remove(Places(options, environment))
+        case .listListeners: try ListenerList(options, Places(options, environment)).print()
         case .stop:
             try RunningAgent.stop(socket: Places(options, environment).socket)
             Console.write(syntax(options, environment).forgettingCommands)

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import OAuthClient
+import ServerCertificates
+import Text
+import TokenCore
+
+/// Reads one `[[proxy]]` or `[[endpoint]]`.
+struct ListenerReader {
+    var table: TableReader
+    let home: String?
+    let known: KnownSessions
+    let sessions: [SessionName: ConfiguredSession]
+    /// Takes what is wrong with other files and makes one listener useless.
+    let remarks: ProblemList
+
+    /// A proxy, or `nil` with the reasons in the problem list.
+    mutating func readProxy() -> ListenerSettings? {
+        let session = session()
+        var message = ListenerMessage { $0.kind = .proxy }
+        message.name = name()
+        message.listen = listen(allowsPaths: true)
+        message.upstream = upstream(of: session)
+        message.scopes = words("scopes", "scope")
+        message.audience = table.string("audience")
+        message.paths = paths()
+        message.methods = methods()
+        message.authorityFile = table.path("ca_file", home: home)
+        message.pins = pins()
+        table.refuseUnknownKeys()
+        return finished(message, session)
+    }
+
+    /// An endpoint, or `nil` with the reasons in the problem list.
+    mutating func readEndpoint() -> ListenerSettings? {
+        let session = session()
+        var message = ListenerMessage()
+        message.kind = kind()
+        message.name = name()
+        message.listen = listen(allowsPaths: false)
+        message.scopes = words("scopes", "scope")
+        message.audiences = words("audiences", "audience")
+        message.doesWithoutSecret = table.boolean("no_secret")
+        table.refuseUnknownKeys()
+        checkSecret(message)
+        message.sessionScopes = session?.scopes
+        message.sessionAudiences = session.map { [$0.audience].compactMap(\.self) + $0.resources }
+        return finished(message, session)
+    }
+
+    private mutating func finished(
+        _ message: ListenerMessage,
+        _ session: ConfiguredSession?
+    ) -> ListenerSettings? {
+        guard let session else { return nil }
+        check(session, message)
+        guard table.problems.isEmpty else { return nil }
+        return ListenerSettings(session: session.name, message: message)
+    }
+
+    // MARK: Keys of both
+
+    private mutating func name() -> String? {
+        guard let text = table.required("name", "by which allow, the audit log and commands know it") else {
+            return nil
+        }
+        guard SessionName(text) != nil else {
+            table.report(
+                "name",
+                "must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+            )
+            return nil
+        }
+        return text
+    }
+
+    private mutating func session() -> ConfiguredSession? {
+        guard let word = table.required("session", "whose tokens are added"), let name = SessionName(word)
+        else {
+            return nil
+        }
+        if let session = sessions[name] { return session }
+        if let reason = known.absence(of: word) {
+            remarks.add(
+                table.name(of: "session"),
+                at: table.position(of: "session"),
+                "the listener is not served without the session \"\(word)\": \(reason)",
+                about: name
+            )
+        } else if !known.names.contains(word) {
+            let nearest = NearestWord.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+            table.report("session", "there is no session \"\(word)\"\(nearest)")
+        }
+        return nil
+    }
+
+    /// An absolute path, or a literal loopback address with a port; port 0 means any free one.
+    private mutating func listen(allowsPaths: Bool) -> String? {
+        guard let text = table.required("listen", "where programs reach it, such as \"127.0.0.1:8080\"")
+        else {
+            return nil
+        }
+        if text.hasPrefix("/") || text.hasPrefix("~/") {
+            guard allowsPaths else {
+                table.report(
+                    "listen",
+                    "must be 127.0.0.1:PORT or [::1]:PORT: the libraries of clouds know no sockets"
+                )
+                return nil
+            }
+            guard let path = table.path("listen", home: home) else { return nil }
+            guard path.utf8.count <= AgentPaths.longestSocketPath else {
+                table.report("listen", "is longer than \(AgentPaths.longestSocketPath) bytes")
+                return nil
+            }
+            return path
+        }
+        // Port 0 is no port of an address; it stands for one here.
+        let shown = text.hasSuffix(":0") ? String(text.dropLast()) + "1" : text
+        let address = try? EndpointURL("http://\(shown)")
+        let hasPort = text.utf8.last?.isASCIIDigit == true && text.utf8.contains(UInt8(ascii: ":"))
+        guard let address, hasPort, address.path.isEmpty, address.query == nil, !text.hasSuffix("]") else {
+            let forms = allowsPaths ? "a path, 127.0.0.1:PORT or [::1]:PORT" : "127.0.0.1:PORT or [::1]:PORT"
+            table.report("listen", "must be \(forms), not \"\(text)\": no other machine is served")
+            return nil
+        }
+        return text
+    }
+
+    /// Nil where the key is not written, so that nothing of it is in the message.
+    private mutating func words(_ key: String, _ name: String) -> [String]? {
+        table.has(key) ? table.wordsToAskFor(key, name) : nil
+    }
+
+    // MARK: Proxies
+
+    private mutating func upstream(of session: ConfiguredSession?) -> String? {
+        guard let text = table.required("upstream", "where requests go, such as \"https://api.example.com\"")
+        else {
+            return nil
+        }
+        let url: EndpointURL
+        do throws(EndpointProblem) {
+            url = try EndpointURL(text)
+        } catch {
+            table.report("upstream", "\(error)")
+            return nil
+        }
+        guard url.query == nil else {
+            table.report("upstream", "must not contain a query (?)")
+            return nil
+        }
+        guard url.path.isEmpty || PathSegments(url.path) != nil else {
+            table.report("upstream", "must not contain the segments . and ..")
+            return nil
+        }
+        if let session, !session.serves(url) {
+            table.report(
+                "upstream",
+                "is not for the tokens of \(session.name): add \(url.hostAndPort) to its hosts, if it is"
+            )
+        }
+        return text
+    }
+
+    private mutating func paths() -> [String]? {
+        guard let paths = table.strings("paths") else { return nil }
+        for path in paths {
+            let star = path.utf8.firstIndex(of: UInt8(ascii: "*"))
+            let isLast = star.map { path.utf8.index(after: $0) == path.utf8.endIndex } ?? true
+            let isPlain = path.utf8.allSatisfy { $0.isVisibleASCII && !"?#\\%".utf8.contains($0) }
+            guard path.hasPrefix("/"), isLast, isPlain, PathSegments(path) != nil else {
+                table.report(
+                    "paths",
+                    "\"\(path)\" is no path; write \"/v1/users\", or \"/v1/*\" with the * at the end"
+                )
+                continue
+            }
+        }
+        if paths.isEmpty { table.report("paths", "must name a path: with none, nothing would be passed on") }
+        return paths
+    }
+
+    private mutating func methods() -> [String]? {
+        guard let methods = table.strings("methods") else { return nil }
+        let unfit = ["CONNECT", "TRACE", "TRACK"]
+        for method in methods {
+            let isMethod = method.utf8.allSatisfy { $0.isTokenByte } && method.uppercased() == method
+            if !isMethod || unfit.contains(method) {
+                table.report("methods", "\"\(method)\" is no method that is passed on; write \"GET\"")
+            }
+        }
+        if methods.isEmpty {
+            table.report("methods", "must name a method: with none, nothing would be passed on")
+        }
+        return methods
+    }
+
+    private mutating func pins() -> [String]? {
+        let pins = table.strings("pins")
+        for pin in pins ?? [] where CertificatePin(pin) == nil {
+            table.report("pins", "\"\(pin)\" is no pin; write \"sha256/BASE64-OF-SPKI\"")
+        }
+        return pins
+    }
+
+    // MARK: Endpoints
+
+    private mutating func kind() -> ListenerKind? {
+        if !table.has("kind") { table.report("kind", "is missing: aws-container, gce-metadata or azure-msi") }
+        guard let kind = table.word("kind", ListenerKind.self) else { return nil }
+        guard kind != .proxy else {
+            table.report("kind", "must be aws-container, gce-metadata or azure-msi; a proxy is a [[proxy]]")
+            return nil
+        }
+        return kind
+    }
+
+    private func checkSecret(_ message: ListenerMessage) {
+        switch message.kind {
+        case .gceMetadata where message.doesWithoutSecret != true:
+            table.report(
+                "no_secret",
+                "must be true: this protocol has no secret, and every program of this user gets tokens here"
+            )
+        case .awsContainer where message.doesWithoutSecret == true:
+            table.report("no_secret", "makes no sense: this protocol has a secret")
+        case .proxy, .awsContainer, .gceMetadata, .azureIdentity, nil: break
+        }
+    }
+
+    // MARK: The session
+
+    /// Reports a session that such a listener cannot serve.
+    private func check(_ session: ConfiguredSession, _ message: ListenerMessage) {
+        let needsRole = message.kind == .awsContainer
+        if needsRole, !session.hasRoleCredentials {
+            table.report("session", "must be one of kind aws_role: \(session.name) has a token and no role")
+        }
+        if !needsRole, session.hasRoleCredentials {
+            table.report(
+                "session",
+                "has the credentials of a role and no token; they are for kind aws-container"
+            )
+        }
+        if message.kind != .proxy, session.bindsTokens {
+            table.report("session", "has dpop = true: nobody here could prove that it holds the key")
+        }
+        guard let name = message.name else { return }
+        let sources = SessionLineage(Array(sessions.values)).ruleGivers(of: session)
+        for ruled in [session] + sources.compactMap({ sessions[$0] }) where !ruled.mayShowItself(to: name) {
+            table.report(
+                "session",
+                "hides \(ruled.name) from this listener: add { proxy = \"\(name)\" } to its allow"
+            )
+        }
+    }
+}
+
+extension ConfiguredSession {
+    /// Whether one of its rules, if it has any, can fit the listener `name`.
+    fileprivate func mayShowItself(to name: String) -> Bool {
+        rules.isEmpty
+            || rules.contains { $0.executable == nil && ($0.listener ?? name).bytewise == name.bytewise }
+    }
+
+    /// Whether its tokens may go to `url`: among its hosts, or below its resource, if it has them.
+    fileprivate func serves(_ url: EndpointURL) -> Bool {
+        let host = url.host.contains(":") ? "[\(url.host)]" : url.host
+        guard let place = HostName("\(host):\(url.port)") else { return false }
+        if hosts.contains(where: { HostRule($0)?.closeness(to: place) != nil }) { return true }
+        guard let address = server.resourceAddress, let resource = try? EndpointURL(address) else {
+            return hosts.isEmpty
+        }
+        guard resource.origin == url.origin, let top = PathSegments(resource.path),
+            let path = PathSegments(url.path)
+        else { return false }
+        return top.cover(path)
+    }
+}

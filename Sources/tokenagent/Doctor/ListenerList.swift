@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AgentSettings
+import Glibc
+
+/// Prints the tables `[[proxy]]` and `[[endpoint]]` and nothing else of the configuration, for `tokenctl proxy`.
+struct ListenerList {
+    private let options: StartOptions
+    private let places: Places
+
+    init(_ options: StartOptions, _ places: Places) {
+        self.options = options
+        self.places = places
+    }
+
+    /// Writes one line of JSON to standard output.
+    ///
+    /// - Throws: ``StartFailure`` for a configuration with a mistake.
+    func print() throws(StartFailure) {
+        // The configuration may hold a client secret.
+        try ProcessHardening.refuseInspection()
+        var message = ListenersMessage()
+        message.socket = places.socket
+        message.listeners = try listeners()
+        Console.write(message.json.text + "\n")
+    }
+
+    private func listeners() throws(StartFailure) -> [ListenerMessage] {
+        let settings: Settings
+        do throws(ConfigurationProblems) {
+            settings = try places.configuration.settings(home: places.home)
+            if let text = options.listener {
+                let listener = try SettingsReader(home: places.home).proxy(text, beside: settings)
+                return [try fill(listener)]
+            }
+        } catch {
+            // What stands on a command line has no place in a file.
+            let lines = error.file.isEmpty ? error.problems.map { "\($0.key): \($0.message)" } : error.lines
+            throw StartFailure(.misconfigured, lines: lines)
+        }
+        do throws(ConfigurationProblems) {
+            return try settings.listeners.map { listener throws(ConfigurationProblems) in
+                var message = try fill(listener)
+                message.isConfigured = true
+                return message
+            }
+        } catch {
+            throw StartFailure(error)
+        }
+    }
+
+    private func fill(_ listener: ListenerSettings) throws(ConfigurationProblems) -> ListenerMessage {
+        do throws(ConfigurationProblem) {
+            return try listener.filled()
+        } catch {
+            throw ConfigurationProblems(file: places.configuration.path, problems: [error])
+        }
+    }
+}
+
+extension StartFailure {
+    fileprivate init(_ code: FailureCode, lines: [String]) {
+        self.init(code, lines.first ?? "")
+        self.lines = lines
+    }
+}
