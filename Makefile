@@ -24,11 +24,13 @@ RELEASE  = .build/release
 SWIFT_STATIC = .build/swift-static
 DEBUG    = .build/debug
 MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-clients.7 tokenagent-protocol.7
+# What the two in PATH run or become.
+PROGRAMS = tokenagent-runner tokenagent-proxy tokenagent-mcp tokenctl-commands
 # The names under which git, docker and bazel look for their helpers in PATH.
 LINKS    = git-credential-tokenagent docker-credential-tokenagent bazel-credential-tokenagent
 # terraform looks into its own directories only, and keyring in PATH would hide the program of that name.
 HIDDEN_LINKS = terraform-credentials-tokenagent keyring
-UNITS    = tokenagent.service tokenagent.socket
+UNITS    = tokenagent.service tokenagent.socket tokenagent-proxy.service
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
 EXAMPLES = packaging/examples/tpm-rollback-counter
 
@@ -126,10 +128,8 @@ install:
 	    '$(DESTDIR)$(mandir)/man5' '$(DESTDIR)$(mandir)/man7' \
 	    '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(fishdir)'
 	$(INSTALL) -m 755 $(RELEASE)/tokenagent $(RELEASE)/tokenctl '$(DESTDIR)$(bindir)'
-	$(INSTALL) -m 755 $(RELEASE)/tokenagent-runner $(RELEASE)/tokenctl-commands $(RELEASE)/tokenagent-mcp \
-	    '$(DESTDIR)$(libexecdir)'
-	$(STRIP) '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
-	    '$(DESTDIR)$(libexecdir)/tokenctl-commands' '$(DESTDIR)$(libexecdir)/tokenagent-mcp'
+	$(INSTALL) -m 755 $(PROGRAMS:%=$(RELEASE)/%) '$(DESTDIR)$(libexecdir)'
+	$(STRIP) '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' $(PROGRAMS:%='$(DESTDIR)$(libexecdir)/%')
 	for link in $(LINKS); do ln -sf tokenctl '$(DESTDIR)$(bindir)'"/$$link" || exit 1; done
 	for link in $(HIDDEN_LINKS); do ln -sf ../../bin/tokenctl '$(DESTDIR)$(libexecdir)'"/$$link" || exit 1; done
 	for page in $(MANPAGES); do \
@@ -148,8 +148,7 @@ install:
 	$(INSTALL) -m 644 packaging/systemd/strict.conf '$(DESTDIR)$(docdir)'
 
 uninstall:
-	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' '$(DESTDIR)$(libexecdir)/tokenagent-runner' \
-	    '$(DESTDIR)$(libexecdir)/tokenctl-commands' '$(DESTDIR)$(libexecdir)/tokenagent-mcp' \
+	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' $(PROGRAMS:%='$(DESTDIR)$(libexecdir)/%') \
 	    '$(DESTDIR)$(bashdir)/tokenctl' '$(DESTDIR)$(zshdir)/_tokenctl' '$(DESTDIR)$(fishdir)/tokenctl.fish'
 	for link in $(LINKS); do rm -f '$(DESTDIR)$(bindir)'"/$$link" '$(DESTDIR)$(mandir)'"/man1/$$link.1"; done
 	for link in $(HIDDEN_LINKS); do rm -f '$(DESTDIR)$(libexecdir)'"/$$link"; done

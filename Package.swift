@@ -83,6 +83,7 @@ let package = Package(
     products: [
         .executable(name: "tokenagent", targets: ["tokenagent"]),
         .executable(name: "tokenagent-runner", targets: ["tokenagent-runner"]),
+        .executable(name: "tokenagent-proxy", targets: ["tokenagent-proxy"]),
         .executable(name: "tokenctl", targets: ["tokenctl"]),
         .executable(name: "tokenctl-commands", targets: ["tokenctl-commands"]),
         .executable(name: "tokenagent-mcp", targets: ["tokenagent-mcp"]),
@@ -166,7 +167,10 @@ let package = Package(
         ),
         .target(
             name: "AgentSettings",
-            dependencies: ["Text", "AgentProtocol", "TokenCore", "OAuthClient"],
+            dependencies: [
+                "Text", "AgentProtocol", "TokenCore", "OAuthClient", "ServerCertificates",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: cold
         ),
         .target(name: "Confinement", dependencies: ["CHardening"], swiftSettings: cold),
@@ -190,6 +194,24 @@ let package = Package(
             dependencies: ["CHardening", "CommandExecution"],
             swiftSettings: cold,
             linkerSettings: staticExecutable + eagerBinding + ordered("tokenagent-runner")
+        ),
+        .target(
+            name: "TokenProxy",
+            dependencies: [
+                "CHardening", "Text", "AgentProtocol", "ServerCertificates",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "tokenagent-proxy",
+            dependencies: ["CHardening", "CWipingAllocator", "AgentProtocol", "Confinement", "TokenProxy"],
+            swiftSettings: cold,
+            linkerSettings: staticStandardLibrary + staticFoundation + eagerBinding
         ),
         .target(
             name: "CommandCore",
@@ -307,6 +329,14 @@ let package = Package(
             swiftSettings: testing
         ),
         .testTarget(
+            name: "TokenProxyTests",
+            dependencies: [
+                "TokenProxy", "AgentProtocol",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: testing
+        ),
+        .testTarget(
             name: "AgentServerTests",
             dependencies: [
                 "AgentServer", "AgentProtocol", "SealedStore", "Text", "TokenCore", "TestSupport",
@@ -355,7 +385,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "AgentProtocol", "DemoIssuer", "Text", "TestSupport", "tokenagent", "tokenagent-mcp",
-                "tokenagent-runner", "tokenctl", "tokenctl-commands", "demo-issuer",
+                "tokenagent-proxy", "tokenagent-runner", "tokenctl", "tokenctl-commands", "demo-issuer",
             ],
             swiftSettings: testing
         ),

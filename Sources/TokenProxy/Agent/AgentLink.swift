@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CHardening
+import Glibc
+import NIOCore
+import NIOPosix
+import Text
+
+/// Connections to the agent, each for one request at a time.
+///
+/// Unchecked: confined to the event loop.
+final class AgentLink: @unchecked Sendable {
+    typealias Answered = (Result<AgentResponse, AgentError>) -> Void
+
+    /// Connections that are kept open without a request.
+    private static let mostIdle = 8
+
+    let socket: String
+    let loop: any EventLoop
+    private var idle: [AgentConversation] = []
+
+    init(socket: String, loop: any EventLoop) {
+        self.socket = socket
+        self.loop = loop
+    }
+
+    /// Sends a request, on a connection that is open already if there is one.
+    func ask(_ request: AgentRequest, _ answered: @escaping Answered) {
+        while let conversation = idle.popLast() {
+            guard conversation.isOpen else { continue }
+            return conversation.ask(request) { [self] result in
+                // The agent may have ended the connection before it saw the request; asking again changes nothing.
+                guard case .failure(let error) = result, error.code == .noAgent else {
+                    return answered(result)
+                }
+                askAnew(request, answered)
+            }
+        }
+        askAnew(request, answered)
+    }
+
+    private func askAnew(_ request: AgentRequest, _ answered: @escaping Answered) {
+        open { [self] result in
+            switch result {
+            case .failure(let error): answered(.failure(error))
+            case .success(let channel):
+                let conversation = AgentConversation(link: self)
+                do {
+                    try channel.pipeline.syncOperations.addHandler(conversation)
+                } catch {
+                    channel.close(promise: nil)
+                    return answered(.failure(AgentError(ConnectionFailure.closed)))
+                }
+                conversation.ask(request, answered)
+            }
+        }
+    }
+
+    /// Connects to the agent, and checks that it runs as this user.
+    func open(_ opened: @escaping (Result<any Channel, AgentError>) -> Void) {
+        let reply = LoopBound(opened)
+        ClientBootstrap(group: loop)
+            .connectTimeout(.seconds(5))
+            .connect(unixDomainSocketPath: socket)
+            .whenComplete { [socket] result in
+                switch result {
+                case .failure(let error):
+                    let number = (error as? IOError)?.errnoCode ?? ETIMEDOUT
+                    reply.value(
+                        .failure(AgentError(ConnectionFailure.unreachable(socket: socket, errno: number)))
+                    )
+                case .success(let channel):
+                    guard let owner = AgentLink.owner(of: channel), owner == geteuid() else {
+                        channel.close(promise: nil)
+                        let failure = ConnectionFailure.foreignServer(
+                            socket: socket,
+                            uid: AgentLink.owner(of: channel) ?? .max
+                        )
+                        return reply.value(.failure(AgentError(failure)))
+                    }
+                    reply.value(.success(channel))
+                }
+            }
+    }
+
+    fileprivate func keep(_ conversation: AgentConversation) {
+        if idle.count < AgentLink.mostIdle { idle.append(conversation) } else { conversation.close() }
+    }
+
+    fileprivate func forget(_ conversation: AgentConversation) {
+        idle.removeAll { $0 === conversation }
+    }
+
+    private static func owner(of channel: any Channel) -> uid_t? {
+        let found = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) {
+            descriptor in
+            var process: pid_t = 0
+            var user: uid_t = 0
+            return unsafe hardening_peer_credentials(descriptor, &process, &user) == 0 ? user : nil
+        }
+        return found ?? nil
+    }
+}
+
+/// A value that stays on the event loop on which its closure was made.
+///
+/// Unchecked: whoever makes one uses it on that loop only.
+struct LoopBound<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+}
+
+/// One connection to the agent.
+///
+/// Unchecked: confined to the event loop.
+private final class AgentConversation: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+
+    /// Bytes of the longest answer.
+    private static let longestBody = 1 << 20
+
+    private unowned let link: AgentLink
+    private var channel: (any Channel)?
+    private var decoder = ResponseDecoder()
+    private var answered: AgentLink.Answered?
+    private var head: ResponseHead?
+    private var body: [UInt8] = []
+
+    init(link: AgentLink) {
+        self.link = link
+    }
+
+    var isOpen: Bool { channel?.isActive == true }
+
+    func handlerAdded(context: ChannelHandlerContext) { channel = context.channel }
+
+    func ask(_ request: AgentRequest, _ answered: @escaping AgentLink.Answered) {
+        guard let channel, channel.isActive else {
+            return answered(.failure(AgentError(ConnectionFailure.closed)))
+        }
+        self.answered = answered
+        var bytes = ByteBuffer(string: request.head)
+        if let body = request.body { bytes.writeBytes(body) }
+        channel.writeAndFlush(bytes, promise: nil)
+    }
+
+    func close() {
+        channel?.close(promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        decoder.append(unwrapInboundIn(data).readableBytesView)
+        do throws(ConnectionFailure) {
+            while let part = try decoder.next() { try take(part) }
+        } catch {
+            context.close(promise: nil)
+            finish(.failure(AgentError(error)))
+        }
+    }
+
+    private func take(_ part: ResponseDecoder.Part) throws(ConnectionFailure) {
+        switch part {
+        case .head(let head):
+            self.head = head
+            body = []
+        case .body(let bytes):
+            guard body.count + bytes.count <= AgentConversation.longestBody else {
+                throw .malformed("too long")
+            }
+            body += bytes
+        case .end:
+            guard let head else { throw .malformed("no head") }
+            let response = AgentResponse(status: head.status, retryAfter: head.retryAfter, body: body)
+            body.wipe()
+            body = []
+            if head.closes { close() } else { link.keep(self) }
+            finish((200..<300).contains(head.status) ? .success(response) : .failure(AgentError(response)))
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        channel = nil
+        link.forget(self)
+        finish(.failure(AgentError(ConnectionFailure.closed)))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    private func finish(_ result: Result<AgentResponse, AgentError>) {
+        let answered = answered
+        self.answered = nil
+        answered?(result)
+    }
+}

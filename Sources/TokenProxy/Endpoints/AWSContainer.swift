@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+
+/// The credentials of a role, as the AWS SDKs ask for them in a container.
+///
+/// `AWS_CONTAINER_CREDENTIALS_FULL_URI` names the address; the token in the file that
+/// `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` names is the value of `Authorization`.
+struct AWSContainer {
+    private let service: EndpointService
+
+    init(_ service: EndpointService) {
+        self.service = service
+    }
+
+    func answer(_ call: EndpointCall, _ answered: @escaping (OwnAnswer) -> Void) {
+        guard call.showsSecret(in: "authorization") else {
+            return answered(
+                AWSContainer.refusal(401, "AccessDenied", "the authorization token is wrong or missing")
+            )
+        }
+        guard call.path.bytewise == "/credentials" else {
+            return answered(AWSContainer.refusal(404, "NotFound", "nothing is here"))
+        }
+        // SDKs give up after two seconds, and ask again.
+        let request = AgentRequest(.get, "sessions", service.session, "aws", query: [("timeout", "1")])
+        service.ask(request) { answered(AWSContainer.answer($0)) }
+    }
+
+    private static func answer(_ result: Result<AgentResponse, AgentError>) -> OwnAnswer {
+        switch result {
+        case .failure(let error):
+            let own = OwnAnswer(error)
+            return refusal(own.status, error.code.rawValue, error.description)
+        case .success(let response):
+            guard let role = (try? JSONValue(parsing: response.body))?.object,
+                let key = role["AccessKeyId"], let secret = role["SecretAccessKey"]
+            else { return refusal(500, "internal", "the agent's answer holds no credentials") }
+            var object: JSONObject = ["AccessKeyId": key, "SecretAccessKey": secret]
+            object["Token"] = role["SessionToken"]
+            object["Expiration"] = role["Expiration"]
+            return OwnAnswer(200, "application/json", JSONValue.object(object).serialized)
+        }
+    }
+
+    /// SDKs show these two members.
+    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
+        let body: JSONValue = ["code": .string(code), "message": .string(message)]
+        return OwnAnswer(status, "application/json", body.serialized)
+    }
+}

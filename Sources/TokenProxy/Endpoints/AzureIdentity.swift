@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+
+/// The tokens of a managed identity, as the Azure SDKs ask for them: at App Service, and where it is allowed at the
+/// instance metadata service, which has no secret.
+struct AzureIdentity {
+    private static let appServiceVersion = "2019-08-01"
+    private static let metadataVersion = "2018-02-01"
+
+    private let service: EndpointService
+
+    init(_ service: EndpointService) {
+        self.service = service
+    }
+
+    func answer(_ call: EndpointCall, _ answered: @escaping (OwnAnswer) -> Void) {
+        let isMetadata = call.path.bytewise == "/metadata/identity/oauth2/token"
+        guard isMetadata || call.path.bytewise == "/msi/token" else {
+            return answered(AzureIdentity.refusal(404, "not_found", "nothing is here"))
+        }
+        guard isMetadata ? isAllowedMetadata(call) : call.showsSecret(in: "x-identity-header") else {
+            let message = isMetadata ? "Metadata: true is missing" : "X-IDENTITY-HEADER is wrong or missing"
+            return answered(AzureIdentity.refusal(isMetadata ? 400 : 401, "invalid_request", message))
+        }
+        let version = isMetadata ? AzureIdentity.metadataVersion : AzureIdentity.appServiceVersion
+        guard call.parameter("api-version")?.bytewise == version.bytewise else {
+            return answered(AzureIdentity.refusal(400, "invalid_request", "api-version is \(version)"))
+        }
+        guard let resource = call.parameter("resource"), resource.utf8.isVisibleWord,
+            let wish = call.rules.wish(resource: resource)
+        else {
+            let message = "the resource is not one that this endpoint gives out tokens for"
+            return answered(AzureIdentity.refusal(400, "invalid_resource", message))
+        }
+        service.token(wish) { answered(AzureIdentity.answer($0, resource)) }
+    }
+
+    private func isAllowedMetadata(_ call: EndpointCall) -> Bool {
+        call.rules.doesWithoutSecret && call.request.only("metadata")?.says("true") == true
+    }
+
+    private static func answer(_ result: Result<TokenAnswer, AgentError>, _ resource: String) -> OwnAnswer {
+        switch result {
+        case .failure(let error):
+            let own = OwnAnswer(error)
+            return refusal(own.status, error.code.rawValue, error.description)
+        case .success(let token):
+            // Numbers are texts here.
+            var object: JSONObject = [
+                "access_token": .string(token.value), "token_type": "Bearer", "resource": .string(resource),
+            ]
+            if let end = token.expiresAt { object["expires_on"] = .string(String(end)) }
+            if let life = token.expiresIn { object["expires_in"] = .string(String(life)) }
+            return OwnAnswer(200, "application/json", JSONValue.object(object).serialized)
+        }
+    }
+
+    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
+        let body: JSONValue = ["error": .string(code), "error_description": .string(message)]
+        return OwnAnswer(status, "application/json", body.serialized)
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import Text
+
+/// Answers requests as the credential address of a cloud does.
+struct EndpointService {
+    private let services: ListenerServices
+    private let kind: ListenerKind
+    private let rules: EndpointRules
+
+    init(_ services: ListenerServices, _ kind: ListenerKind, _ rules: EndpointRules) {
+        self.services = services
+        self.kind = kind
+        self.rules = rules
+    }
+
+    /// Answers `request`, now or when the agent has answered.
+    func answer(_ request: ProxiedRequest, _ answered: @escaping (OwnAnswer) -> Void) {
+        // Real ones refuse it too: it comes from a proxy, which speaks for anybody.
+        guard !request.has(.forwardedPart), !request.has(.forwarded) else {
+            return answered(OwnAnswer(MessageFault(403, "requests of proxies are not answered")))
+        }
+        guard request.method.spells("GET") || request.isHead else {
+            return answered(OwnAnswer(MessageFault(405, "only GET is answered here")))
+        }
+        guard let query = FormEncoding.decoded((request.query ?? []).text) else {
+            return answered(OwnAnswer(.malformed("the query cannot be read")))
+        }
+        let call = EndpointCall(request: request, path: request.path.text, query: query, rules: rules)
+        switch kind {
+        case .awsContainer: AWSContainer(self).answer(call, answered)
+        case .azureIdentity: AzureIdentity(self).answer(call, answered)
+        case .gceMetadata: GCEMetadata(self).answer(call, answered)
+        case .proxy: answered(OwnAnswer(MessageFault(404, "nothing is here")))
+        }
+    }
+
+    /// Gets a token of the session, or its ID token, that is for what `wish` says.
+    func token(
+        _ wish: EndpointWish,
+        isID: Bool = false,
+        _ answered: @escaping (Result<TokenAnswer, AgentError>) -> Void
+    ) {
+        var demand = services.table.demand
+        if !wish.scopes.isEmpty { demand.scopes = wish.scopes }
+        if let audience = wish.audience { demand.audience = audience }
+        demand.wantsIDToken = isID
+        // Nobody tells here when a token is refused.
+        demand.reportsRefusals = false
+        ask(demand.request(plainText: false)) { result in
+            answered(
+                result.flatMap { response in
+                    do throws(AgentError) {
+                        return .success(try TokenAnswer(parsing: response.body))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            )
+        }
+    }
+
+    /// Asks the agent on behalf of this endpoint.
+    func ask(_ request: AgentRequest, _ answered: @escaping AgentLink.Answered) {
+        var request = request
+        request.listener = services.table.claim
+        services.agent.ask(request, answered)
+    }
+
+    var session: String { services.table.demand.session }
+
+    /// Asks for the credentials once, so that the agent has them when a program wants them.
+    func prepare() {
+        guard kind == .awsContainer else { return }
+        ask(AgentRequest(.get, "sessions", session, "aws")) { _ in }
+    }
+}
+
+/// A request at an endpoint.
+struct EndpointCall {
+    let request: ProxiedRequest
+    let path: String
+    let query: [(name: String, value: String)]
+    let rules: EndpointRules
+
+    /// The only value of a parameter; nil if there is none, or more than one.
+    func parameter(_ name: String) -> String? {
+        let values = query.filter { $0.name.bytewise == name.bytewise }
+        return values.count == 1 ? values[0].value : nil
+    }
+
+    /// Whether the only field `name` holds exactly the listener's secret.
+    func showsSecret(in name: StaticString) -> Bool {
+        guard let value = request.only(name), !rules.secret.isEmpty, value.count == rules.secret.count else {
+            return false
+        }
+        // Every byte is looked at, so that the time tells nothing about where a guess is wrong.
+        return zip(value, rules.secret).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+/// What a token is asked to be for, beside what the session's tokens are for anyway.
+struct EndpointWish: Equatable {
+    var scopes: [String] = []
+    var audience: String?
+}
+
+extension EndpointRules {
+    /// What `scopes` amount to; nil if they may not be asked for.
+    func wish(scopes wanted: [String]) -> EndpointWish? {
+        let own = Set(sessionScopes.map(\.bytewise))
+        guard !wanted.allSatisfy({ own.contains($0.bytewise) }) else { return EndpointWish() }
+        let allowed = own.union(scopes.map(\.bytewise))
+        guard wanted.allSatisfy({ allowed.contains($0.bytewise) }) else { return nil }
+        return EndpointWish(scopes: wanted)
+    }
+
+    /// What an audience amounts to; nil if it may not be asked for.
+    func wish(audience wanted: String) -> EndpointWish? {
+        if sessionAudiences.contains(where: { $0.bytewise == wanted.bytewise }) { return EndpointWish() }
+        guard audiences.contains(where: { $0.bytewise == wanted.bytewise }) else { return nil }
+        return EndpointWish(audience: wanted)
+    }
+
+    /// What a resource amounts to: an audience, or what Entra ID calls its default scope; nil if it may not be asked for.
+    func wish(resource wanted: String) -> EndpointWish? {
+        let bare = wanted.hasSuffix("/") ? String(wanted.dropLast()) : wanted
+        return wish(audience: wanted) ?? wish(audience: bare) ?? wish(scopes: ["\(bare)/.default"])
+            ?? wish(scopes: ["\(wanted)/.default"])
+    }
+}

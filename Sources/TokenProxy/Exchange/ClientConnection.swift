@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import Text
+
+/// A connection of a client: one request after the other, each served before the next is looked at.
+///
+/// It reads only what is asked for. Unchecked: confined to the event loop.
+final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+
+    private enum State {
+        /// Nothing of the next request has come, or a part of its head.
+        case head
+        /// The request goes to the upstream.
+        case exchange(Exchange, BodyReader)
+        /// An endpoint is being asked.
+        case asking
+        /// The last answer has been written; what comes is thrown away until the client has read it.
+        case lingering
+        case closed
+    }
+
+    private static let longestHead = 32_768
+    /// From the first byte of a head to its last, so that a trickling client holds nothing for long.
+    private static let headTime = TimeAmount.seconds(10)
+    private static let idleTime = TimeAmount.seconds(75)
+    private static let lingerTime = TimeAmount.seconds(2)
+
+    private let listener: ServedListener
+    private var state = State.head
+    private var channel: (any Channel)?
+    private var input = ByteBuffer()
+    private var search = HeadSearch(longest: ClientConnection.longestHead)
+    private var isPumping = false
+    /// When the present wait for the client is over; nil while it waits for us.
+    private var deadline: NIODeadline?
+    /// Whether the client may send another request after this one.
+    var keepsAlive = true
+
+    init(listener: ServedListener) {
+        self.listener = listener
+    }
+
+    var isWritable: Bool { channel?.isWritable == true }
+
+    /// Whether the listener still takes requests on connections that are there.
+    var mayContinue: Bool { !listener.isEnding }
+
+    /// Whether no request is under way.
+    var isIdle: Bool {
+        if case .head = state { true } else { false }
+    }
+
+    // MARK: What an exchange does with it
+
+    func write(_ data: ByteBuffer) { channel?.write(data, promise: nil) }
+
+    func flush() { channel?.flush() }
+
+    /// Answers the request from here.
+    func answer(_ answer: OwnAnswer) {
+        guard channel != nil else { return }
+        var isWhole = true
+        var isHead = false
+        if case .exchange(let exchange, let reader) = state {
+            isWhole = reader.isAtEnd || exchange.request.framing == .none
+            isHead = exchange.request.isHead
+            keepsAlive = exchange.request.keepsAlive && isWhole && mayContinue
+        }
+        write(answer.bytes(withoutBody: isHead, keepsAlive: keepsAlive))
+        flush()
+        exchangeEnded()
+    }
+
+    /// The answer is complete: looks at the next request, or ends the connection.
+    func exchangeEnded() {
+        guard channel != nil else { return }
+        if case .closed = state { return }
+        guard keepsAlive, mayContinue else { return linger() }
+        state = .head
+        deadline = .now() + ClientConnection.idleTime
+        pump()
+    }
+
+    /// Ends the connection in the middle of an answer, so that the client sees that it is not whole.
+    func abort() {
+        state = .closed
+        channel?.close(promise: nil)
+    }
+
+    /// Closes if no request is under way; otherwise the present one is the last.
+    func endSoon() {
+        if isIdle { abort() } else { keepsAlive = false }
+        if case .exchange(let exchange, _) = state, exchange.isTunnel { abort() }
+    }
+
+    /// Ends a connection whose client keeps it waiting.
+    func sweep(at now: NIODeadline) {
+        guard let deadline, deadline < now else { return }
+        if case .head = state, input.readableBytes > 0 {
+            self.deadline = nil
+            keepsAlive = false
+            return answer(OwnAnswer(MessageFault(408, "the request did not come in time")))
+        }
+        abort()
+    }
+
+    /// Takes what has come as far as it is wanted, then reads more.
+    func pump() {
+        guard !isPumping else { return }
+        isPumping = true
+        defer { isPumping = false }
+        do throws(MessageFault) {
+            while try step() {}
+        } catch {
+            refuse(error)
+        }
+    }
+
+    /// Does one thing; `false` if there is nothing to do until something happens.
+    private func step() throws(MessageFault) -> Bool {
+        switch state {
+        case .closed, .asking: return false
+        case .lingering:
+            input.clear()
+            channel?.read()
+            return false
+        case .head: return try takeHead()
+        case .exchange(let exchange, let reader): return try takeBody(exchange, reader)
+        }
+    }
+
+    private func takeHead() throws(MessageFault) -> Bool {
+        let isFirst = input.readableBytes == 0
+        guard let bytes = try search.take(from: &input) else {
+            if !isFirst, deadline == nil || isDeadlineOfRest { deadline = .now() + ClientConnection.headTime }
+            isDeadlineOfRest = isFirst
+            readMore()
+            return false
+        }
+        isDeadlineOfRest = true
+        deadline = nil
+        guard let head = MessageHead(bytes) else { throw .malformed("a line of the head is no field") }
+        try serve(ProxiedRequest(head))
+        return true
+    }
+
+    /// Whether ``deadline`` is about a client that has sent nothing.
+    private var isDeadlineOfRest = true
+
+    private func takeBody(_ exchange: Exchange, _ reader: BodyReader) throws(MessageFault) -> Bool {
+        if exchange.isTunnel { return takeTunnel(exchange) }
+        guard exchange.takesRequest else {
+            exchange.flushRequest()
+            return false
+        }
+        var reader = reader
+        let piece = try reader.next(&input)
+        state = .exchange(exchange, reader)
+        guard let piece else {
+            exchange.flushRequest()
+            readMore()
+            return false
+        }
+        exchange.requestWent(on: piece)
+        if reader.isAtEnd { exchange.flushRequest() }
+        return true
+    }
+
+    private func takeTunnel(_ exchange: Exchange) -> Bool {
+        guard exchange.takesTunnel else { return false }
+        guard let data = input.readSlice(length: input.readableBytes), data.readableBytes > 0 else {
+            readMore()
+            return false
+        }
+        exchange.tunnelTook(data)
+        return true
+    }
+
+    private func readMore() {
+        if input.readableBytes == 0 { input.clear() } else { input.discardReadBytes() }
+        channel?.read()
+    }
+
+    // MARK: Requests
+
+    private func serve(_ request: ProxiedRequest) throws(MessageFault) {
+        keepsAlive = request.keepsAlive
+        try listener.check(request)
+        let services = listener.services
+        switch services.table.service {
+        case .proxy(let rules):
+            try rules.check(request)
+            let authority = request.host ?? listener.authority
+            let exchange = Exchange(request, rules, services, from: self, at: authority)
+            state = .exchange(exchange, BodyReader(request.framing))
+            exchange.begin()
+        case .endpoint(let kind, let rules):
+            try serveHere(request, services) { answered in
+                EndpointService(services, kind, rules).answer(request, answered)
+            }
+        case .metrics:
+            try serveHere(request, services) { answered in
+                guard request.path.spells("/metrics") else {
+                    return answered(OwnAnswer(MessageFault(404, "the metrics are at /metrics")))
+                }
+                answered(OwnAnswer(200, "text/plain; version=0.0.4", Array(services.report.metrics.utf8)))
+            }
+        }
+    }
+
+    /// Serves a request that goes to no upstream.
+    private func serveHere(
+        _ request: ProxiedRequest,
+        _ services: ListenerServices,
+        _ serve: (@escaping (OwnAnswer) -> Void) -> Void
+    ) throws(MessageFault) {
+        guard request.framing == .none || request.framing == .length(0) else {
+            throw MessageFault(413, "no body is taken here")
+        }
+        state = .asking
+        let startedAt = NIODeadline.now()
+        serve { [self] answer in
+            var record = AccessRecord(request, startedAt: startedAt)
+            record.status = answer.status
+            record.sent = Int64(answer.body.count)
+            services.report.add(record, of: services.name)
+            guard case .asking = state else { return }
+            write(answer.bytes(withoutBody: request.isHead, keepsAlive: keepsAlive && mayContinue))
+            flush()
+            exchangeEnded()
+        }
+    }
+
+    /// Answers a request that goes no further, and ends the connection: what follows may not be what it seems.
+    private func refuse(_ fault: MessageFault) {
+        if case .exchange(let exchange, _) = state {
+            exchange.clientLeft()
+            // A second head would be read as a part of the answer.
+            guard !exchange.hasAnswered else { return abort() }
+        }
+        listener.services.report.noteRefusal(fault.status, of: listener.services.name)
+        keepsAlive = false
+        state = .asking
+        answer(OwnAnswer(fault))
+    }
+
+    /// Sends the end of our side, and waits a moment for the client to read what was written (RFC 9112 §9.6).
+    private func linger() {
+        guard let channel else { return }
+        state = .lingering
+        deadline = .now() + ClientConnection.lingerTime
+        channel.close(mode: .output, promise: nil)
+        pump()
+    }
+
+    // MARK: What it hears
+
+    func channelActive(context: ChannelHandlerContext) {
+        channel = context.channel
+        deadline = .now() + ClientConnection.headTime
+        listener.add(self)
+        pump()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { pump() }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if case .exchange(let exchange, _) = state, context.channel.isWritable {
+            exchange.clientBecameWritable()
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        channel = nil
+        let last = state
+        state = .closed
+        if case .exchange(let exchange, _) = last { exchange.clientLeft() }
+        listener.remove(self)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+}

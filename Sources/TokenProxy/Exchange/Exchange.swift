@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import Text
+
+/// One request on its way to the upstream, and the answer on its way back.
+///
+/// Nothing is collected but what a repetition needs: each side is read as fast as the other one takes. Unchecked:
+/// confined to the event loop.
+final class Exchange: AnswerReceiving, @unchecked Sendable {
+    private enum Phase {
+        /// A token is being asked for.
+        case asking
+        case connecting
+        /// The request is out; the answer has not begun, or goes on to the client.
+        case relaying
+        /// The upstream has refused the token; the beginning of its answer is held back.
+        case judging(WithheldAnswer)
+        case tunnel
+        case ended
+    }
+
+    let request: ProxiedRequest
+    private let rules: ProxyRules
+    private let services: ListenerServices
+    private unowned let client: ClientConnection
+    private let authority: ArraySlice<UInt8>
+    private let writer: BodyWriter
+    private var phase = Phase.asking
+    private var upstream: UpstreamConnection?
+    private var credential: Credential?
+    private var kept = KeptBody()
+    /// Whether the whole request has been taken from the client.
+    private var hasWholeRequest: Bool
+    /// Nil until the answer begins to go to the client.
+    private var relayed: Relayed?
+    private var attempts = Attempts()
+    private(set) var record: AccessRecord
+
+    /// What has been tried already, each of which is tried once.
+    private struct Attempts {
+        var hasReported = false
+        var hasTakenNonce = false
+        var hasReconnected = false
+    }
+
+    /// How the answer goes to the client, and what becomes of the connection it came on.
+    private struct Relayed {
+        var writer: BodyWriter
+        var keepsUpstream: Bool
+    }
+
+    init(
+        _ request: ProxiedRequest,
+        _ rules: ProxyRules,
+        _ services: ListenerServices,
+        from client: ClientConnection,
+        at authority: ArraySlice<UInt8>
+    ) {
+        self.request = request
+        self.rules = rules
+        self.services = services
+        self.client = client
+        self.authority = authority
+        writer = BodyWriter(framing: request.framing)
+        hasWholeRequest = request.framing == .none
+        record = AccessRecord(request)
+        // A connection is upgraded once; and a long body is not collected to be thrown away later.
+        if case .length(let count) = request.framing, count > KeptBody.longest { kept.discard() }
+    }
+
+    func begin() { getCredential() }
+
+    // MARK: The request
+
+    /// Whether a further piece of the request's body can be taken.
+    var takesRequest: Bool {
+        guard !hasWholeRequest, upstream?.isWritable == true else { return false }
+        return if case .relaying = phase { true } else { false }
+    }
+
+    func requestWent(on piece: BodyReader.Piece) {
+        switch piece {
+        case .data(let data):
+            record.received += Int64(data.readableBytes)
+            kept.add(data)
+            writer.write(data) { upstream?.write($0) }
+        case .end(let trailers):
+            hasWholeRequest = true
+            if let end = writer.end(trailers) { upstream?.write(end) }
+            if !trailers.isEmpty { kept.discard() }
+        }
+    }
+
+    /// Sends what has been written.
+    func flushRequest() { upstream?.flush() }
+
+    /// The client has gone: nobody needs the answer.
+    func clientLeft() {
+        if case .ended = phase { return }
+        upstream?.close()
+        end(as: 499)
+    }
+
+    /// The client takes bytes again.
+    func clientBecameWritable() { upstream?.pump() }
+
+    /// Bytes of a websocket.
+    func tunnelTook(_ data: ByteBuffer) {
+        record.received += Int64(data.readableBytes)
+        upstream?.write(data)
+        upstream?.flush()
+    }
+
+    /// Whether a part of the answer has gone to the client.
+    var hasAnswered: Bool { relayed != nil }
+
+    var isTunnel: Bool {
+        if case .tunnel = phase { true } else { false }
+    }
+
+    /// Whether a further piece of a websocket can be taken.
+    var takesTunnel: Bool { isTunnel && upstream?.isWritable == true }
+
+    // MARK: Attempts
+
+    private func getCredential() {
+        phase = .asking
+        let url = rules.upstream.origin + rules.upstream.prefix[...].text + request.path.text
+        let proof = TokenDemand.Proof(url: url, method: request.method.text, nonce: services.desk.nonce)
+        services.desk.get(proof) { [self] result in
+            guard case .asking = phase else { return }
+            switch result {
+            case .success(let credential):
+                self.credential = credential
+                connect(isFresh: false)
+            case .failure(let error): refuse(OwnAnswer(error))
+            }
+        }
+    }
+
+    private func connect(isFresh: Bool) {
+        phase = .connecting
+        services.pool?.take(isFresh: isFresh, mayRepeat: request.isIdempotent) { [self] result in
+            guard case .connecting = phase else {
+                if case .success(let unused) = result { services.pool?.give(unused) }
+                return
+            }
+            switch result {
+            case .success(let connection): send(on: connection)
+            case .failure(let fault): refuse(OwnAnswer(fault))
+            }
+        }
+    }
+
+    private func send(on connection: UpstreamConnection) {
+        guard let credential else { return }
+        let head: ByteBuffer
+        do throws(MessageFault) {
+            let outgoing = PassedRequest(request: request, rules: rules)
+            head = try outgoing.head(authorization: credential.authorization, proof: credential.answer.proof)
+        } catch {
+            services.pool?.give(connection)
+            return refuse(OwnAnswer(error))
+        }
+        upstream = connection
+        phase = .relaying
+        connection.begin(head, answersHead: request.isHead, for: self)
+        guard upstream === connection else { return }
+        if kept.bytes.readableBytes > 0 || hasWholeRequest, request.framing != .none {
+            if kept.bytes.readableBytes > 0 { writer.write(kept.bytes) { connection.write($0) } }
+            if hasWholeRequest, let end = writer.end([]) { connection.write(end) }
+            connection.flush()
+        }
+        client.pump()
+        connection.pump()
+    }
+
+    /// Sends the request once more, with another token or on another connection.
+    private func repeatRequest() {
+        upstream?.close()
+        upstream = nil
+        getCredential()
+    }
+
+    private func refuse(_ answer: OwnAnswer) {
+        upstream?.close()
+        end(as: answer.status)
+        client.answer(answer)
+    }
+
+    // MARK: The answer
+
+    var takesAnswer: Bool {
+        switch phase {
+        case .relaying, .tunnel: client.isWritable
+        case .judging(let held): !held.isFull
+        case .asking, .connecting, .ended: false
+        }
+    }
+
+    func answerBegan(_ answer: UpstreamAnswer) {
+        if answer.isInterim {
+            if request.isHTTP11 { client.write(outgoing(answer).head(keepsAlive: true)) }
+            return client.flush()
+        }
+        if let nonce = answer.nonce { services.desk.nonce = nonce }
+        guard answer.status != 101 else { return openTunnel(answer) }
+        if answer.status == 401, mayJudge {
+            phase = .judging(WithheldAnswer(answer))
+        } else {
+            relay(answer)
+        }
+    }
+
+    func answerWent(on data: ByteBuffer) {
+        if case .judging(var held) = phase {
+            held.add(data)
+            phase = .judging(held)
+            if held.isFull { judge(held) }
+            return
+        }
+        record.sent += Int64(data.readableBytes)
+        relayed?.writer.write(data) { client.write($0) }
+    }
+
+    func answerPaused() { client.flush() }
+
+    func answerEnded(_ trailers: [MessageField]) {
+        if case .judging(var held) = phase {
+            held.end(trailers)
+            phase = .judging(held)
+            return judge(held)
+        }
+        finish(trailers)
+    }
+
+    private func outgoing(_ answer: UpstreamAnswer) -> PassedAnswer {
+        PassedAnswer(answer: answer, request: request, rules: rules, authority: authority)
+    }
+
+    private func relay(_ answer: UpstreamAnswer) {
+        kept.discard()
+        let outgoing = outgoing(answer)
+        let framing = outgoing.framing
+        relayed = Relayed(writer: BodyWriter(framing: framing), keepsUpstream: answer.keepsAlive)
+        // A request that is not complete by now may never be.
+        let keepsAlive = client.mayContinue && request.keepsAlive && framing != .untilClose && hasWholeRequest
+        client.keepsAlive = keepsAlive
+        record.status = answer.status
+        client.write(outgoing.head(keepsAlive: keepsAlive))
+    }
+
+    private func finish(_ trailers: [MessageField]) {
+        if let end = relayed?.writer.end(trailers) { client.write(end) }
+        client.flush()
+        if let upstream, hasWholeRequest, relayed?.keepsUpstream == true {
+            services.pool?.give(upstream)
+        } else {
+            upstream?.close()
+        }
+        end(as: record.status)
+        client.exchangeEnded()
+    }
+
+    private func openTunnel(_ answer: UpstreamAnswer) {
+        guard request.wantsWebSocket, answer.opensWebSocket else {
+            return refuse(OwnAnswer(.badAnswer("switches to a protocol that nobody asked for")))
+        }
+        phase = .tunnel
+        record.status = 101
+        client.keepsAlive = false
+        client.write(outgoing(answer).head(keepsAlive: false))
+        client.flush()
+        upstream?.becomeTunnel()
+        client.pump()
+    }
+
+    func tunnelBrought(_ data: ByteBuffer) {
+        record.sent += Int64(data.readableBytes)
+        client.write(data)
+    }
+
+    func upstreamBecameWritable() { client.pump() }
+
+    func upstreamEnded(_ fault: MessageFault?) {
+        switch phase {
+        case .asking, .connecting, .ended: return
+        case .tunnel:
+            upstream?.close()
+            end(as: 101)
+            return client.exchangeEnded()
+        case .judging: return refuse(OwnAnswer(fault ?? .badAnswer("broke off")))
+        case .relaying: break
+        }
+        guard relayed == nil else {
+            // The client has a part of the answer: only the end of its connection says that the rest is missing.
+            upstream?.close()
+            end(as: record.status)
+            return client.abort()
+        }
+        if fault == nil, mayReconnect {
+            attempts.hasReconnected = true
+            upstream?.close()
+            upstream = nil
+            return connect(isFresh: true)
+        }
+        refuse(OwnAnswer(fault ?? MessageFault(502, "the upstream ended the connection without an answer")))
+    }
+
+    /// Whether the connection was one that the upstream had ended before it saw the request.
+    private var mayReconnect: Bool {
+        guard let upstream, upstream.isReused, !upstream.hasHeard, !attempts.hasReconnected else {
+            return false
+        }
+        return kept.isWhole && request.isIdempotent
+    }
+
+    private func end(as status: Int) {
+        phase = .ended
+        upstream = nil
+        kept.discard()
+        record.status = status
+        services.report.add(record, of: services.name)
+    }
+
+    // MARK: A refused token
+
+    private var mayJudge: Bool {
+        !attempts.hasReported || credential?.answer.proof != nil && !attempts.hasTakenNonce
+    }
+
+    /// Decides what a refusal means: the agent knows whether another token helps.
+    private func judge(_ held: WithheldAnswer) {
+        guard let credential, !held.isBeingJudged else { return }
+        var held = held
+        held.isBeingJudged = true
+        phase = .judging(held)
+        let challenge = held.answer.challenge
+        let wantsNonce = Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
+        if wantsNonce, credential.answer.proof != nil, held.answer.nonce != nil, !attempts.hasTakenNonce,
+            kept.isWhole
+        {
+            attempts.hasTakenNonce = true
+            return repeatRequest()
+        }
+        guard !attempts.hasReported else { return pass(held) }
+        attempts.hasReported = true
+        let refusal = UpstreamRefusal(
+            status: held.answer.status,
+            challenge: challenge,
+            body: held.body,
+            host: services.place
+        )
+        services.desk.report(credential, refusal) { [self] verdict in
+            guard case .judging(let held) = phase else { return }
+            switch verdict {
+            case .over(let error): refuse(OwnAnswer(error))
+            case .retry where kept.isWhole:
+                record.isRepeated = true
+                repeatRequest()
+            case .retry, .pass: pass(held)
+            }
+        }
+    }
+
+    /// Lets the upstream's refusal through as it came.
+    private func pass(_ held: WithheldAnswer) {
+        phase = .relaying
+        relay(held.answer)
+        if held.bytes.readableBytes > 0 { answerWent(on: held.bytes) }
+        client.flush()
+        if let trailers = held.trailers { return finish(trailers) }
+        client.pump()
+        upstream?.pump()
+    }
+}
+
+/// An answer that is held back until it is known what it means.
+private struct WithheldAnswer {
+    /// Bytes of the body; what says why a token was refused is far shorter.
+    private static let longest = 16_384
+
+    let answer: UpstreamAnswer
+    private(set) var bytes = ByteBuffer()
+    /// Nil until the answer is complete.
+    private(set) var trailers: [MessageField]?
+    var isBeingJudged = false
+
+    init(_ answer: UpstreamAnswer) {
+        self.answer = answer
+    }
+
+    /// Whether no more is held back: the rest waits at the upstream.
+    var isFull: Bool { trailers != nil || isBeingJudged || bytes.readableBytes >= WithheldAnswer.longest }
+
+    /// What is known of the body; empty if that is not all.
+    var body: [UInt8] { trailers == nil ? [] : Array(bytes.readableBytesView) }
+
+    mutating func add(_ data: ByteBuffer) {
+        bytes.writeImmutableBuffer(data)
+    }
+
+    mutating func end(_ trailers: [MessageField]) { self.trailers = trailers }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import Text
+
+/// Where a body ends.
+enum BodyFraming: Equatable, Sendable {
+    /// There is none.
+    case none
+    case length(Int64)
+    case chunked
+    /// At the end of the connection: only answers can end so (RFC 9112 §6.3).
+    case untilClose
+}
+
+/// Takes a body out of the bytes of a connection, and checks its frame; keeps nothing.
+struct BodyReader {
+    enum Piece {
+        case data(ByteBuffer)
+        /// The body is complete; the next byte belongs to the next message.
+        case end(trailers: [MessageField])
+    }
+
+    private enum State: Equatable {
+        case length(Int64)
+        case chunkSize
+        case chunk(Int64)
+        case chunkEnd
+        case trailers
+        case untilClose
+        case ended
+    }
+
+    private static let longestChunkLine = 1024
+    private static let longestTrailer = 8192
+    private static let mostTrailers = 64
+
+    private var state: State
+    private var trailers: [MessageField] = []
+    private var hasToldEnd = false
+
+    init(_ framing: BodyFraming) {
+        state =
+            switch framing {
+            case .none: .ended
+            case .length(let count): .length(count)
+            case .chunked: .chunkSize
+            case .untilClose: .untilClose
+            }
+    }
+
+    /// Whether the end has been handed out.
+    var isAtEnd: Bool { hasToldEnd }
+
+    /// The next piece; `nil` if more bytes are needed for one, or the end has been handed out.
+    ///
+    /// - Throws: ``MessageFault`` where the frame is broken.
+    mutating func next(_ input: inout ByteBuffer) throws(MessageFault) -> Piece? {
+        guard !hasToldEnd else { return nil }
+        while true {
+            switch state {
+            case .length(0), .ended:
+                state = .ended
+                hasToldEnd = true
+                return .end(trailers: trailers)
+            case .length(let left):
+                return take(upTo: left, &input) { .length(left - $0) }
+            case .chunkSize:
+                guard let line = try input.takeLine(longest: BodyReader.longestChunkLine) else { return nil }
+                let size = try BodyReader.chunkSize(line)
+                state = size == 0 ? .trailers : .chunk(size)
+            case .chunk(0):
+                state = .chunkEnd
+            case .chunk(let left):
+                return take(upTo: left, &input) { .chunk(left - $0) }
+            case .chunkEnd:
+                guard let line = try input.takeLine(longest: 0) else { return nil }
+                guard line.isEmpty else { throw .malformed("a chunk is longer than it says") }
+                state = .chunkSize
+            case .trailers:
+                guard let line = try input.takeLine(longest: BodyReader.longestTrailer) else { return nil }
+                try addTrailer(line)
+            case .untilClose:
+                return take(upTo: .max, &input) { _ in .untilClose }
+            }
+        }
+    }
+
+    /// Takes the end of the connection for the end of the body, if that is where it ends.
+    mutating func finish() -> Bool {
+        guard state == .untilClose else { return false }
+        state = .ended
+        return true
+    }
+
+    private mutating func take(
+        upTo limit: Int64,
+        _ input: inout ByteBuffer,
+        then next: (Int64) -> State
+    ) -> Piece? {
+        let count = Int(min(limit, Int64(input.readableBytes)))
+        guard count > 0, let slice = input.readSlice(length: count) else { return nil }
+        state = next(Int64(count))
+        return .data(slice)
+    }
+
+    private mutating func addTrailer(_ line: ArraySlice<UInt8>) throws(MessageFault) {
+        guard !line.isEmpty else {
+            state = .ended
+            return
+        }
+        guard trailers.count < BodyReader.mostTrailers, let (name, value) = HTTPSyntax.field(line) else {
+            throw .malformed("a line after the last chunk is no field")
+        }
+        trailers.append(MessageField(name: name, value: value))
+    }
+
+    /// Hexadecimal digits, then perhaps extensions, which are dropped (RFC 9112 §7.1.1).
+    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(MessageFault) -> Int64 {
+        let digits = line.prefix { $0.hexDigitValue != nil }
+        let rest = line[digits.endIndex...].trimmedOfBlanks
+        guard (1...15).contains(digits.count), rest.isEmpty || rest.first == UInt8(ascii: ";"),
+            rest.allSatisfy(\.isFieldByte)
+        else { throw .malformed("the size of a chunk is no number") }
+        return digits.reduce(0) { $0 << 4 | Int64($1.hexDigitValue ?? 0) }
+    }
+}
+
+/// Puts pieces of a body into the frame in which they go on.
+struct BodyWriter {
+    let framing: BodyFraming
+
+    /// Hands what stands for `data` to `output`.
+    func write(_ data: ByteBuffer, _ output: (ByteBuffer) -> Void) {
+        guard framing == .chunked else { return output(data) }
+        output(ByteBuffer(string: String(data.readableBytes, radix: 16) + "\r\n"))
+        output(data)
+        output(ByteBuffer(string: "\r\n"))
+    }
+
+    /// What ends the body; `nil` where nothing has to be written.
+    func end(_ trailers: [MessageField]) -> ByteBuffer? {
+        guard framing == .chunked else { return nil }
+        var bytes = ByteBuffer(string: "0\r\n")
+        for field in trailers where BodyWriter.isTrailer(field.name) { bytes.write(field) }
+        bytes.writeStaticString("\r\n")
+        return bytes
+    }
+
+    /// Whether a field may follow the body: not one that says how to read the message, or who sends it (RFC 9110 §6.5.1).
+    private static func isTrailer(_ name: ArraySlice<UInt8>) -> Bool {
+        FieldName(name) == .unimportant && !name.says("set-cookie") && !name.says("cookie")
+            && !name.says("trailer")
+            && !name.says("content-type") && !name.says("content-encoding") && !name.says("content-range")
+    }
+}
+
+extension ByteBuffer {
+    /// Appends a field with its line end.
+    mutating func write(_ field: MessageField) {
+        writeBytes(field.name)
+        writeStaticString(": ")
+        writeBytes(field.value)
+        writeStaticString("\r\n")
+    }
+
+    /// Appends the field that says where a body ends, where there is one.
+    mutating func write(_ framing: BodyFraming) {
+        switch framing {
+        case .none, .untilClose: break
+        case .length(let count): write("Content-Length", String(count))
+        case .chunked: writeStaticString("Transfer-Encoding: chunked\r\n")
+        }
+    }
+
+    /// Appends a field of our own.
+    mutating func write(_ name: StaticString, _ value: some StringProtocol) {
+        writeStaticString(name)
+        writeStaticString(": ")
+        writeBytes(value.utf8)
+        writeStaticString("\r\n")
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+
+/// Looks for the end of a head in bytes that come in pieces, each of them looked at once.
+struct HeadSearch {
+    /// Bytes of the longest head.
+    let longest: Int
+    /// How many readable bytes have been looked at.
+    private var searched = 0
+
+    init(longest: Int) {
+        self.longest = longest
+    }
+
+    /// Takes a whole head from `input`, without the empty line at its end; `nil` if there is none yet.
+    ///
+    /// Line ends before the head are skipped (RFC 9112 §2.2).
+    ///
+    /// - Throws: ``MessageFault`` if it is too long.
+    mutating func take(from input: inout ByteBuffer) throws(MessageFault) -> [UInt8]? {
+        if searched == 0 { skipLineEnds(&input) }
+        guard let end = end(in: input) else {
+            searched = input.readableBytes
+            guard searched <= longest else {
+                throw MessageFault(431, "the head is longer than \(longest) bytes")
+            }
+            return nil
+        }
+        searched = 0
+        guard end <= longest else { throw MessageFault(431, "the head is longer than \(longest) bytes") }
+        let head = input.readBytes(length: end - 4)
+        input.moveReaderIndex(forwardBy: 4)
+        return head
+    }
+
+    private func skipLineEnds(_ input: inout ByteBuffer) {
+        while let pair = input.getInteger(at: input.readerIndex, as: UInt16.self), pair == 0x0D0A {
+            input.moveReaderIndex(forwardBy: 2)
+        }
+    }
+
+    /// How many bytes the head has, with the empty line.
+    private func end(in input: ByteBuffer) -> Int? {
+        let bytes = input.readableBytesView
+        var rest = bytes.dropFirst(max(3, searched))
+        while let feed = rest.firstIndex(of: 0x0A) {
+            if bytes[feed - 1] == 0x0D, bytes[feed - 2] == 0x0A, bytes[feed - 3] == 0x0D {
+                return feed - bytes.startIndex + 1
+            }
+            rest = bytes[(feed + 1)...]
+        }
+        return nil
+    }
+}
+
+extension ByteBuffer {
+    /// Takes a line from the readable bytes, without its CR LF; `nil` if there is no whole one yet.
+    ///
+    /// - Throws: ``MessageFault`` for a bare line feed, and for more than `longest` bytes without one.
+    mutating func takeLine(longest: Int) throws(MessageFault) -> ArraySlice<UInt8>? {
+        let view = readableBytesView
+        guard let feed = view.prefix(longest + 2).firstIndex(of: 0x0A) else {
+            guard view.count <= longest + 1 else {
+                throw .malformed("a line of the body's frame is too long")
+            }
+            return nil
+        }
+        guard feed > view.startIndex, view[feed - 1] == 0x0D,
+            let line = readBytes(length: feed - view.startIndex + 1)
+        else { throw .malformed("a line of the body's frame does not end with CR LF") }
+        return line[...].dropLast(2)
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// A field of a head, as it was written, without the blanks around its value.
+struct MessageField: Equatable, Sendable {
+    let name: ArraySlice<UInt8>
+    let value: ArraySlice<UInt8>
+}
+
+/// The lines of a head: the first one, and the fields.
+struct MessageHead: Sendable {
+    /// More than any honest sender has.
+    static let mostFields = 256
+
+    let startLine: ArraySlice<UInt8>
+    let fields: [MessageField]
+
+    /// Reads a head, or answers `nil` where a line is no field or there are too many of them.
+    ///
+    /// - Parameter bytes: without the empty line at the end.
+    init?(_ bytes: [UInt8]) {
+        var lines = HTTPSyntax.lines(bytes[...])
+        guard let startLine = lines.next() else { return nil }
+        self.startLine = startLine
+        var fields: [MessageField] = []
+        while let line = lines.next() {
+            guard fields.count < MessageHead.mostFields, let (name, value) = HTTPSyntax.field(line) else {
+                return nil
+            }
+            fields.append(MessageField(name: name, value: value))
+        }
+        self.fields = fields
+    }
+
+    /// The values of the fields with one name.
+    func values(_ name: FieldName) -> [ArraySlice<UInt8>] {
+        fields.filter { FieldName($0.name) == name }.map(\.value)
+    }
+}
+
+/// The fields that change what the proxy does.
+enum FieldName {
+    case accessTokenProof
+    case authorization
+    case connection
+    case contentLength
+    case contentLocation
+    case destination
+    case expect
+    case fetchSite
+    case forwarded
+    case forwardedPart
+    case host
+    case http2Settings
+    case keepAlive
+    case location
+    case methodOverride
+    case origin
+    case pathOverride
+    case proofNonce
+    case proxyAuthenticate
+    case proxyAuthorization
+    case proxyConnection
+    case te
+    case transferEncoding
+    case upgrade
+    case challenge
+    case unimportant
+
+    /// Looks at the length first: most fields do not matter here.
+    init(_ name: ArraySlice<UInt8>) {
+        self =
+            switch name.count {
+            case 2 where name.says("te"): .te
+            case 4: name.says("host") ? .host : name.says("dpop") ? .accessTokenProof : .unimportant
+            case 6: name.says("expect") ? .expect : name.says("origin") ? .origin : .unimportant
+            case 7 where name.says("upgrade"): .upgrade
+            case 8 where name.says("location"): .location
+            case 9 where name.says("forwarded"): .forwarded
+            case 10:
+                name.says("connection") ? .connection : name.says("keep-alive") ? .keepAlive : .unimportant
+            case 11:
+                name.says("destination") ? .destination : name.says("dpop-nonce") ? .proofNonce : .unimportant
+            case 13 where name.says("authorization"): .authorization
+            case 14: FieldName(ofFourteen: name)
+            case 16:
+                name.says("content-location")
+                    ? .contentLocation
+                    : name.says("proxy-connection")
+                        ? .proxyConnection
+                        : name.says("www-authenticate") ? .challenge : FieldName(rare: name)
+            case 17 where name.says("transfer-encoding"): .transferEncoding
+            case 18 where name.says("proxy-authenticate"): .proxyAuthenticate
+            case 19 where name.says("proxy-authorization"): .proxyAuthorization
+            default: FieldName(rare: name)
+            }
+    }
+
+    private init(ofFourteen name: ArraySlice<UInt8>) {
+        self =
+            if name.says("content-length") {
+                .contentLength
+            } else if name.says("http2-settings") {
+                .http2Settings
+            } else if name.says("sec-fetch-site") {
+                .fetchSite
+            } else {
+                FieldName(rare: name)
+            }
+    }
+
+    /// Those that frameworks take for another path, another method or another client.
+    private init(rare name: ArraySlice<UInt8>) {
+        guard name.count > 2, name.prefix(2).says("x-") else {
+            self = .unimportant
+            return
+        }
+        self =
+            if name.prefix(12).says("x-forwarded-") {
+                .forwardedPart
+            } else if name.says("x-original-url") || name.says("x-rewrite-url") {
+                .pathOverride
+            } else if name.says("x-http-method-override") || name.says("x-http-method")
+                || name.says("x-method-override")
+            {
+                .methodOverride
+            } else {
+                .unimportant
+            }
+    }
+
+    /// Whether the field is about one connection only, or about the frame of the body (RFC 9110 §7.6.1).
+    var isHopByHop: Bool {
+        switch self {
+        case .connection, .contentLength, .http2Settings, .keepAlive, .proxyAuthenticate, .proxyAuthorization,
+            .proxyConnection, .te, .transferEncoding, .upgrade:
+            true
+        default: false
+        }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// What commas separate, without blanks, empty elements left out (RFC 9110 §5.6.1).
+    var listElements: [ArraySlice<UInt8>] {
+        split(separator: UInt8(ascii: ",")).map(\.trimmedOfBlanks).filter { !$0.isEmpty }
+    }
+
+    /// Whether these are the bytes of `other`, in either case.
+    func saysTheSame(as other: ArraySlice<UInt8>) -> Bool {
+        count == other.count && zip(self, other).allSatisfy { $0.lowercasedASCII == $1.lowercasedASCII }
+    }
+
+    /// The number that decimal digits say, and nothing else: no sign, no blank, at most 18 of them.
+    var decimalNumber: Int64? {
+        guard (1...18).contains(count), allSatisfy(\.isASCIIDigit) else { return nil }
+        return reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+    }
+
+    var text: String { String(decoding: self, as: UTF8.self) }
+}

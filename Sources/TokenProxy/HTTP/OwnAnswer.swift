@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import Text
+
+/// An answer that comes from here and not from an upstream.
+struct OwnAnswer: Equatable, Sendable {
+    var status: Int
+    var contentType = "application/json"
+    var fields: [(name: String, value: String)] = []
+    var body: [UInt8] = []
+
+    init(_ status: Int, _ contentType: String, _ body: some Sequence<UInt8>) {
+        self.status = status
+        self.contentType = contentType
+        self.body = Array(body)
+    }
+
+    static func == (left: OwnAnswer, right: OwnAnswer) -> Bool {
+        left.status == right.status && left.contentType == right.contentType && left.body == right.body
+            && left.fields.elementsEqual(right.fields) { $0.name == $1.name && $0.value == $1.value }
+    }
+
+    /// Head and body as they go out.
+    ///
+    /// - Parameters:
+    ///   - withoutBody: for an answer to `HEAD`.
+    ///   - keepsAlive: whether the client may send another request.
+    /// - Returns: all of the answer.
+    func bytes(withoutBody: Bool, keepsAlive: Bool) -> ByteBuffer {
+        var bytes = ByteBufferAllocator().buffer(capacity: 512 + body.count)
+        bytes.writeString("HTTP/1.1 \(status) \(OwnAnswer.phrases[status] ?? "Refused")\r\n")
+        bytes.write("Server", "tokenagent")
+        bytes.write("Content-Type", contentType)
+        bytes.write("Content-Length", String(body.count))
+        bytes.write("Cache-Control", "no-store")
+        for field in fields { bytes.writeString("\(field.name): \(field.value)\r\n") }
+        if !keepsAlive { bytes.writeStaticString("Connection: close\r\n") }
+        bytes.writeStaticString("\r\n")
+        if !withoutBody { bytes.writeBytes(body) }
+        return bytes
+    }
+
+    private static let phrases = [
+        200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+        405: "Method Not Allowed", 408: "Request Timeout", 413: "Content Too Large",
+        417: "Expectation Failed",
+        423: "Locked", 431: "Request Header Fields Too Large", 500: "Internal Server Error",
+        501: "Not Implemented",
+        502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+        505: "HTTP Version Not Supported",
+    ]
+}
+
+// MARK: Problems (RFC 9457)
+
+extension OwnAnswer {
+    private static let problemType = "application/problem+json"
+
+    /// A request that goes no further.
+    init(_ fault: MessageFault) {
+        let problem: JSONValue = [
+            "type": "about:blank", "title": .string(OwnAnswer.phrases[fault.status] ?? "Refused"),
+            "status": .integer(fault.status), "detail": .string(fault.message),
+        ]
+        self.init(fault.status, OwnAnswer.problemType, problem.serialized)
+    }
+
+    /// What the agent said in place of a token.
+    init(_ error: AgentError) {
+        let status = OwnAnswer.status(of: error.code)
+        var problem: JSONObject = [
+            "type": "about:blank", "title": .string(OwnAnswer.phrases[status] ?? "Refused"),
+            "status": .integer(status), "detail": .string(error.message),
+            "code": .string(error.code.rawValue),
+        ]
+        if let session = error.session { problem["session"] = .string(session) }
+        let remedy =
+            error.remedy
+            ?? (error.code == .loginRequired ? error.session.map { "tokenctl login \($0)" } : nil)
+        if let remedy { problem["remedy"] = .string(remedy) }
+        self.init(status, OwnAnswer.problemType, JSONValue.object(problem).serialized)
+        switch status {
+        case 401: fields.append(("WWW-Authenticate", "Tokenagent"))
+        case 503:
+            let wait = max(1, error.retryAfter?.components.seconds ?? 1)
+            fields.append(("Retry-After", String(wait)))
+        default: break
+        }
+    }
+
+    /// The status of the agent's own failures; that of a mistake here is not the client's.
+    private static func status(of code: FailureCode) -> Int {
+        switch code {
+        case .noAgent: 503
+        case .badRequest, .misconfigured: 500
+        case .internal, .loginRequired, .temporarilyUnavailable, .locked, .notFound, .denied: code.httpStatus
+        }
+    }
+}

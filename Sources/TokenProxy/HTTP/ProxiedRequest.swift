@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// A request of a client, read strictly: what two readers might take for two different requests is refused.
+struct ProxiedRequest: Sendable {
+    let method: ArraySlice<UInt8>
+    /// Path and query as they were written, beginning with a slash.
+    let target: ArraySlice<UInt8>
+    let isHTTP11: Bool
+    let fields: [MessageField]
+    let framing: BodyFraming
+    /// As written; only HTTP/1.0 may leave it out.
+    let host: ArraySlice<UInt8>?
+    /// The names of fields that are about this connection only (RFC 9110 §7.6.1).
+    let connectionOptions: [ArraySlice<UInt8>]
+    /// Whether the client waits before it sends the body (RFC 9110 §10.1.1).
+    let expectsContinue: Bool
+    let wantsWebSocket: Bool
+
+    init(_ head: MessageHead) throws(MessageFault) {
+        guard let line = HTTPSyntax.requestLine(head.startLine) else {
+            throw .malformed("the first line is no request line")
+        }
+        let isHTTP11 = line.isVersion("HTTP/1.1")
+        guard isHTTP11 || line.isVersion("HTTP/1.0") else {
+            throw MessageFault(505, "this listener speaks HTTP/1.1 and HTTP/1.0")
+        }
+        // TRACE would answer with the token in it.
+        guard !["CONNECT", "TRACE", "TRACK"].contains(where: line.method.spells) else {
+            throw MessageFault(405, "the method \(line.method.text) is not passed on")
+        }
+        guard line.target.first == UInt8(ascii: "/") else {
+            throw .malformed("the request's target is no path")
+        }
+        let options = head.values(.connection).flatMap(\.listElements)
+        let framing = try ProxiedRequest.framing(head, isHTTP11)
+        let expects = try ProxiedRequest.expectation(head.values(.expect))
+        let upgrades = head.values(.upgrade).flatMap(\.listElements)
+        wantsWebSocket =
+            isHTTP11 && upgrades.count == 1 && upgrades[0].says("websocket") && line.method.spells("GET")
+            && framing == .none && options.contains { $0.says("upgrade") }
+        self.isHTTP11 = isHTTP11
+        self.framing = framing
+        method = line.method
+        target = line.target
+        fields = head.fields
+        host = try ProxiedRequest.host(head.values(.host), isHTTP11)
+        connectionOptions = options
+        expectsContinue = expects && isHTTP11
+    }
+
+    var path: ArraySlice<UInt8> { target.prefix { $0 != UInt8(ascii: "?") } }
+
+    /// Without the question mark; `nil` if there is none.
+    var query: ArraySlice<UInt8>? {
+        target.firstIndex(of: UInt8(ascii: "?")).map { target[($0 + 1)...] }
+    }
+
+    var isHead: Bool { method.elementsEqual("HEAD".utf8) }
+
+    /// Whether sending it twice is as good as once (RFC 9110 §9.2.2).
+    var isIdempotent: Bool {
+        ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT"].contains(where: method.spells)
+    }
+
+    /// Whether the client wants to send more requests on this connection.
+    var keepsAlive: Bool {
+        if connectionOptions.contains(where: { $0.says("close") }) { return false }
+        return isHTTP11 || connectionOptions.contains { $0.says("keep-alive") }
+    }
+
+    /// The value of the only field with this name; `nil` if there is none, or more than one.
+    func only(_ name: StaticString) -> ArraySlice<UInt8>? {
+        let values = fields.filter { $0.name.says(name) }
+        return values.count == 1 ? values[0].value : nil
+    }
+
+    func has(_ name: FieldName) -> Bool { fields.contains { FieldName($0.name) == name } }
+
+    private static func host(
+        _ values: [ArraySlice<UInt8>],
+        _ isHTTP11: Bool
+    ) throws(MessageFault) -> ArraySlice<UInt8>? {
+        guard values.count <= 1, !isHTTP11 || values.count == 1 else {
+            throw .malformed("there has to be one Host")
+        }
+        guard let host = values.first else { return nil }
+        let isPlain = host.allSatisfy { $0.isVisibleASCII && !"/\\@?#,".utf8.contains($0) }
+        guard !host.isEmpty, isPlain else { throw .malformed("Host is no host") }
+        return host
+    }
+
+    private static func framing(_ head: MessageHead, _ isHTTP11: Bool) throws(MessageFault) -> BodyFraming {
+        let lengths = head.values(.contentLength)
+        let codings = head.values(.transferEncoding)
+        guard lengths.count <= 1, codings.count <= 1, lengths.isEmpty || codings.isEmpty else {
+            throw .malformed("the length of the body is said twice")
+        }
+        if let coding = codings.first {
+            guard isHTTP11, coding.says("chunked") else {
+                throw MessageFault(isHTTP11 ? 501 : 400, "the body's Transfer-Encoding is not chunked")
+            }
+            return .chunked
+        }
+        guard let length = lengths.first else { return .none }
+        guard let number = length.decimalNumber else { throw .malformed("Content-Length is no number") }
+        return .length(number)
+    }
+
+    private static func expectation(_ values: [ArraySlice<UInt8>]) throws(MessageFault) -> Bool {
+        guard let first = values.first else { return false }
+        guard values.count == 1, first.says("100-continue") else {
+            throw MessageFault(417, "the only expectation that is met is 100-continue")
+        }
+        return true
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Whether these are the bytes of `text`.
+    func spells(_ text: String) -> Bool { elementsEqual(text.utf8) }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+
+/// What serves the requests of one listener, made from its table.
+///
+/// Unchecked: confined to the event loop.
+final class ListenerServices: @unchecked Sendable {
+    let table: ListenerTable
+    let desk: CredentialDesk
+    let agent: AgentLink
+    /// Nil for an endpoint.
+    let pool: UpstreamPool?
+    let report: ProxyReport
+
+    init(_ table: ListenerTable, agent: AgentLink, watch: EventWatch, report: ProxyReport) throws(AgentError)
+    {
+        self.table = table
+        self.agent = agent
+        self.report = report
+        desk = CredentialDesk(table, agent: agent, watch: watch)
+        guard case .proxy(let rules) = table.service else {
+            pool = nil
+            return
+        }
+        let tls = try rules.upstream.isTLS ? UpstreamTLS(rules) : nil
+        pool = UpstreamPool(rules.upstream, tls, loop: agent.loop)
+    }
+
+    var name: String { table.name }
+
+    /// Host and port of the upstream.
+    var place: String {
+        guard case .proxy(let rules) = table.service else { return "" }
+        return String(rules.upstream.authority)
+    }
+}

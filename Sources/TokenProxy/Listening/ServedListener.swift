@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import NIOCore
+import NIOPosix
+import Text
+
+/// One address, with the connections made to it.
+///
+/// Unchecked: confined to the event loop.
+final class ServedListener: @unchecked Sendable {
+    /// More clients at once are turned away: each holds two descriptors.
+    private static let mostConnections = 1024
+    private static let sweepTime = TimeAmount.seconds(5)
+
+    private let loop: any EventLoop
+    private let server: any Channel
+    private let lock: SocketFile?
+    private var connections: [ObjectIdentifier: ClientConnection] = [:]
+    private var sweeping: RepeatedTask?
+    private var emptied: (() -> Void)?
+    /// Serves requests that begin from now on.
+    var services: ListenerServices
+    /// Whether no more requests are taken.
+    private(set) var isEnding = false
+    /// What the listener is reached at: host and port, or `localhost` for a socket.
+    let authority: ArraySlice<UInt8>
+    /// Whether it is reached over TCP, by whatever a browser shows too.
+    fileprivate let isTCP: Bool
+
+    private init(
+        _ services: ListenerServices,
+        _ server: any Channel,
+        _ lock: SocketFile?
+    ) {
+        self.services = services
+        self.server = server
+        self.lock = lock
+        loop = server.eventLoop
+        if let address = server.localAddress, let host = address.ipAddress, let port = address.port {
+            authority = Array((host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)").utf8)[...]
+            isTCP = true
+        } else {
+            authority = Array("localhost".utf8)[...]
+            isTCP = false
+        }
+    }
+
+    /// Opens the address of `services`; `opened` gets the listener, or why there is none.
+    static func open(
+        _ services: ListenerServices,
+        _ owner: ConnectionOwner,
+        on loop: any EventLoop,
+        _ opened: @escaping (Result<ServedListener, AgentError>) -> Void
+    ) {
+        let intake = LoopBound(ConnectionIntake(owner))
+        let bootstrap = ServerBootstrap(group: loop)
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.autoRead, value: false)
+            .childChannelInitializer { channel in
+                // Nothing has been read, and nothing will be unless the connection is of this user.
+                channel.eventLoop.makeCompletedFuture { try intake.value.take(channel) }
+            }
+        var file: SocketFile?
+        let binding: EventLoopFuture<any Channel>
+        switch services.table.address {
+        case .loopback(let host, let port):
+            binding = bootstrap.bind(host: host, port: port)
+        case .path(let path):
+            do throws(AgentError) {
+                let made = try SocketFile(path)
+                file = made
+                binding = bootstrap.withBoundSocket(made.descriptor)
+            } catch {
+                return opened(.failure(error))
+            }
+        }
+        let reply = LoopBound((opened, services, file))
+        binding.whenComplete { result in
+            let (opened, services, file) = reply.value
+            switch result {
+            case .failure(let error): opened(.failure(.cannotListen(services.table, error)))
+            case .success(let server):
+                let listener = ServedListener(services, server, file)
+                intake.value.listener = listener
+                opened(.success(listener))
+            }
+        }
+    }
+
+    /// How people write where it is.
+    var url: String {
+        if case .path(let path) = services.table.address { return "http+unix:\(path)" }
+        return "http://\(authority.text)"
+    }
+
+    // MARK: Connections
+
+    func add(_ connection: ClientConnection) {
+        connections[ObjectIdentifier(connection)] = connection
+        services.report.noteConnections(1, of: services.name)
+        guard sweeping == nil else { return }
+        let listener = LoopBound(self)
+        sweeping = loop.scheduleRepeatedTask(
+            initialDelay: ServedListener.sweepTime,
+            delay: ServedListener.sweepTime
+        ) { _ in listener.value.sweep() }
+    }
+
+    func remove(_ connection: ClientConnection) {
+        guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        services.report.noteConnections(-1, of: services.name)
+        tellIfEmpty()
+    }
+
+    /// Says once that the last connection is gone.
+    private func tellIfEmpty() {
+        guard isEnding, connections.isEmpty, let emptied else { return }
+        self.emptied = nil
+        emptied()
+    }
+
+    /// Whether another connection may come.
+    fileprivate var hasRoom: Bool { !isEnding && connections.count < ServedListener.mostConnections }
+
+    fileprivate func noteStranger() { services.report.noteStranger(of: services.name) }
+
+    /// Ends what has waited too long; nothing is looked at while there is no connection.
+    private func sweep() {
+        let now = NIODeadline.now()
+        for connection in connections.values { connection.sweep(at: now) }
+        services.pool?.sweep()
+        guard connections.isEmpty else { return }
+        sweeping?.cancel()
+        sweeping = nil
+        services.pool?.close()
+    }
+
+    /// Takes no more requests; `emptied` is called when the last connection is gone.
+    func end(_ emptied: @escaping () -> Void) {
+        isEnding = true
+        server.close(promise: nil)
+        lock?.remove()
+        self.emptied = emptied
+        for connection in connections.values { connection.endSoon() }
+        tellIfEmpty()
+    }
+
+    /// Closes the connections that are left.
+    func abort() {
+        for connection in connections.values { connection.abort() }
+        services.pool?.close()
+    }
+
+    // MARK: Requests
+
+    /// Refuses a request that no program of this user has written, before anything is done with it.
+    ///
+    /// A page in a browser reaches every TCP address of this machine, with the names that it likes.
+    func check(_ request: ProxiedRequest) throws(MessageFault) {
+        guard isTCP else { return }
+        guard isOurs(request.host) else { throw .malformed("Host is not this listener's address") }
+        guard !request.has(.origin),
+            request.only("sec-fetch-site").map({ $0.says("none") }) ?? !request.has(.fetchSite)
+        else { throw MessageFault(403, "no pages of browsers are answered here") }
+    }
+
+    private func isOurs(_ host: ArraySlice<UInt8>?) -> Bool {
+        guard let host else { return true }
+        guard !host.saysTheSame(as: authority) else { return true }
+        let port = authority.lastIndex(of: UInt8(ascii: ":")).map { authority[$0...] } ?? []
+        let isDefault = port.elementsEqual(":80".utf8)
+        return host.saysTheSame(as: Array("localhost".utf8)[...] + port)
+            || isDefault && host.says("localhost")
+    }
+}
+
+/// Decides about connections as they come.
+///
+/// Unchecked: confined to the event loop.
+private final class ConnectionIntake: @unchecked Sendable {
+    private struct NotOurs: Error {}
+
+    private let owner: ConnectionOwner
+    weak var listener: ServedListener?
+
+    init(_ owner: ConnectionOwner) {
+        self.owner = owner
+    }
+
+    /// Takes a connection, or throws and thereby closes it.
+    func take(_ channel: any Channel) throws {
+        guard let listener, listener.hasRoom else { throw NotOurs() }
+        guard owner.isOwn(channel, isTCP: listener.isTCP) else {
+            listener.noteStranger()
+            throw NotOurs()
+        }
+        try channel.pipeline.syncOperations.addHandler(ClientConnection(listener: listener))
+    }
+}
+
+extension AgentError {
+    fileprivate static func cannotListen(_ table: ListenerTable, _ error: any Error) -> AgentError {
+        let number = (error as? IOError)?.errnoCode ?? 0
+        let reason = number == 0 ? "\(error)" : systemMessage(number)
+        let place =
+            switch table.address {
+            case .path(let path): path
+            case .loopback(let host, let port): "\(host) port \(port)"
+            }
+        return AgentError(
+            number == EADDRINUSE ? .misconfigured : .internal,
+            "\(table.name): cannot listen at \(place): \(reason)",
+            remedy: number == EADDRINUSE ? "see whose it is with tokenctl doctor, or set another listen" : nil
+        )
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+
+/// A Unix socket that listens at a path, for this user alone.
+///
+/// Unchecked: the number of a descriptor and a path, neither of which changes.
+final class SocketFile: @unchecked Sendable {
+    /// Bound and listening; whoever serves it closes it.
+    let descriptor: CInt
+    private let path: String
+    private let identity: (device: dev_t, file: ino_t)
+
+    /// Opens a socket at `path`, where a killed process may have left one.
+    ///
+    /// - Throws: ``AgentError`` if something else is there, or somebody listens.
+    init(_ path: String) throws(AgentError) {
+        self.path = path
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { throw AgentError(.internal, "socket: \(systemMessage(errno))") }
+        do throws(AgentError) {
+            identity = try SocketFile.bind(descriptor, to: path)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    /// Removes the file, unless another one has taken its place.
+    func remove() {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_dev == identity.device,
+            status.st_ino == identity.file
+        else { return }
+        _ = unsafe unlink(path)
+    }
+
+    private static func bind(_ descriptor: CInt, to path: String) throws(AgentError) -> (dev_t, ino_t) {
+        if unsafe SocketFile.call(Glibc.bind, descriptor, path) != 0 {
+            guard errno == EADDRINUSE else {
+                throw AgentError(.internal, "cannot listen at \(path): \(systemMessage(errno))")
+            }
+            try removeLeftover(at: path)
+            guard unsafe SocketFile.call(Glibc.bind, descriptor, path) == 0 else {
+                throw AgentError(.misconfigured, "cannot listen at \(path): \(systemMessage(errno))")
+            }
+        }
+        var status = stat()
+        // The process's mask has made it 0600 already.
+        guard unsafe chmod(path, 0o600) == 0, unsafe lstat(path, &status) == 0, listen(descriptor, 256) == 0
+        else {
+            throw AgentError(.internal, "cannot listen at \(path): \(systemMessage(errno))")
+        }
+        return (status.st_dev, status.st_ino)
+    }
+
+    /// Removes a socket of this user at which nobody listens.
+    private static func removeLeftover(at path: String) throws(AgentError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
+            status.st_uid == geteuid()
+        else {
+            throw AgentError(.misconfigured, "cannot listen at \(path): something else is there")
+        }
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard probe >= 0 else { throw AgentError(.internal, "socket: \(systemMessage(errno))") }
+        defer { close(probe) }
+        guard unsafe SocketFile.call(Glibc.connect, probe, path) != 0, errno == ECONNREFUSED else {
+            throw AgentError(.misconfigured, "cannot listen at \(path): another program listens there")
+        }
+        _ = unsafe unlink(path)
+    }
+
+    private static func call(
+        _ function: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt,
+        _ descriptor: CInt,
+        _ path: String
+    ) -> CInt {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return -1 }
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe function(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import Text
+
+/// What is written down of a request: never a query, a field or a byte of a body.
+struct AccessRecord: Sendable {
+    /// Bytes of a path that are written.
+    private static let longestPath = 256
+
+    private let method: String
+    private let path: String
+    private let startedAt: NIODeadline
+    /// 499 if the client left before it had the answer.
+    var status = 0
+    /// Bytes of the bodies, of the client and for it.
+    var received: Int64 = 0
+    var sent: Int64 = 0
+    /// Whether the request was sent again with another token.
+    var isRepeated = false
+
+    init(_ request: ProxiedRequest, startedAt: NIODeadline = .now()) {
+        method = request.method.prefix(16).text
+        path = request.path.prefix(AccessRecord.longestPath).text
+        self.startedAt = startedAt
+    }
+
+    /// The line of the access log, without the listener's name.
+    ///
+    /// - Parameter now: when the answer was complete.
+    /// - Returns: visible characters and single blanks.
+    func line(at now: NIODeadline) -> String {
+        let milliseconds = (now - startedAt).nanoseconds / 1_000_000
+        return
+            "\(method) \(path) \(status) in=\(received) out=\(sent) ms=\(milliseconds)\(isRepeated ? " repeated" : "")"
+    }
+}

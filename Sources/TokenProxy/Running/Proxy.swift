@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import NIOPosix
+
+/// All listeners of the process, and how others take their place.
+///
+/// Unchecked: confined to the event loop.
+final class Proxy: @unchecked Sendable {
+    typealias Applied = (Result<[ListeningPlaceMessage], AgentError>) -> Void
+
+    /// How long requests under way may take once the process is to end.
+    private static let endTime = TimeAmount.seconds(20)
+
+    private let loop: any EventLoop
+    private let owner: ConnectionOwner
+    private let agent: AgentLink
+    private let report: ProxyReport
+    private let drops = DropList()
+    private let watch: EventWatch
+    /// By the place where they listen; at a free port, by their names.
+    private var listeners: [Place: ServedListener] = [:]
+    private var order: [Place] = []
+
+    private enum Place: Hashable {
+        case address(ListenAddress)
+        case anyPort(name: String)
+
+        init(_ table: ListenerTable) {
+            if case .loopback(_, port: 0) = table.address {
+                self = .anyPort(name: table.name)
+            } else {
+                self = .address(table.address)
+            }
+        }
+    }
+
+    /// The desks that forget their tokens when something happens.
+    private final class DropList {
+        var desks: [CredentialDesk] = []
+    }
+
+    init(agentSocket: String, owner: ConnectionOwner, loop: any EventLoop, pool: NIOThreadPool) {
+        self.loop = loop
+        self.owner = owner
+        agent = AgentLink(socket: agentSocket, loop: loop)
+        report = ProxyReport(pool: pool, loop: loop)
+        watch = EventWatch(link: agent) { [drops] in
+            for desk in drops.desks { desk.drop() }
+        }
+    }
+
+    /// Puts tables in force: opens what is new, ends what is gone, and leaves alone what stays as it was.
+    ///
+    /// If one of them cannot be opened, nothing changes.
+    func apply(_ message: ListenersMessage, _ applied: @escaping Applied) {
+        var wanted: [(place: Place, services: ListenerServices)] = []
+        do throws(AgentError) {
+            var tables: [ListenerTable] = []
+            for listener in message.listeners ?? [] { tables.append(try ListenerTable(listener)) }
+            if let metrics = message.metrics { tables.append(try ListenerTable(metricsAt: metrics)) }
+            for table in tables {
+                if let present = listeners[Place(table)], present.services.table == table {
+                    wanted.append((Place(table), present.services))
+                } else {
+                    let services = try ListenerServices(table, agent: agent, watch: watch, report: report)
+                    wanted.append((Place(table), services))
+                }
+            }
+        } catch {
+            return applied(.failure(error))
+        }
+        open(wanted.filter { listeners[$0.place] == nil }, [:]) { [self] result in
+            switch result {
+            case .failure(let error): applied(.failure(error))
+            case .success(let opened):
+                report.logsAccess = message.logsAccess ?? false
+                take(wanted, opened)
+                applied(.success(places))
+            }
+        }
+    }
+
+    private var places: [ListeningPlaceMessage] {
+        order.compactMap { listeners[$0] }.compactMap { listener in
+            let kind: ListenerKind
+            switch listener.services.table.service {
+            case .proxy: kind = .proxy
+            case .endpoint(let endpoint, _): kind = endpoint
+            case .metrics: return nil
+            }
+            return ListeningPlaceMessage {
+                $0.name = listener.services.name
+                $0.kind = kind
+                $0.url = listener.url
+            }
+        }
+    }
+
+    /// Opens one place after the other; if one cannot be opened, those before it are closed again.
+    private func open(
+        _ rest: [(place: Place, services: ListenerServices)],
+        _ opened: [Place: ServedListener],
+        _ done: @escaping (Result<[Place: ServedListener], AgentError>) -> Void
+    ) {
+        guard let next = rest.first else { return done(.success(opened)) }
+        ServedListener.open(next.services, owner, on: loop) { [self] result in
+            switch result {
+            case .failure(let error):
+                for listener in opened.values { listener.end {} }
+                done(.failure(error))
+            case .success(let listener):
+                var opened = opened
+                opened[next.place] = listener
+                open(Array(rest.dropFirst()), opened, done)
+            }
+        }
+    }
+
+    private func take(
+        _ wanted: [(place: Place, services: ListenerServices)],
+        _ opened: [Place: ServedListener]
+    ) {
+        for (place, listener) in opened { listeners[place] = listener }
+        let staying = Set(wanted.map(\.place))
+        for (place, listener) in listeners where !staying.contains(place) {
+            listeners[place] = nil
+            listener.end {}
+        }
+        for (place, services) in wanted {
+            guard let listener = listeners[place] else { continue }
+            if listener.services !== services {
+                listener.services.pool?.end()
+                listener.services = services
+            }
+            if case .endpoint(let kind, let rules) = services.table.service {
+                EndpointService(services, kind, rules).prepare()
+            }
+        }
+        order = wanted.map(\.place)
+        drops.desks = listeners.values.map(\.services.desk)
+    }
+
+    /// Takes no more requests; `ended` is called when the present ones are answered, or their time is over.
+    func end(_ ended: @escaping () -> Void) {
+        let ending = Array(listeners.values)
+        listeners = [:]
+        watch.end()
+        var left = ending.count
+        guard left > 0 else { return ended() }
+        for listener in ending {
+            listener.end {
+                left -= 1
+                if left == 0 { ended() }
+            }
+        }
+        let late = LoopBound((ending, ended))
+        loop.scheduleTask(in: Proxy.endTime) {
+            for listener in late.value.0 { listener.abort() }
+            late.value.1()
+        }
+    }
+}

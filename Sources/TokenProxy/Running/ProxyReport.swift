@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// What one can see of the listeners: a line for each request, if that is wanted, and numbers.
+///
+/// Unchecked: confined to the event loop; lines are written by a thread of their own.
+final class ProxyReport: @unchecked Sendable {
+    private struct Counts {
+        /// By the first digit of the status.
+        var answers: [Int: Int64] = [:]
+        var received: Int64 = 0
+        var sent: Int64 = 0
+        var repeated: Int64 = 0
+        /// Requests that broke a rule, by the status they got.
+        var refused: [Int: Int64] = [:]
+        /// Connections of other users, or whose owner nobody knows.
+        var strangers: Int64 = 0
+        var connections: Int64 = 0
+    }
+
+    /// Lines that may wait for a slow reader of the log; more are counted and left out.
+    private static let mostWaiting = 1024
+
+    private let pool: NIOThreadPool
+    private let loop: any EventLoop
+    private var counts: [String: Counts] = [:]
+    private var waiting = 0
+    private var lost: Int64 = 0
+    var logsAccess = false
+
+    init(pool: NIOThreadPool, loop: any EventLoop) {
+        self.pool = pool
+        self.loop = loop
+    }
+
+    /// Notes a request that has its answer.
+    func add(_ record: AccessRecord, of listener: String) {
+        counts[listener, default: Counts()].answers[record.status / 100, default: 0] += 1
+        counts[listener]?.received += record.received
+        counts[listener]?.sent += record.sent
+        if record.isRepeated { counts[listener]?.repeated += 1 }
+        if logsAccess { log("\(listener): \(record.line(at: .now()))") }
+    }
+
+    /// Notes a request that broke a rule.
+    func noteRefusal(_ status: Int, of listener: String) {
+        counts[listener, default: Counts()].refused[status, default: 0] += 1
+        if logsAccess { log("\(listener): refused \(status)") }
+    }
+
+    /// Notes a connection that was closed before a byte of it was read.
+    func noteStranger(of listener: String) {
+        counts[listener, default: Counts()].strangers += 1
+        if logsAccess { log("\(listener): closed a connection that is not known to be of this user") }
+    }
+
+    func noteConnections(_ change: Int64, of listener: String) {
+        counts[listener, default: Counts()].connections += change
+    }
+
+    /// Writes a line to standard error, without holding up anything.
+    func log(_ line: String) {
+        guard waiting < ProxyReport.mostWaiting else {
+            lost += 1
+            return
+        }
+        waiting += 1
+        let text = lost == 0 ? line : "\(line) (\(lost) lines are missing before this one)"
+        lost = 0
+        pool.submit { [self] _ in
+            let bytes = Array("tokenagent-proxy: \(text)\n".utf8)
+            _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(2, $0.baseAddress, $0.count) }
+            loop.execute { self.waiting -= 1 }
+        }
+    }
+
+    /// The numbers as Prometheus reads them.
+    var metrics: String {
+        var text = ""
+        func family(
+            _ name: String,
+            _ type: String,
+            _ help: String,
+            _ rows: (String, Counts) -> [(String, Int64)]
+        ) {
+            text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+            for (listener, counts) in counts.sorted(by: { $0.key < $1.key }) {
+                for (labels, value) in rows(listener, counts) {
+                    text += "\(name){listener=\"\(listener)\"\(labels)} \(value)\n"
+                }
+            }
+        }
+        family(
+            "tokenagent_proxy_requests_total",
+            "counter",
+            "Requests that were answered, by class of status."
+        ) {
+            $1.answers.sorted { $0.key < $1.key }.map { (",class=\"\($0.key)xx\"", $0.value) }
+        }
+        family(
+            "tokenagent_proxy_refused_total",
+            "counter",
+            "Requests that broke a rule, by the status they got."
+        ) {
+            $1.refused.sorted { $0.key < $1.key }.map { (",status=\"\($0.key)\"", $0.value) }
+        }
+        family("tokenagent_proxy_repeated_total", "counter", "Requests sent again with another token.") {
+            [("", $1.repeated)]
+        }
+        family("tokenagent_proxy_received_bytes_total", "counter", "Bytes of the clients' bodies.") {
+            [("", $1.received)]
+        }
+        family("tokenagent_proxy_sent_bytes_total", "counter", "Bytes of the answers' bodies.") {
+            [("", $1.sent)]
+        }
+        family("tokenagent_proxy_strangers_total", "counter", "Connections that were not of this user.") {
+            [("", $1.strangers)]
+        }
+        family("tokenagent_proxy_connections", "gauge", "Open connections of clients.") {
+            [("", $1.connections)]
+        }
+        return text
+    }
+}

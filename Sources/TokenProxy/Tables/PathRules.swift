@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// Which paths a listener passes on, compared as the bytes they were written in.
+struct PathRules: Equatable, Sendable {
+    private let whole: [[UInt8]]
+    private let beginnings: [[UInt8]]
+
+    /// Takes patterns; a `*` at the end stands for anything.
+    init(_ patterns: [String]) {
+        whole = patterns.filter { !$0.hasSuffix("*") }.map { Array($0.utf8) }
+        beginnings = patterns.filter { $0.hasSuffix("*") }.map { Array($0.utf8.dropLast()) }
+    }
+
+    /// Whether there are any.
+    var exist: Bool { !whole.isEmpty || !beginnings.isEmpty }
+
+    /// Whether a path, which ``isPlain(_:)`` found plain, fits one of them.
+    func allow(_ path: ArraySlice<UInt8>) -> Bool {
+        whole.contains { path.elementsEqual($0) } || beginnings.contains { path.starts(with: $0) }
+    }
+
+    /// Whether every server sees the same path in these bytes as the rules do.
+    ///
+    /// Some servers take `%2e%2e`, `..;x`, `\`, `%5c` or a doubly written escape for steps in a path, some decode UTF-8 that
+    /// is no UTF-8, and some end a path at a zero byte.
+    static func isPlain(_ path: ArraySlice<UInt8>) -> Bool {
+        guard !path.contains(UInt8(ascii: "\\")), escapesArePlain(path) else { return false }
+        let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: true)
+        return segments.allSatisfy { segment in
+            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            return !(name.count <= 2 && !name.isEmpty && name.allSatisfy { $0 == UInt8(ascii: ".") })
+        }
+    }
+
+    private static func escapesArePlain(_ path: ArraySlice<UInt8>) -> Bool {
+        var rest = path
+        while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
+            rest = rest[percent...].dropFirst()
+            guard let high = rest.first?.hexDigitValue, let low = rest.dropFirst().first?.hexDigitValue else {
+                return false
+            }
+            let byte = high << 4 | low
+            rest = rest.dropFirst(2)
+            switch byte {
+            case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "."): return false
+            // No text holds these, and no UTF-8 the last ones.
+            case 0..<0x20, 0x7F, 0xC0, 0xC1, 0xF5...0xFF: return false
+            // An overlong form of ASCII.
+            case 0xE0, 0xF0: if isOverlong(byte, rest) { return false }
+            // An escape of an escape.
+            case UInt8(ascii: "%"): if isEscape(rest) { return false }
+            default: break
+            }
+        }
+        return true
+    }
+
+    /// Whether the escape after that of `first` makes a longer form of a character that fits into fewer bytes.
+    private static func isOverlong(_ first: UInt8, _ rest: ArraySlice<UInt8>) -> Bool {
+        guard rest.first == UInt8(ascii: "%"), let high = rest.dropFirst().first?.hexDigitValue else {
+            return true
+        }
+        return first == 0xE0 ? !(0xA...0xB).contains(high) : !(0x9...0xB).contains(high)
+    }
+
+    /// Whether two hexadecimal digits come next, themselves perhaps written as escapes.
+    private static func isEscape(_ rest: ArraySlice<UInt8>) -> Bool {
+        var rest = rest
+        for _ in 0..<2 {
+            guard var byte = rest.popFirst() else { return false }
+            if byte == UInt8(ascii: "%") {
+                guard let high = rest.popFirst()?.hexDigitValue, let low = rest.popFirst()?.hexDigitValue
+                else {
+                    return true
+                }
+                byte = high << 4 | low
+            }
+            guard byte.hexDigitValue != nil else { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+
+/// Where a listener's requests go.
+struct UpstreamAddress: Hashable, Sendable {
+    let isTLS: Bool
+    /// Lower case; an IPv6 address without brackets.
+    let host: String
+    let port: Int
+    /// Scheme, host and port, the port where it is not the scheme's own.
+    let origin: String
+    /// Begins with a slash and does not end with one, or is empty: it stands before every path.
+    let prefix: [UInt8]
+
+    /// Takes an address apart that the agent's program has checked; `nil` if it cannot be one.
+    init?(_ text: String) {
+        guard let address = ServerAddress(url: text), let port = address.place.port,
+            let scheme = address.scheme, scheme == "https" || scheme == "http"
+        else { return nil }
+        isTLS = scheme == "https"
+        let name = address.place.host
+        host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
+        self.port = port
+        origin = address.origin
+        let path = text.utf8.dropFirst(scheme.utf8.count + 3).drop { $0 != UInt8(ascii: "/") }
+        guard !path.contains(UInt8(ascii: "?")), !path.contains(UInt8(ascii: "#")) else { return nil }
+        prefix = Array(path.last == UInt8(ascii: "/") ? path.dropLast() : path)
+    }
+
+    /// What goes into `Host`.
+    var authority: Substring { origin.dropFirst(isTLS ? 8 : 7) }
+
+    /// Whether the host is written as numbers, so that no name of it can be sent.
+    var isNumeric: Bool {
+        host.utf8.contains(UInt8(ascii: ":")) || host.utf8.allSatisfy { $0.isASCIIDigit || $0 == 0x2E }
+    }
+
+    /// The path and query at the listener of an address of this server; `nil` if it is one of another server, or above
+    /// ``prefix``.
+    func target(of url: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard url.count >= origin.utf8.count,
+            url.prefix(origin.utf8.count).saysTheSame(as: Array(origin.utf8)[...])
+        else {
+            return nil
+        }
+        let rest = url.dropFirst(origin.utf8.count)
+        // Behind another host that begins alike: api.example.com.evil.org, api.example.com@evil.org.
+        guard rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: "?") else {
+            return nil
+        }
+        return stripped(rest)
+    }
+
+    /// The target at the listener of a path and query at the server; `nil` above ``prefix``.
+    func stripped(_ target: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard target.starts(with: prefix) else { return nil }
+        let rest = target.dropFirst(prefix.count)
+        return rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: "?") ? rest : nil
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import NIOPosix
+import NIOSSL
+import NIOTLS
+
+/// Connections to one upstream: those that wait for a request, and new ones.
+///
+/// Unchecked: confined to the event loop.
+final class UpstreamPool: @unchecked Sendable {
+    typealias Taken = (Result<UpstreamConnection, MessageFault>) -> Void
+
+    /// Connections that wait for a request.
+    private static let mostIdle = 64
+    /// How long one of them may wait: servers end them after a minute or so.
+    private static let longestIdle = TimeAmount.seconds(30)
+    /// How long it may have waited for a request that is not sent a second time: no server gives up sooner.
+    private static let safeIdle = TimeAmount.seconds(3)
+    private static let connectTime = TimeAmount.seconds(10)
+
+    private let upstream: UpstreamAddress
+    private let tls: UpstreamTLS?
+    private let loop: any EventLoop
+    private var idle: [(connection: UpstreamConnection, since: NIODeadline)] = []
+    /// Whether another table has taken the place of this one.
+    private var isOver = false
+
+    init(_ upstream: UpstreamAddress, _ tls: UpstreamTLS?, loop: any EventLoop) {
+        self.upstream = upstream
+        self.tls = tls
+        self.loop = loop
+    }
+
+    /// Finds a connection, or makes one.
+    ///
+    /// - Parameters:
+    ///   - isFresh: whether it has to be a new one.
+    ///   - mayRepeat: whether the request can be sent again if the upstream has just ended the connection.
+    ///   - taken: gets the connection, on which nothing has been sent for the request.
+    func take(isFresh: Bool, mayRepeat: Bool, _ taken: @escaping Taken) {
+        let longest = mayRepeat ? UpstreamPool.longestIdle : UpstreamPool.safeIdle
+        while !isFresh, let (connection, since) = idle.popLast() {
+            guard connection.isUsable, since + longest > .now() else {
+                connection.close()
+                continue
+            }
+            connection.isReused = true
+            return taken(.success(connection))
+        }
+        connect(taken)
+    }
+
+    /// Keeps a connection whose last answer is complete.
+    func give(_ connection: UpstreamConnection) {
+        guard !isOver, connection.isUsable, idle.count < UpstreamPool.mostIdle else {
+            return connection.close()
+        }
+        idle.append((connection, .now()))
+        connection.rest(in: self)
+    }
+
+    /// Takes out a connection that the upstream has ended.
+    func forget(_ connection: UpstreamConnection) {
+        idle.removeAll { $0.connection === connection }
+    }
+
+    /// Closes connections that have waited too long.
+    func sweep() {
+        let oldest = NIODeadline.now() - UpstreamPool.longestIdle
+        while let first = idle.first, first.since < oldest {
+            idle.removeFirst()
+            first.connection.close()
+        }
+    }
+
+    /// Closes all that wait.
+    func close() {
+        let closing = idle
+        idle = []
+        for (connection, _) in closing { connection.close() }
+    }
+
+    /// Closes all that wait, and keeps none from now on.
+    func end() {
+        isOver = true
+        close()
+    }
+
+    private func connect(_ taken: @escaping Taken) {
+        let reply = LoopBound(taken)
+        let ready = loop.makePromise(of: UpstreamConnection.self)
+        let connection = UpstreamConnection(tls: tls, ready: ready)
+        let bound = LoopBound(connection)
+        let limit = loop.scheduleTask(in: UpstreamPool.connectTime) {
+            ready.fail(MessageFault(504, "the upstream does not answer"))
+        }
+        ClientBootstrap(group: loop)
+            // A handshake reads for itself; after it, reading follows the client.
+            .channelOption(.autoRead, value: tls != nil)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connectTimeout(UpstreamPool.connectTime)
+            .channelInitializer { [tls] channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try tls?.add(to: channel)
+                    try channel.pipeline.syncOperations.addHandler(bound.value)
+                }
+            }
+            .connect(host: upstream.host, port: upstream.port)
+            .whenFailure { ready.fail(UpstreamPool.fault($0)) }
+        ready.futureResult.whenComplete { result in
+            limit.cancel()
+            switch result {
+            case .success(let connection): reply.value(.success(connection))
+            case .failure(let error):
+                bound.value.close()
+                reply.value(.failure(UpstreamPool.fault(error)))
+            }
+        }
+    }
+
+    /// Why there is no connection, in a sentence.
+    static func fault(_ error: any Error) -> MessageFault {
+        switch error {
+        case let fault as MessageFault: fault
+        case let error as NIOConnectionError:
+            MessageFault(502, "the upstream cannot be reached: \(reason(error))")
+        case let error as NIOSSLError: MessageFault(502, handshakeFailure(error))
+        default: MessageFault(502, "the upstream cannot be reached")
+        }
+    }
+
+    private static func reason(_ error: NIOConnectionError) -> String {
+        guard let last = error.connectionErrors.last?.error else { return "its name cannot be resolved" }
+        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "no connection in time"
+    }
+
+    private static func handshakeFailure(_ error: NIOSSLError) -> String {
+        let text = String(describing: error)
+        if text.contains("CERTIFICATE_VERIFY_FAILED") || text.contains("unableToValidateCertificate") {
+            return "the upstream's certificate is not signed by an authority known here, or not valid now"
+        }
+        return "the TLS handshake with the upstream failed"
+    }
+}

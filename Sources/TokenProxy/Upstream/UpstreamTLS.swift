@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import NIOSSL
+import ServerCertificates
+
+/// How one upstream is spoken to: verification always on, TLS 1.2 at least, the system's authorities and ours.
+struct UpstreamTLS: Sendable {
+    private let context: NIOSSLContext
+    private let serverName: String?
+    private let pins: [CertificatePin]
+
+    /// Prepares TLS for an upstream.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the authorities cannot be read.
+    init(_ rules: ProxyRules) throws(AgentError) {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.certificateVerification = .fullVerification
+        configuration.applicationProtocols = ["http/1.1"]
+        do {
+            if let text = rules.trust.authorities {
+                let roots = try NIOSSLCertificate.fromPEMBytes(Array(text.utf8))
+                configuration.additionalTrustRoots = [.certificates(roots)]
+            }
+            context = try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw AgentError(.misconfigured, "ca_file holds no PEM certificate")
+        }
+        pins = rules.trust.pins.compactMap { CertificatePin($0) }
+        serverName = rules.upstream.isNumeric ? nil : rules.upstream.host
+    }
+
+    /// Adds TLS to a new connection.
+    func add(to channel: any Channel) throws {
+        let handler = try NIOSSLClientHandler(context: context, serverHostname: serverName)
+        try channel.pipeline.syncOperations.addHandler(handler)
+    }
+
+    /// Why a connection whose chain is verified is not used all the same; `nil`: it is.
+    func objection(to channel: any Channel) -> String? {
+        do {
+            guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate() else {
+                return "the upstream shows no certificate"
+            }
+            if let weakness = try CertificateStrength.weakness(of: certificate) { return weakness }
+            guard try pins.isEmpty || pins.contains(CertificatePin(of: certificate)) else {
+                return "the upstream's key matches no pin"
+            }
+            return nil
+        } catch {
+            return "the upstream's certificate cannot be read"
+        }
+    }
+}
