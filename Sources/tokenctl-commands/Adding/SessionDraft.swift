@@ -47,7 +47,7 @@ struct SessionDraft {
     }
 
     /// A basic string (TOML 1.0, String).
-    private static func quoted(_ text: String) -> String {
+    static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {
             switch scalar {

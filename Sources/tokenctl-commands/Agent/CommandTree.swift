@@ -35,7 +35,7 @@ struct CommandTree: ParsableCommand {
                     SetupCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self,
                     KubeCredentialCommand.self,
                     TerraformCommand.self, GoogleCommand.self, GoAuthCommand.self, BazelCommand.self,
-                    KeyringCommand.self, AWSCommand.self, MCPCommand.self,
+                    KeyringCommand.self, AWSCommand.self, MCPCommand.self, ProxyCommand.self,
                 ]
             ),
             CommandGroup(

@@ -17,7 +17,7 @@ struct Doctor {
         } catch {
             return [Finding(.problem, "socket path", error.message, remedy: error.remedy)]
         }
-        let known = [socketPath(path)] + directory(of: path) + agent(path)
+        let known = [socketPath(path)] + directory(of: path) + agent(path) + ports()
         return known.contains { $0.name == "clock" } ? known : known + [clock()]
     }
 
@@ -114,6 +114,24 @@ struct Doctor {
             }
         } catch {
             return [Finding(.problem, "configuration", error.message, remedy: error.remedy)]
+        }
+    }
+
+    /// The ports of listeners that another user has: what programs send there goes to that user.
+    private func ports() -> [Finding] {
+        let tables = try? ListenerTables(endpoint: endpoint).read()
+        return (tables?.listeners ?? []).compactMap { table in
+            guard let listen = table.listen, let owner = ListeningPort(listen)?.owner, owner != geteuid()
+            else {
+                return nil
+            }
+            let title = table.kind == .proxy ? "proxy" : "endpoint"
+            return Finding(
+                .problem,
+                "port \(listen)",
+                "the port of [[\(title)]] \(table.name ?? "") is another user's, uid \(owner)",
+                remedy: "set another listen, or a path"
+            )
         }
     }
 

@@ -19,7 +19,15 @@ struct ExecCommand: ParsableCommand {
     )
 
     @Argument(help: .sessionName)
-    var session: SessionArgument
+    var session: SessionArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Set the variables by which the library of a cloud finds this [[endpoint]], in place of a session.",
+            valueName: "name"
+        )
+    )
+    var endpoint: String?
 
     @Option(
         name: .customLong("env"),
@@ -48,10 +56,16 @@ struct ExecCommand: ParsableCommand {
 
     func validate() throws {
         guard command.first?.isEmpty == false else { throw ValidationError("a command goes after --") }
-        guard variable.map(ExecCommand.isVariable) != false else {
+        guard (session == nil) != (endpoint == nil) else {
+            throw ValidationError("either a session or --endpoint is needed")
+        }
+        guard endpoint == nil || asksForNothingElse else {
+            throw ValidationError("--env, --file-env, --id-token, --scope and --audience go with a session")
+        }
+        guard variable.map(VariableName.isValid) != false else {
             throw ValidationError("--env takes the name of a variable")
         }
-        guard fileVariables.allSatisfy(ExecCommand.isVariable) else {
+        guard fileVariables.allSatisfy(VariableName.isValid) else {
             throw ValidationError("--file-env takes the name of a variable")
         }
         guard !fileVariables.contains(where: { $0 == variable }), variable != "BEARER_TOKEN_FILE" else {
@@ -59,19 +73,22 @@ struct ExecCommand: ParsableCommand {
         }
     }
 
-    private static func isVariable(_ name: String) -> Bool {
-        let bytes = name.utf8
-        return bytes.first.map { !$0.isASCIIDigit } ?? false
-            && bytes.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") }
+    /// Whether no option is given that goes with a session alone.
+    private var asksForNothingElse: Bool {
+        variable == nil && fileVariables.isEmpty && !wantsIDToken && variant.scopes.isEmpty
+            && variant.audience == nil
     }
 
     func run() throws {
-        let status = try runProgram()
+        let status =
+            if let session { try runProgram(of: session) } else {
+                try EndpointRun(agent.endpoint).run(endpoint ?? "", command)
+            }
         // The file is gone by now.
         if status != 0 { throw ExitCode(status) }
     }
 
-    private func runProgram() throws -> Int32 {
+    private func runProgram(of session: SessionArgument) throws -> Int32 {
         let demand = TokenDemand(
             session: session.name,
             scopes: variant.scopes,
@@ -83,14 +100,26 @@ struct ExecCommand: ParsableCommand {
             let signals = try RelayedSignals()
             for name in ["BEARER_TOKEN_FILE"] + fileVariables { unsafe setenv(name, upkeep.path, 1) }
             if let variable { unsafe setenv(variable, upkeep.token, 1) }
-            guard let child = start() else { return 127 }
+            guard let child = ChildProcess.running(command) else { return 127 }
             return upkeep.accompany(child, signals)
         } catch {
             throw error.about(session.name)
         }
     }
+}
 
-    private func start() -> ChildProcess? {
+/// The name of a variable of the environment, as a shell can write it.
+enum VariableName {
+    static func isValid(_ name: String) -> Bool {
+        let bytes = name.utf8
+        return bytes.first.map { !$0.isASCIIDigit } ?? false
+            && bytes.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") }
+    }
+}
+
+extension ChildProcess {
+    /// Starts the program of a person's command line; nil, with a line on standard error, if it cannot be started.
+    static func running(_ command: [String]) -> ChildProcess? {
         do {
             return try ChildProcess(command[0], Array(command.dropFirst()), input: .inherited)
         } catch {

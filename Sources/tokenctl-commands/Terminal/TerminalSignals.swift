@@ -4,17 +4,20 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// The signals that end or stop a program at a terminal, turned into bytes of a pipe for a while.
+/// The signals that end or stop a program, turned into bytes of a pipe for a while.
 struct TerminalSignals: ~Copyable {
-    private static let caught = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
+    /// Those that a person sends at a terminal, and its end.
+    static let ofTerminal = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
+    /// Those that a service manager sends.
+    static let ofService = [SIGINT, SIGTERM, SIGHUP]
 
     private let pipe: Pipe
     private var former: [(signal: Int32, action: sigaction)] = []
 
-    init() throws(AgentError) {
+    init(_ caught: [Int32] = TerminalSignals.ofTerminal) throws(AgentError) {
         pipe = try Pipe()
         unsafe signalPipe = pipe.writing
-        for signal in TerminalSignals.caught {
+        for signal in caught {
             var action = sigaction()
             unsafe action.__sigaction_handler.sa_handler = { signal in
                 let saved = errno

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CHardening
+import CommandCore
+import Glibc
+import Text
+
+/// Serves listeners: until a signal comes, or for as long as a program runs.
+struct ProxiedRun {
+    let tables: ListenerTables
+    let logsAccess: Bool
+    /// Where metrics are served.
+    let metrics: String?
+
+    /// Serves until a signal ends it, and reads the tables again at SIGHUP.
+    ///
+    /// - Parameter told: gets the places, once they can be reached.
+    /// - Returns: the exit status.
+    /// - Throws: ``AgentError`` if nothing can be served, and what `told` throws.
+    func serve(_ told: ([ListeningPlaceMessage]) throws(AgentError) -> Void) throws(AgentError) -> Int32 {
+        let signals = try TerminalSignals(TerminalSignals.ofService)
+        var secrets = EndpointSecrets(besideSocket: try tables.endpoint.socketPath)
+        let message = try filled(&secrets)
+        let proxy = try ProxyProcess()
+        let places = try proxy.serve(message)
+        try secrets.write()
+        try told(places)
+        while true {
+            let came = signals.wait(for: proxy.socket)
+            guard !came.isEmpty else {
+                throw AgentError(.internal, "tokenagent-proxy has ended with status \(proxy.end())")
+            }
+            guard came.allSatisfy({ $0 == SIGHUP }) else { return proxy.end() }
+            do throws(AgentError) {
+                _ = try proxy.serve(try filled(&secrets))
+                try secrets.write()
+            } catch {
+                // What was served before is served on.
+                StandardError.write("tokenctl: \(FailureReport.line(for: error))\n")
+            }
+        }
+    }
+
+    /// Serves for as long as `command` runs, which finds the first address in the variable `variable`.
+    ///
+    /// - Returns: the command's exit status; 127 if it cannot be started.
+    /// - Throws: ``AgentError`` if nothing can be served.
+    func serve(around command: [String], _ variable: String) throws(AgentError) -> Int32 {
+        var secrets = EndpointSecrets(besideSocket: try tables.endpoint.socketPath)
+        let message = try filled(&secrets)
+        let proxy = try ProxyProcess()
+        let places = try proxy.serve(message)
+        try secrets.write()
+        unsafe setenv(variable, places.first?.url ?? "", 1)
+        let signals = try RelayedSignals()
+        guard let child = ChildProcess.running(command) else {
+            _ = proxy.end()
+            return 127
+        }
+        let status = ProxiedRun.accompany(child, signals)
+        _ = proxy.end()
+        return status
+    }
+
+    /// Waits for the end of `child`, passing signals on to it.
+    static func accompany(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
+        let ended = hardening_open_process(child.pid)
+        defer { if ended >= 0 { close(ended) } }
+        while ended >= 0 {
+            var wanted = [ended, signals.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            _ = unsafe poll(&wanted, nfds_t(wanted.count), -1)
+            signals.pass(to: child)
+            if wanted[0].revents != 0 { break }
+        }
+        return child.wait()
+    }
+
+    private func filled(_ secrets: inout EndpointSecrets) throws(AgentError) -> ListenersMessage {
+        var message = try tables.read()
+        try secrets.fill(&message)
+        message.logsAccess = logsAccess
+        message.metrics = metrics
+        return message
+    }
+}

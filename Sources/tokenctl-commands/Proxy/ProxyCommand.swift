@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Serves addresses at which programs reach a server without having a token.
+struct ProxyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "proxy",
+        abstract:
+            "Serve the [[proxy]] and [[endpoint]] tables, or one session's API, to programs without a token.",
+        discussion: """
+            Stays in the foreground. With a command after -- it serves for as long as the command runs, which finds the \
+            address in TOKENAGENT_PROXY_URL; the exit status is the command's. SIGHUP reads the tables again.
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp(
+            "Only this table; with --upstream, the session whose token is added.",
+            valueName: "name"
+        )
+    )
+    var name: SessionArgument?
+
+    @Option(help: ArgumentHelp("Pass requests on to this server, without a table.", valueName: "url"))
+    var upstream: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Listen at a path, 127.0.0.1:PORT or [::1]:PORT; port 0 is any free one.",
+            valueName: "address"
+        )
+    )
+    var listen: String?
+
+    @OptionGroup var variant: VariantOptions
+
+    @Option(
+        name: .customLong("path"),
+        help: ArgumentHelp(
+            "Pass on only this path; * at its end stands for anything; repeatable.",
+            valueName: "path"
+        )
+    )
+    var paths: [String] = []
+
+    @Option(
+        name: .customLong("method"),
+        help: ArgumentHelp("Pass on only this method; repeatable.", valueName: "method")
+    )
+    var methods: [String] = []
+
+    @Option(
+        name: .customLong("ca-file"),
+        help: ArgumentHelp("Trust these authorities too.", valueName: "file")
+    )
+    var authorityFile: String?
+
+    @Option(
+        name: .customLong("env"),
+        help: ArgumentHelp("The variable in which the command finds the address.", valueName: "variable")
+    )
+    var variable: String?
+
+    @Option(help: ArgumentHelp("Read the tables of this file instead.", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("Serve metrics at this address, under /metrics.", valueName: "address"))
+    var metrics: String?
+
+    @Flag(name: .customLong("access-log"), help: "Write a line for each request to standard error.")
+    var logsAccess = false
+
+    @OptionGroup var agent: AgentOptions
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("After --: a program and its arguments.", valueName: "command")
+    )
+    var command: [String] = []
+
+    func validate() throws {
+        guard config?.isEmpty != true else { throw ValidationError("--config needs a path") }
+        guard upstream == nil || name != nil else { throw ValidationError("--upstream goes with a session") }
+        let hasKeys = listen != nil || !paths.isEmpty || !methods.isEmpty || authorityFile != nil
+        guard upstream != nil || !hasKeys && variant.scopes.isEmpty && variant.audience == nil else {
+            throw ValidationError(
+                "--listen, --scope, --audience, --path, --method and --ca-file go with --upstream; a table has keys for them"
+            )
+        }
+        guard variable == nil || !command.isEmpty else {
+            throw ValidationError("--env goes with a command after --")
+        }
+        guard variable.map(VariableName.isValid) ?? true else {
+            throw ValidationError("--env takes the name of a variable")
+        }
+        guard command.first?.isEmpty != true else { throw ValidationError("a command goes after --") }
+        guard command.isEmpty || name != nil else {
+            throw ValidationError("a command needs the name of one table or session before --")
+        }
+    }
+
+    func run() throws {
+        // A proxy without an agent would answer nothing.
+        _ = try agent.endpoint.connect()
+        var tables = ListenerTables(endpoint: agent.endpoint, file: config)
+        if upstream == nil { tables.name = name?.name } else { tables.proxy = table }
+        let run = ProxiedRun(tables: tables, logsAccess: logsAccess, metrics: metrics)
+        let status =
+            if command.isEmpty {
+                try run.serve { places throws(AgentError) in try tell(places) }
+            } else {
+                try run.serve(around: command, variable ?? "TOKENAGENT_PROXY_URL")
+            }
+        if status != 0 { throw ExitCode(status) }
+    }
+
+    /// Prints where each listener can be reached.
+    private func tell(_ places: [ListeningPlaceMessage]) throws(AgentError) {
+        guard !agent.wantsJSON else {
+            return try StandardOutput.json(ListeningMessage { $0.listening = places }.json)
+        }
+        for place in places { try StandardOutput.line("\(place.name ?? "") \(place.url ?? "")") }
+    }
+
+    /// The keys of a `[[proxy]]`, in TOML.
+    private var table: String {
+        var lines = [
+            "name = \(SessionDraft.quoted(name?.name ?? ""))",
+            "session = \(SessionDraft.quoted(name?.name ?? ""))",
+        ]
+        func add(_ key: String, _ value: String?) {
+            if let value { lines.append("\(key) = \(SessionDraft.quoted(value))") }
+        }
+        func add(_ key: String, _ values: [String]) {
+            guard !values.isEmpty else { return }
+            lines.append("\(key) = [\(values.map(SessionDraft.quoted).joined(separator: ", "))]")
+        }
+        add("upstream", upstream)
+        add("listen", listen ?? "127.0.0.1:0")
+        add("scopes", variant.scopes)
+        add("audience", variant.audience)
+        add("paths", paths)
+        add("methods", methods)
+        add("ca_file", authorityFile)
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

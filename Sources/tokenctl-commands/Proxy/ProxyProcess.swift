@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Glibc
+import Text
+
+/// The program that listens, started by this one and ended with it.
+struct ProxyProcess: ~Copyable {
+    private static let longestLine = 1 << 20
+
+    private let child: ChildProcess
+    /// Becomes readable when the program has ended.
+    let socket: Int32
+
+    init() throws(AgentError) {
+        guard let program = InstalledProgram.path("tokenagent-proxy") else {
+            throw AgentError(.internal, "tokenagent-proxy is not installed with tokenctl")
+        }
+        var ends: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else {
+            throw AgentError(.internal, "socketpair: \(systemMessage(errno))")
+        }
+        defer { close(ends[1]) }
+        socket = ends[0]
+        do throws(AgentError) {
+            child = try ChildProcess(program, [], input: .descriptor(ends[1]), output: .null)
+        } catch {
+            close(ends[0])
+            throw error
+        }
+    }
+
+    deinit { close(socket) }
+
+    /// Hands tables over, and waits until they are served.
+    ///
+    /// - Returns: where each of them listens.
+    /// - Throws: ``AgentError``: why nothing has changed, or that the program has ended.
+    borrowing func serve(_ tables: ListenersMessage) throws(AgentError) -> [ListeningPlaceMessage] {
+        let socket = socket
+        var line = tables.json.serialized + [0x0A]
+        defer { line.wipe() }
+        guard unsafe line.withUnsafeBytes({ unsafe writeAll($0, to: socket) }) == 0,
+            let answer = readLine().flatMap({ ListeningMessage(parsing: $0) })
+        else { throw AgentError(.internal, "tokenagent-proxy has ended") }
+        if let error = answer.error { throw AgentError(error) }
+        return answer.listening ?? []
+    }
+
+    /// Lets it answer the requests under way, and waits for its end.
+    ///
+    /// - Returns: its exit status.
+    borrowing func end() -> Int32 {
+        shutdown(socket, Int32(SHUT_WR))
+        return child.wait()
+    }
+
+    private borrowing func readLine() -> [UInt8]? {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while line.count < ProxyProcess.longestLine {
+            let count = unsafe read(socket, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { return nil }
+            guard byte != 0x0A else { return line }
+            line.append(byte)
+        }
+        return nil
+    }
+}
