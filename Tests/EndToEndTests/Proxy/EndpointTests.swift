@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+import Text
+
+extension EndToEnd {
+    /// The addresses at which the libraries of clouds look for credentials.
+    @Suite struct EndpointTests {
+        private static func table(_ kind: String, _ session: String, _ more: String = "") -> String {
+            """
+            [[endpoint]]
+            name = "cloud"
+            kind = "\(kind)"
+            listen = "127.0.0.1:0"
+            session = "\(session)"
+            \(more)
+
+            """
+        }
+
+        private static func run(_ agent: AgentUnderTest, _ script: String) async throws -> ProgramResult {
+            try await agent.tokenctl(["exec", "--endpoint", "cloud", "--", "sh", "-c", script])
+        }
+
+        @Test func `a program in a container gets the credentials of a role, with the secret of a file`()
+            async throws
+        {
+            let scene = try await Scene()
+            scene.issuer.add(STSDouble.route)
+            let role = """
+
+                [session.role]
+                kind = "aws_role"
+                role_arn = "\(STSDouble.roleARN)"
+                sts_endpoint = "\(scene.issuer.issuer)\(STSDouble.path)"
+                from = "work"
+
+                """
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + role + Self.table("aws-container", "role"))
+            try await scene.agent.start()
+            try await scene.logIn()
+            let script = """
+                stat -c %a "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
+                curl -s -H "Authorization: $(cat "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")" "$AWS_CONTAINER_CREDENTIALS_FULL_URI"
+                echo
+                curl -s -o /dev/null -w '%{http_code} ' "$AWS_CONTAINER_CREDENTIALS_FULL_URI"
+                curl -s -o /dev/null -w '%{http_code} ' -H 'Authorization: x' "$AWS_CONTAINER_CREDENTIALS_FULL_URI"
+                curl -s -o /dev/null -w '%{http_code} ' -H 'X-Forwarded-For: x' "$AWS_CONTAINER_CREDENTIALS_FULL_URI"
+                echo "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
+                """
+            let result = try await Self.run(scene.agent, script)
+            let lines = result.standardOutput.split(separator: "\n").map(String.init)
+            try #require(lines.count == 3, "\(result)")
+            #expect(lines[0] == "600")
+            let credentials = try #require(try JSONValue(parsing: lines[1].utf8).object, "\(result)")
+            #expect(
+                credentials.members.map(\.name) == ["AccessKeyId", "SecretAccessKey", "Token", "Expiration"]
+            )
+            #expect(lines[2].hasPrefix("401 401 403 "))
+            // The secret goes with the program.
+            #expect(!File.exists(String(lines[2].dropFirst(12))))
+        }
+
+        @Test func `a managed identity gets tokens for the session's audience and no other`() async throws {
+            let scene = try await Scene.loggedIn(
+                session: "audience = \"https://vault.example\"",
+                more: Self.table("azure-msi", "work", "no_secret = true")
+            )
+            let token = try await scene.token()
+            let script = """
+                get() { curl -s -w ' %{http_code}\\n' "$@"; }
+                q='api-version=2019-08-01&resource=https://vault.example'
+                get -H "X-IDENTITY-HEADER: $IDENTITY_HEADER" "$IDENTITY_ENDPOINT?$q"
+                get -H "X-IDENTITY-HEADER: x" "$IDENTITY_ENDPOINT?$q"
+                get -H "X-IDENTITY-HEADER: $IDENTITY_HEADER" "$IDENTITY_ENDPOINT?api-version=2019-08-01&resource=https://other"
+                get -H "X-IDENTITY-HEADER: $IDENTITY_HEADER" "$IDENTITY_ENDPOINT?api-version=2017-09-01&resource=https://vault.example"
+                m="$AZURE_POD_IDENTITY_AUTHORITY_HOST/metadata/identity/oauth2/token?api-version=2018-02-01"
+                get -H 'Metadata: true' "$m&resource=https://vault.example"
+                get "$m&resource=https://vault.example"
+                """
+            let result = try await Self.run(scene.agent, script)
+            let lines = result.standardOutput.split(separator: "\n").map(String.init)
+            #expect(
+                lines.map { String($0.suffix(3)) } == ["200", "401", "400", "400", "200", "400"],
+                "\(result)"
+            )
+            let first = try #require(try JSONValue(parsing: lines[0].dropLast(4).utf8).object)
+            #expect(
+                first["access_token"]?.string == token
+                    && first["expires_on"]?.string.flatMap { Int64($0) } != nil
+            )
+        }
+
+        @Test func `a machine of Google's gets tokens with the header that its libraries send`() async throws
+        {
+            let scene = try await Scene.loggedIn(more: Self.table("gce-metadata", "work", "no_secret = true"))
+            let token = try await scene.token()
+            let script = """
+                get() { curl -s -w ' %{http_code}\\n' "$@"; }
+                a="http://$GCE_METADATA_HOST/computeMetadata/v1/instance/service-accounts/default"
+                curl -s -o /dev/null -D - "http://$GCE_METADATA_IP/" | tr -d '\\r' | grep Metadata-Flavor
+                get -H 'Metadata-Flavor: Google' "$a/token"
+                get -H 'Metadata-Flavor: Google' "$a/token?scopes=api,openid"
+                get -H 'Metadata-Flavor: Google' "$a/token?scopes=admin"
+                get "$a/token"
+                get -H 'Metadata-Flavor: Google' "$a/?recursive=true"
+                get -H 'Metadata-Flavor: Google' "$a/identity?audience=https://other"
+                """
+            let result = try await Self.run(scene.agent, script)
+            let lines = result.standardOutput.split(separator: "\n").map(String.init)
+            #expect(lines.first == "Metadata-Flavor: Google", "\(result)")
+            let answers = lines.dropFirst().filter { $0.hasSuffix("00") || $0.hasSuffix("03") }
+            #expect(
+                answers.map { String($0.suffix(3)) } == ["200", "200", "400", "403", "200", "400"],
+                "\(result)"
+            )
+            #expect(lines[1].contains("\"access_token\":\"\(token)\""))
+            #expect(
+                lines.contains { $0.contains("\"scopes\":[\"openid\",\"offline_access\",\"api\"]") },
+                "\(result)"
+            )
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Clients of a proxy that want more than they may have.
+    @Suite struct HostileClientTests {
+        /// Requests that never reach the upstream, with the status they get.
+        static let refused: [(String, String)] = [
+            (
+                "POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET",
+                "400"
+            ),
+            ("POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "400"),
+            ("POST / HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", "501"),
+            ("POST / HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nHost: HOST\r\nX: a\r\n b\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nHost: HOST\nX: y\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nHost: evil\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\n\r\n", "400"), ("GET http://HOST/ HTTP/1.1\r\nHost: HOST\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+            ("CONNECT evil:443 HTTP/1.1\r\nHost: HOST\r\n\r\n", "405"),
+            ("TRACE / HTTP/1.1\r\nHost: HOST\r\n\r\n", "405"),
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"), ("OPTIONS * HTTP/1.1\r\nHost: HOST\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nHost: HOST\r\nOrigin: http://HOST\r\n\r\n", "403"),
+            ("GET / HTTP/1.1\r\nHost: HOST\r\nOrigin: null\r\n\r\n", "403"),
+            ("GET / HTTP/1.1\r\nHost: HOST\r\nSec-Fetch-Site: cross-site\r\n\r\n", "403"),
+            ("GET /v1/../admin HTTP/1.1\r\nHost: HOST\r\n\r\n", "400"),
+            ("GET /v1/%2e%2e/admin HTTP/1.1\r\nHost: HOST\r\n\r\n", "400"),
+            ("GET /admin HTTP/1.1\r\nHost: HOST\r\n\r\n", "403"),
+            ("DELETE /v1/x HTTP/1.1\r\nHost: HOST\r\n\r\n", "405"), ("\u{16}\u{3}\u{1}\u{2}\r\n\r\n", "400"),
+            ("GET /\(String(repeating: "a", count: 40_000)) HTTP/1.1\r\nHost: HOST\r\n\r\n", "431"),
+        ]
+
+        @Test func `a request that could be read in two ways reaches nobody`() async throws {
+            let scene = try await ProxyScene.start(
+                keys: "paths = [\"/v1/*\", \"/\"]\nmethods = [\"GET\", \"POST\"]"
+            )
+            for (text, status) in Self.refused {
+                let answer = try scene.raw(text.replacing("HOST", with: "127.0.0.1:\(scene.port)"))
+                #expect(
+                    answer.hasPrefix("HTTP/1.1 \(status) "),
+                    "\(text.prefix(80)) got \(answer.prefix(200))"
+                )
+                #expect(answer.contains("Server: tokenagent") && answer.contains("Connection: close"))
+            }
+            #expect(scene.upstream.requests.isEmpty)
+            #expect(try await scene.status(path: "/v1/x") == "200")
+        }
+
+        @Test func `a second request hidden in the first is a second request, with the same rules`()
+            async throws
+        {
+            let scene = try await ProxyScene.start(keys: "paths = [\"/v1/*\"]")
+            let host = "127.0.0.1:\(scene.port)"
+            let both =
+                "POST /v1/a HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 0\r\n\r\nGET /admin HTTP/1.1\r\nHost: \(host)\r\n\r\n"
+            let answer = try scene.raw(both)
+            #expect(answer.contains("HTTP/1.1 200") && answer.contains("HTTP/1.1 403"))
+            #expect(scene.upstream.requests.count == 1)
+        }
+
+        @Test func `an upgrade to anything but a websocket is an ordinary request`() async throws {
+            let scene = try await ProxyScene.start()
+            let result = try await scene.curl("--http2")
+            #expect(result.standardOutput == "fine")
+            let request = try #require(scene.upstream.requests.first).lowercased()
+            #expect(!request.contains("upgrade") && !request.contains("http2-settings"))
+        }
+
+        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
+        func `another user is turned away before a byte is read`() async throws {
+            let scene = try await ProxyScene.start()
+            let words = OtherUser.wrapper + ["curl", "-s", "--max-time", "10", scene.url]
+            let result = try await Program.run(words, environment: scene.agent.environment)
+            #expect(result.status != 0 && result.standardOutput.isEmpty)
+            // One that sends and closes at once: its end belongs to nobody, which reads like root.
+            let script = """
+                import socket
+                for _ in range(200):
+                    s = socket.create_connection(("127.0.0.1", \(scene.port)))
+                    try: s.sendall(b"POST /x HTTP/1.0\\r\\nContent-Length: 0\\r\\n\\r\\n")
+                    except OSError: pass
+                    s.close()
+                """
+            let closing = OtherUser.wrapper + ["python3", "-c", script]
+            _ = try await Program.run(closing, environment: scene.agent.environment)
+            #expect(scene.upstream.requests.isEmpty)
+            #expect(try await scene.status() == "200")
+        }
+
+        @Test func `a client that trickles or floods delays nobody else`() async throws {
+            let scene = try await ProxyScene.start()
+            var clients: [Trickle] = []
+            for _ in 0..<64 {
+                let client = try Trickle(port: scene.port)
+                client.start()
+                clients.append(client)
+            }
+            #expect(try await scene.status() == "200")
+            #expect(clients.count == 64)
+        }
+    }
+}
+
+/// A client that has sent a part of a head.
+private final class Trickle {
+    private let client: RawClient
+
+    init(port: Int) throws {
+        client = try RawClient(port: port)
+    }
+
+    func start() { client.send("GET / HTTP/1.1\r\nHost: ") }
+}

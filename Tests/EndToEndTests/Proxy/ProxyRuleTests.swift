@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Who may listen for which session, and what is written down of it.
+    @Suite struct ProxyRuleTests {
+        @Test func `a hidden session is shown to the listener that its rules name, and to no other`()
+            async throws
+        {
+            let rules = "allow = [{ proxy = \"api\" }, { exe = \"\(BuiltPrograms.client)\" }]"
+            let scene = try await ProxyScene.start(session: rules)
+            #expect(try await scene.status() == "200")
+            let own = try await scene.agent.tokenctl(
+                [
+                    "proxy", "work", "--upstream", scene.upstream.url, "--", "sh", "-c",
+                    "curl -s -w '%{http_code}' $TOKENAGENT_PROXY_URL",
+                ]
+            )
+            #expect(own.standardOutput.hasSuffix("404"), "\(own)")
+            // A program that says that it is the listener is not the program that listens.
+            let lie = try await scene.agent.shell(
+                "curl -s -o /dev/null -w '%{http_code}' -H 'Tokenagent-Listener: api 00' --unix-socket "
+                    + "'\(scene.agent.socketPath)' http://tokenagent/v1/sessions/work/token"
+            )
+            #expect(lie.standardOutput == "404")
+        }
+
+        @Test func `the audit log names the listener`() async throws {
+            let scene = try await ProxyScene.start()
+            #expect(try await scene.status() == "200")
+            let log = try await scene.agent.tokenctl("audit", "--json").standardOutput
+            #expect(log.contains("\"listener\":\"api\""), "\(log)")
+        }
+
+        @Test func `a listener for a server that the tokens are not for is a mistake`() async throws {
+            let scene = try await Scene()
+            let text = File.text(scene.agent.configurationPath) ?? ""
+            let table = """
+
+                [[proxy]]
+                name = "api"
+                listen = "0.0.0.0:80"
+                upstream = "http://api.example.com"
+                session = "work"
+                paths = ["/v1/*/x"]
+                methods = ["TRACE"]
+                pins = ["x"]
+                """
+            try scene.agent.configure(text + table)
+            let result = try await scene.agent.tokenctl("config", "check")
+            #expect(result.status == 2)
+            for key in ["listen", "upstream", "paths", "methods", "pins"] {
+                #expect(result.standardError.contains("proxy.\(key): "), "\(key): \(result.standardError)")
+            }
+            let hosts = text.replacing(
+                "[session.work]",
+                with: "[session.work]\nhosts = [\"git.example.com\"]"
+            )
+            let other = table.replacing("0.0.0.0:80", with: "127.0.0.1:0").replacing(
+                "http://api",
+                with: "https://api"
+            )
+            .split(separator: "\n").filter {
+                !$0.hasPrefix("paths") && !$0.hasPrefix("methods") && !$0.hasPrefix("pins")
+            }
+            try scene.agent.configure(hosts + "\n" + other.joined(separator: "\n"))
+            let foreign = try await scene.agent.tokenctl("config", "check")
+            #expect(
+                foreign.status == 2 && foreign.standardError.contains("add api.example.com to its hosts"),
+                "\(foreign)"
+            )
+        }
+
+        @Test func `metrics and the access log tell what happened, and no token`() async throws {
+            let scene = try await ProxyScene.start(more: "") { _ in .bytes(ProxyScene.ok()) }
+            _ = try await scene.end()
+            let directory = try TemporaryDirectory()
+            let metrics = directory.path("metrics.sock")
+            let proxy = try scene.agent.startTokenctl(["proxy", "--access-log", "--metrics", metrics])
+            let url = String(try await proxy.outputLine(containing: "api ").dropFirst("api ".count))
+            let token = try await scene.scene.token()
+            let result = try await scene.agent.shell(
+                "curl -s '\(url)/v1/x?secret=1'; curl -s --unix-socket '\(metrics)' http://localhost/metrics"
+            )
+            let sum = "tokenagent_proxy_requests_total{listener=\"api\",class=\"2xx\"} 1"
+            #expect(result.standardOutput.contains(sum), "\(result)")
+            #expect(try await Polling.until { proxy.standardError.contains("api: GET /v1/x 200 ") })
+            #expect(!proxy.standardError.contains("secret") && !proxy.standardError.contains(token))
+        }
+    }
+}

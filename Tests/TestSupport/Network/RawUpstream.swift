@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A server whose answers are bytes that a test has chosen, whatever HTTP says about them.
+package final class RawUpstream: Sendable {
+    /// What a request is answered with.
+    package enum Reply: Sendable {
+        case bytes(String)
+        /// Then the connection is closed.
+        case last(String)
+        /// Nothing, and the connection is closed.
+        case close
+        /// Nothing, and the connection stays.
+        case silence
+    }
+
+    package let port: Int
+    private let server: any Channel
+    private let seen = Mutex<[String]>([])
+    private let connected = Mutex(0)
+
+    /// Listens on a free loopback port; `answer` is told each request as it came, head and body.
+    package static func start(
+        _ answer: @escaping @Sendable (String) -> Reply
+    ) async throws -> RawUpstream {
+        let shared = Shared()
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    shared.upstream?.connected.withLock { $0 += 1 }
+                    let handler = RawUpstreamHandler { request in
+                        shared.upstream?.seen.withLock { $0.append(request) }
+                        return answer(request)
+                    }
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0)
+            .get()
+        let upstream = RawUpstream(server)
+        shared.take(upstream)
+        return upstream
+    }
+
+    /// Knows the upstream once it listens, without keeping it.
+    private final class Shared: Sendable {
+        private let found = Mutex(WeakUpstream())
+
+        var upstream: RawUpstream? { found.withLock { $0.upstream } }
+
+        func take(_ upstream: RawUpstream) { found.withLock { $0.upstream = upstream } }
+    }
+
+    private struct WeakUpstream {
+        weak var upstream: RawUpstream?
+    }
+
+    private init(_ server: any Channel) {
+        self.server = server
+        port = server.localAddress?.port ?? 0
+    }
+
+    deinit { server.close(promise: nil) }
+
+    /// The requests so far, as they came.
+    package var requests: [String] { seen.withLock { $0 } }
+
+    /// How many connections there were.
+    package var connections: Int { connected.withLock { $0 } }
+
+    package var url: String { "http://127.0.0.1:\(port)" }
+}
+
+/// Unchecked: confined to the event loop of its connection.
+private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+
+    private let answer: (String) -> RawUpstream.Reply
+    private var input = ""
+
+    init(_ answer: @escaping (String) -> RawUpstream.Reply) {
+        self.answer = answer
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        input += String(buffer: unwrapInboundIn(data))
+        while let request = takeRequest() {
+            switch answer(request) {
+            case .bytes(let text): context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+            case .last(let text):
+                context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+                context.close(promise: nil)
+            case .close: context.close(promise: nil)
+            case .silence: break
+            }
+        }
+    }
+
+    /// A whole request: its head, and the body that the head announces.
+    private func takeRequest() -> String? {
+        let bytes = Array(input.utf8)
+        guard let end = Self.find("\r\n\r\n", in: bytes, from: 0) else { return nil }
+        let head = String(decoding: bytes[..<end], as: UTF8.self).lowercased()
+        var whole = end + 4
+        if head.contains("transfer-encoding: chunked") {
+            guard let last = Self.find("0\r\n\r\n", in: bytes, from: whole) else { return nil }
+            whole = last + 5
+        } else if let line = head.split(separator: "\r\n").first(where: { $0.hasPrefix("content-length: ") })
+        {
+            whole += Int(line.dropFirst(16)) ?? 0
+        }
+        guard bytes.count >= whole else { return nil }
+        input = String(decoding: bytes[whole...], as: UTF8.self)
+        return String(decoding: bytes[..<whole], as: UTF8.self)
+    }
+
+    private static func find(_ text: String, in bytes: [UInt8], from start: Int) -> Int? {
+        let wanted = Array(text.utf8)
+        guard bytes.count >= start + wanted.count else { return nil }
+        return (start...(bytes.count - wanted.count)).first {
+            bytes[$0..<($0 + wanted.count)].elementsEqual(wanted)
+        }
+    }
+}
