@@ -129,7 +129,8 @@ struct ProcessExaminationTests {
         let facts = PeerFacts(
             programs: [.init(executable: "/a", digest: "00"), .init(executable: "/b")],
             unit: "u.service",
-            startedAt: .seconds(3)
+            startedAt: .seconds(3),
+            isProxy: true
         )
         #expect(PeerFacts(encoded: facts.encoded) == facts)
         #expect(PeerFacts(encoded: Array(facts.encoded.dropLast())) == nil)
