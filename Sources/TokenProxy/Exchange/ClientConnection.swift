@@ -112,10 +112,12 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        do throws(MessageFault) {
-            while try step() {}
-        } catch {
-            refuse(error)
+        while true {
+            do throws(MessageFault) {
+                guard try step() else { return }
+            } catch {
+                refuse(error)
+            }
         }
     }
 
