@@ -126,7 +126,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         switch state {
         case .closed, .asking: return false
         case .lingering:
-            input.clear()
+            input = ByteBuffer()
             channel?.read()
             return false
         case .head: return try takeHead()
@@ -182,7 +182,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func readMore() {
-        if input.readableBytes == 0 { input.clear() } else { input.discardReadBytes() }
+        if input.readableBytes == 0 { input = ByteBuffer() } else { input.discardReadBytes() }
         channel?.read()
     }
 

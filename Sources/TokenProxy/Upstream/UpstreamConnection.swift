@@ -132,7 +132,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func readMore() {
         guard !hasEnded else { return conclude() }
-        if input.readableBytes == 0 { input.clear(minimumCapacity: 0) } else { input.discardReadBytes() }
+        if input.readableBytes == 0 { input = ByteBuffer() } else { input.discardReadBytes() }
         // While it rests it reads already, to notice the end.
         if case .resting = state { return }
         channel?.read()
@@ -180,6 +180,8 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     // MARK: What it hears
 
     func channelActive(context: ChannelHandlerContext) {
+        // Nobody waits for it any more.
+        if case .ended = state { return context.close(promise: nil) }
         channel = context.channel
         if tls == nil { becomeReady() }
         context.fireChannelActive()
