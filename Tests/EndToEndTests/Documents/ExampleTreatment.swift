@@ -183,6 +183,7 @@ struct ExampleTreatment: Sendable {
         [
             "[session.work]", "[session.ci]", "[session.drive]", "[session.staff]", "[session.phone]",
             "[session.tablet]", "[hooks]", "[session.sso]", "[session.deploy]",
+            "[session.calendar]",
         ].map { ExampleTreatment($0, .configuration) } + containers
 
     /// What the agent makes of the socket, and what happens in the containers, is the business of ContainerTests.
