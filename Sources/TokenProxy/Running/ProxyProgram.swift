@@ -70,7 +70,9 @@ package struct ProxyProgram {
         for ignored in [SIGINT, SIGHUP, SIGQUIT] { signal(ignored, SIG_IGN) }
         // Like the end of tokenctl: the requests under way are answered.
         signal(SIGTERM) { _ in shutdown(ProxyProgram.control, Int32(SHUT_RD)) }
-        while true { pause() }
+        while true {
+            withExtendedLifetime((group, pool)) { _ = pause() }
+        }
     }
 
     private static func readLine() -> [UInt8]? {
