@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Whom a proxy takes for its server, what it proves to it, and how it ends.
+    @Suite struct UpstreamProofTests {
+        /// Starts an agent and a proxy with a table for each of `keys`, all at the scene's issuer.
+        ///
+        /// - Returns: the proxy, and where each table is reached.
+        private static func start(_ scene: Scene, _ keys: [String]) async throws -> (Program, [String]) {
+            let tables = keys.enumerated().map { index, keys in
+                """
+                [[proxy]]
+                name = "p\(index)"
+                listen = "127.0.0.1:0"
+                upstream = "\(scene.issuer.issuer)"
+                session = "work"
+                \(keys)
+
+                """
+            }
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + tables.joined())
+            try await scene.agent.start()
+            try await scene.logIn()
+            let proxy = try scene.agent.startTokenctl(["proxy"])
+            var urls: [String] = []
+            for index in keys.indices {
+                let line = try await proxy.outputLine(containing: "p\(index) ")
+                urls.append(String(line.dropFirst("p\(index) ".count)))
+            }
+            return (proxy, urls)
+        }
+
+        @Test func `a server is believed by the authority and the key that its table names`() async throws {
+            let authority = try CertificateAuthority()
+            let identity = try authority.issue()
+            let stranger = try CertificateAuthority(name: "stranger").issue()
+            let scene = try await Scene(options: { $0.tls = identity }, session: "ca_file = \"CA_FILE\"")
+            let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text.replacing("CA_FILE", with: file))
+            let trust = "ca_file = \"\(file)\"\n"
+            let pins = [identity, stranger].compactMap(\.publicKeyHash).map { "pins = [\"sha256/\($0)\"]\n" }
+            try #require(pins.count == 2)
+            let (proxy, urls) = try await Self.start(
+                scene,
+                ["", pins[0], trust, trust + pins[0], trust + pins[1]]
+            )
+            defer { proxy.signal(.terminate) }
+            let wanted = [
+                ("502", "not signed by an authority known here"),
+                ("502", "not signed by an authority known here"), ("200", "alice"),
+                ("200", "alice"), ("502", "matches no pin"),
+            ]
+            for (url, (status, text)) in zip(urls, wanted) {
+                let answer = try await scene.agent.shell("curl -s -w ' %{http_code}' '\(url)/resource'")
+                    .standardOutput
+                #expect(answer.hasSuffix(" \(status)") && answer.contains(text), "\(answer)")
+            }
+            #expect(scene.issuer.requests(to: "/resource").count == 2)
+        }
+
+        @Test(arguments: [false, true])
+        func `each request has a proof of its own, with the nonce that the server wants`(
+            wantsNonce: Bool
+        ) async throws {
+            let scene = try await Scene(
+                {
+                    $0.dpop = .required
+                    $0.demandsDPoPNonce = wantsNonce
+                },
+                session: "dpop = true"
+            )
+            let (proxy, urls) = try await Self.start(scene, [""])
+            defer { proxy.signal(.terminate) }
+            // A server that wants its newest nonce refuses those who ask at the same time.
+            let script = """
+                for i in $(seq 20); do for p in resource userinfo; do echo "\(urls[0])/$p?n=$i"; done; done |
+                xargs -P \(wantsNonce ? 1 : 8) -n 1 \
+                    curl -s -o /dev/null -w '%{http_code}\\n' -H 'DPoP: mine' -H 'Authorization: DPoP mine'
+                """
+            let result = try await scene.agent.shell(script, within: .seconds(120))
+            let statuses = result.standardOutput.split(separator: "\n")
+            #expect(statuses.count == 40 && statuses.allSatisfy { $0 == "200" }, "\(result)")
+            let requests = ["/resource", "/userinfo"].flatMap { scene.issuer.requests(to: $0) }
+            let proofs = requests.compactMap { $0.header("dpop") }
+            #expect(proofs.count == requests.count && Set(proofs).count == proofs.count)
+            #expect(!proofs.contains("mine") && scene.refreshes == 0)
+        }
+
+        @Test func `a request under way is answered before the proxy ends`() async throws {
+            let scene = try await Scene()
+            let (proxy, urls) = try await Self.start(scene, [""])
+            scene.issuer.queue(Disturbance(isHeld: true), for: "/resource")
+            let script = "curl -s -w ' %{http_code}' '\(urls[0])/resource'"
+            async let answer = scene.agent.shell(script, within: .seconds(120))
+            #expect(await scene.issuer.hasReceived(1, to: "/resource", within: .seconds(60)))
+            proxy.signal(.terminate)
+            // Nobody new is let in.
+            let isClosed = try await Polling.until {
+                try await scene.agent.shell("curl -s '\(urls[0])/'").status == 7
+            }
+            #expect(isClosed && proxy.exitStatus == nil)
+            scene.issuer.release()
+            let result = try await answer
+            #expect(result.standardOutput.contains("alice") && result.standardOutput.hasSuffix(" 200"))
+            #expect(try await proxy.finish().status == 0)
+        }
+
+        @Test func `a client that goes away takes its connection to the server with it`() async throws {
+            let scene = try await ProxyScene.start("--access-log", answer: { _ in .silence })
+            for index in 0..<40 {
+                let client = try RawClient(port: scene.port)
+                client.send("GET /\(index) HTTP/1.1\r\nHost: 127.0.0.1:\(scene.port)\r\n\r\n")
+                #expect(try await Polling.until { scene.upstream.requests.count == index + 1 })
+            }
+            let isNoted = try await Polling.until {
+                scene.proxy.standardError.split(separator: "\n").count { $0.contains(" 499 ") } == 40
+            }
+            #expect(isNoted, "\(scene.proxy.standardError)")
+        }
+    }
+}
