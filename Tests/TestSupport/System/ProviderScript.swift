@@ -115,6 +115,7 @@ private struct FetchedPackages {
         "mcp_server.py": ("mcp/venv", "mcp"),
         "moto_cognito.py": ("moto-cognito/venv", "moto-cognito"),
         "moto_sts.py": ("moto-sts/venv", "moto-sts"),
+        "upstream.py": ("upstream/venv", "upstream"),
     ]
 
     private static let kept: Result<TemporaryDirectory, any Error> = Result { try TemporaryDirectory() }
