@@ -56,6 +56,8 @@ struct ListenerReader {
         guard let session else { return nil }
         check(session, message)
         guard table.problems.isEmpty else { return nil }
+        var message = message
+        message.session = session.name.description
         return ListenerSettings(session: session.name, message: message)
     }
 
