@@ -35,7 +35,7 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
         return pages.flatMap { manPage($0) } + readme()
     }()
 
-    /// Those that are run each time: those of 46 other programs are, in a full run.
+    /// Those that are run each time: those of 52 other programs are, in a full run.
     static let tried =
         TestEnvironment.isFull ? all : all.filter { !$0.place.hasPrefix("tokenagent-clients.7") }
 

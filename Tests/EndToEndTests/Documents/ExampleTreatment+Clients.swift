@@ -110,6 +110,14 @@ extension ExampleTreatment {
             shows: ["TOKEN"]
         ),
         ExampleTreatment(
+            "$ tokenctl ssh",
+            .isReadBy(
+                #"${EXAMPLE#\$ } -N 2>said && exit 1; test $? = 2; cat said"#,
+                reason: "there is no other host; SSHTests have one"
+            ),
+            shows: ["-N leaves no shell or command"]
+        ),
+        ExampleTreatment(
             "Host far\n",
             .isReadBy(
                 #"printf '%s\n' "$EXAMPLE" >far && ssh -T -F ./far -G far"#,
@@ -149,6 +157,16 @@ extension ExampleTreatment {
             .isReadBy(value(#"["credential_source"]["file"]"#), reason: "the file is that of the page"),
             shows: ["/run/user/1000/tokens/id"]
         ),
+        ExampleTreatment(
+            "$ tokenctl exec --endpoint deploy",
+            .isReadBy(
+                #"${EXAMPLE#\$ } 2>said && exit 1; test $? = 7; cat said"#,
+                reason: "the scene has no role; CloudLibraryTests have"
+            ),
+            shows: ["no [[proxy]] or [[endpoint]] deploy"]
+        ),
+        endpoint("google", "gce-metadata", "GCE_METADATA_HOST", shows: "127.0.0.1:"),
+        endpoint("vault", "azure-msi", "IDENTITY_ENDPOINT", shows: "/msi/token"),
         ExampleTreatment("$ tokenctl setup gcloud", .runs, shows: ["tokenctl google work"]),
         ExampleTreatment(
             "$ tokenctl exec work --id-token",
@@ -159,6 +177,26 @@ extension ExampleTreatment {
             shows: ["eyJ"]
         ),
     ]
+
+    /// An example that runs a program with an endpoint of `kind`, whose address is in `variable`.
+    private static func endpoint(
+        _ name: String,
+        _ kind: String,
+        _ variable: String,
+        shows: String
+    ) -> ExampleTreatment {
+        let script = #"""
+            printf '\n[[endpoint]]\nname="%s"\nkind="%s"\nlisten="127.0.0.1:0"\nsession="work"\nno_secret=true\n' \#(name) \#(kind) |
+                cat "$XDG_CONFIG_HOME/tokenagent/config.toml" - >config.toml
+            echo 'import os; print(os.environ["\#(variable)"])' >app.py
+            TOKENAGENT_CONFIG="$PWD/config.toml" ${EXAMPLE#\$ }
+            """#
+        return ExampleTreatment(
+            "$ tokenctl exec --endpoint \(name)",
+            .isReadBy(script, reason: "the page has no table of it; CloudLibraryTests have the library"),
+            shows: [shows]
+        )
+    }
 
     private static let storage = [
         ExampleTreatment(
@@ -239,7 +277,7 @@ extension ExampleTreatment {
 
     private static let code = [
         ExampleTreatment(
-            "\"headersHelper\":",
+            #""headersHelper": "tokenctl get"#,
             .isReadBy(shell(#"s/^"headersHelper": "\(.*\)"$/\1/p"#), reason: "clients give it to a shell"),
             shows: [#"{"Authorization":"Bearer TOKEN"}"#]
         ),

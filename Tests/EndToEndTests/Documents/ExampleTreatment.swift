@@ -186,17 +186,21 @@ struct ExampleTreatment: Sendable {
             "[session.calendar]",
         ].map { ExampleTreatment($0, .configuration) } + containers
 
+    /// Has the agent check the example as a part of the stage's configuration.
+    private static let beside = #"""
+        { cat "$XDG_CONFIG_HOME/tokenagent/config.toml"; printf '\n%s\n' "$EXAMPLE"; } >config.toml
+        TOKENAGENT_CONFIG="$PWD/config.toml" tokenctl config check
+        """#
+
     /// What the agent makes of the socket, and what happens in the containers, is the business of ContainerTests.
     private static let containers: [ExampleTreatment] = [
         ExampleTreatment(
             "[[socket]]\npath     = \"~/tokens/box/agent.sock\"",
-            .isReadBy(
-                #"""
-                { cat "$XDG_CONFIG_HOME/tokenagent/config.toml"; printf '\n%s\n' "$EXAMPLE"; } >config.toml
-                TOKENAGENT_CONFIG="$PWD/config.toml" tokenctl config check
-                """#,
-                reason: "the session that it names is that of the stage"
-            )
+            .isReadBy(Self.beside, reason: "the session that it names is that of the stage")
+        ),
+        ExampleTreatment(
+            "[[proxy]]\nname     = \"files\"",
+            .isReadBy(Self.beside, reason: "the session that it names is that of the stage")
         ),
         engine("docker", "$ docker run"),
         engine("podman", "$ podman run"),
