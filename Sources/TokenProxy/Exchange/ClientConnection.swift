@@ -14,7 +14,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         /// Nothing of the next request has come, or a part of its head.
         case head
         /// The request goes to the upstream.
-        case exchange(Exchange, BodyReader)
+        case exchange(ProxiedExchange, BodyReader)
         /// An endpoint is being asked.
         case asking
         /// The last answer has been written; what comes is thrown away until the client has read it.
@@ -34,6 +34,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private var input = ByteBuffer()
     private var search = HeadSearch(longest: ClientConnection.longestHead)
     private var isPumping = false
+    /// Whether something has changed since ``pump()`` looked at it last.
+    private var hasNews = false
     /// When the present wait for the client is over; nil while it waits for us.
     private var deadline: NIODeadline?
     /// Whether the client may send another request after this one.
@@ -108,14 +110,19 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Takes what has come as far as it is wanted, then reads more.
+    ///
+    /// What is taken may leave at once, which is news while this is still at work.
     func pump() {
+        hasNews = true
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        while true {
+        while hasNews {
+            hasNews = false
             do throws(MessageFault) {
-                guard try step() else { return }
+                while try step() {}
             } catch {
+                hasNews = true
                 refuse(error)
             }
         }
@@ -152,7 +159,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether ``deadline`` is about a client that has sent nothing.
     private var isDeadlineOfRest = true
 
-    private func takeBody(_ exchange: Exchange, _ reader: BodyReader) throws(MessageFault) -> Bool {
+    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(MessageFault) -> Bool {
         if exchange.isTunnel { return takeTunnel(exchange) }
         guard exchange.takesRequest else {
             exchange.flushRequest()
@@ -171,7 +178,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    private func takeTunnel(_ exchange: Exchange) -> Bool {
+    private func takeTunnel(_ exchange: ProxiedExchange) -> Bool {
         guard exchange.takesTunnel else { return false }
         guard let data = input.readSlice(length: input.readableBytes), data.readableBytes > 0 else {
             readMore()
@@ -196,7 +203,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case .proxy(let rules):
             try rules.check(request)
             let authority = request.host ?? listener.authority
-            let exchange = Exchange(request, rules, services, from: self, at: authority)
+            let exchange = ProxiedExchange(request, rules, services, from: self, at: authority)
             state = .exchange(exchange, BodyReader(request.framing))
             exchange.begin()
         case .endpoint(let kind, let rules):

@@ -53,6 +53,8 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private var answersHead = false
     private var interimCount = 0
     private var isPumping = false
+    /// Whether something has changed since ``pump()`` looked at it last.
+    private var hasNews = false
     /// Whether it had another request before.
     var isReused = false
     /// Whether the upstream has closed the connection.
@@ -113,21 +115,31 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     func becomeTunnel() { state = .tunnel }
 
     /// Hands on what has come as far as the receiver takes it, then reads more.
+    ///
+    /// What is handed on may leave at once, which is news while this is still at work.
     func pump() {
+        hasNews = true
         guard !isPumping else { return }
         isPumping = true
         defer { isPumping = false }
-        do throws(MessageFault) {
-            while let receiver, receiver.takesAnswer {
-                guard try step(receiver) else {
-                    receiver.answerPaused()
-                    return readMore()
-                }
+        while hasNews {
+            hasNews = false
+            do throws(MessageFault) {
+                try handOn()
+            } catch {
+                fail(error.status == 502 ? error : .badAnswer("is broken: \(error.message)"))
             }
-            receiver?.answerPaused()
-        } catch {
-            fail(error.status == 502 ? error : .badAnswer("is broken: \(error.message)"))
         }
+    }
+
+    private func handOn() throws(MessageFault) {
+        while let receiver, receiver.takesAnswer {
+            guard try step(receiver) else {
+                receiver.answerPaused()
+                return readMore()
+            }
+        }
+        receiver?.answerPaused()
     }
 
     private func readMore() {

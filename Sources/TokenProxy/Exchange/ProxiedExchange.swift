@@ -8,7 +8,7 @@ import Text
 ///
 /// Nothing is collected but what a repetition needs: each side is read as fast as the other one takes. Unchecked:
 /// confined to the event loop.
-final class Exchange: AnswerReceiving, @unchecked Sendable {
+final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     private enum Phase {
         /// A token is being asked for.
         case asking
