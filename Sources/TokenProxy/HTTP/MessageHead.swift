@@ -79,9 +79,12 @@ enum FieldName {
             case 8 where name.says("location"): .location
             case 9 where name.says("forwarded"): .forwarded
             case 10:
-                name.says("connection") ? .connection : name.says("keep-alive") ? .keepAlive : .unimportant
-            case 11:
-                name.says("destination") ? .destination : name.says("dpop-nonce") ? .proofNonce : .unimportant
+                name.says("connection")
+                    ? .connection
+                    : name.says("keep-alive")
+                        ? .keepAlive
+                        : name.says("dpop-nonce") ? .proofNonce : .unimportant
+            case 11 where name.says("destination"): .destination
             case 13 where name.says("authorization"): .authorization
             case 14: FieldName(ofFourteen: name)
             case 16:
