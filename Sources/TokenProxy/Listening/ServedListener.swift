@@ -77,13 +77,12 @@ final class ServedListener: @unchecked Sendable {
                 return opened(.failure(error))
             }
         }
-        let reply = LoopBound((opened, services, file))
-        binding.whenComplete { result in
-            let (opened, services, file) = reply.value
+        let lock = file
+        binding.assumeIsolated().whenComplete { result in
             switch result {
             case .failure(let error): opened(.failure(.cannotListen(services.table, error)))
             case .success(let server):
-                let listener = ServedListener(services, server, file)
+                let listener = ServedListener(services, server, lock)
                 intake.value.listener = listener
                 opened(.success(listener))
             }
