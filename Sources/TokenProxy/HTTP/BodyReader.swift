@@ -118,9 +118,9 @@ struct BodyReader {
     /// Hexadecimal digits, then perhaps extensions, which are dropped (RFC 9112 §7.1.1).
     private static func chunkSize(_ line: ArraySlice<UInt8>) throws(MessageFault) -> Int64 {
         let digits = line.prefix { $0.hexDigitValue != nil }
-        let rest = line[digits.endIndex...].trimmedOfBlanks
-        guard (1...15).contains(digits.count), rest.isEmpty || rest.first == UInt8(ascii: ";"),
-            rest.allSatisfy(\.isFieldByte)
+        let rest = line[digits.endIndex...]
+        guard (1...15).contains(digits.count),
+            rest.isEmpty || rest.trimmedOfBlanks.first == UInt8(ascii: ";"), rest.allSatisfy(\.isFieldByte)
         else { throw .malformed("the size of a chunk is no number") }
         return digits.reduce(0) { $0 << 4 | Int64($1.hexDigitValue ?? 0) }
     }

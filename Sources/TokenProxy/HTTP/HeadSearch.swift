@@ -19,7 +19,8 @@ struct HeadSearch {
     ///
     /// - Throws: ``MessageFault`` if it is too long.
     mutating func take(from input: inout ByteBuffer) throws(MessageFault) -> [UInt8]? {
-        if searched == 0 { skipLineEnds(&input) }
+        // One byte may be the first of a line end.
+        if searched <= 1 { skipLineEnds(&input) }
         guard let end = end(in: input) else {
             searched = input.readableBytes
             guard searched <= longest else {
