@@ -23,13 +23,15 @@ struct ProxyProcess: ~Copyable {
             throw AgentError(.internal, "socketpair: \(systemMessage(errno))")
         }
         defer { close(ends[1]) }
-        socket = ends[0]
+        let child: ChildProcess
         do throws(AgentError) {
             child = try ChildProcess(program, [], input: .descriptor(ends[1]), output: .null)
         } catch {
             close(ends[0])
             throw error
         }
+        self.child = child
+        socket = ends[0]
     }
 
     deinit { close(socket) }
