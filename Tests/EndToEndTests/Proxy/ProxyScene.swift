@@ -49,14 +49,14 @@ struct ProxyScene {
     /// Runs curl against the listener and returns its output.
     func curl(_ arguments: String..., path: String = "/") async throws -> ProgramResult {
         try await Program.run(
-            ["curl", "-sS", "--max-time", "30"] + arguments + [url + path],
+            ["curl", "-sS", "--max-time", "120"] + arguments + [url + path],
             environment: agent.environment
         )
     }
 
     /// The status of a request.
     func status(_ arguments: String..., path: String = "/") async throws -> String {
-        let words = ["curl", "-s", "--max-time", "30", "-o", "/dev/null", "-w", "%{http_code}"]
+        let words = ["curl", "-s", "--max-time", "120", "-o", "/dev/null", "-w", "%{http_code}"]
         return try await Program.run(words + arguments + [url + path], environment: agent.environment)
             .standardOutput
     }

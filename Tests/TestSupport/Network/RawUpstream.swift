@@ -80,14 +80,16 @@ private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendab
     typealias InboundIn = ByteBuffer
 
     private let answer: (String) -> RawUpstream.Reply
-    private var input = ""
+    private var input: [UInt8] = []
+    /// How long the request is that is coming, once that is known: a long body is not looked through at every piece.
+    private var length: Int?
 
     init(_ answer: @escaping (String) -> RawUpstream.Reply) {
         self.answer = answer
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        input += String(buffer: unwrapInboundIn(data))
+        input += unwrapInboundIn(data).readableBytesView
         while let request = takeRequest() {
             switch answer(request) {
             case .bytes(let text): context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
@@ -102,27 +104,31 @@ private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendab
 
     /// A whole request: its head, and the body that the head announces.
     private func takeRequest() -> String? {
-        let bytes = Array(input.utf8)
-        guard let end = Self.find("\r\n\r\n", in: bytes, from: 0) else { return nil }
-        let head = String(decoding: bytes[..<end], as: UTF8.self).lowercased()
-        var whole = end + 4
-        if head.contains("transfer-encoding: chunked") {
-            guard let last = Self.find("0\r\n\r\n", in: bytes, from: whole) else { return nil }
-            whole = last + 5
-        } else if let line = head.split(separator: "\r\n").first(where: { $0.hasPrefix("content-length: ") })
-        {
-            whole += Int(line.dropFirst(16)) ?? 0
+        if length == nil, let end = found("\r\n\r\n") {
+            let head = String(decoding: input[..<end], as: UTF8.self).lowercased()
+            if head.contains("transfer-encoding: chunked") {
+                guard let last = found("0\r\n\r\n", after: end) else { return nil }
+                length = last
+            } else {
+                let line = head.split(separator: "\r\n").first { $0.hasPrefix("content-length: ") }
+                length = end + (line.flatMap { Int($0.dropFirst(16)) } ?? 0)
+            }
         }
-        guard bytes.count >= whole else { return nil }
-        input = String(decoding: bytes[whole...], as: UTF8.self)
-        return String(decoding: bytes[..<whole], as: UTF8.self)
+        guard let length, input.count >= length else { return nil }
+        let request = String(decoding: input[..<length], as: UTF8.self)
+        input.removeFirst(length)
+        self.length = nil
+        return request
     }
 
-    private static func find(_ text: String, in bytes: [UInt8], from start: Int) -> Int? {
+    /// Where `text` ends.
+    private func found(_ text: String, after start: Int = 0) -> Int? {
         let wanted = Array(text.utf8)
-        guard bytes.count >= start + wanted.count else { return nil }
-        return (start...(bytes.count - wanted.count)).first {
-            bytes[$0..<($0 + wanted.count)].elementsEqual(wanted)
+        var place = start
+        while place + wanted.count <= input.count {
+            if input[place..<(place + wanted.count)].elementsEqual(wanted) { return place + wanted.count }
+            place += 1
         }
+        return nil
     }
 }
