@@ -127,7 +127,8 @@ extension EndToEnd {
                     .replacing("tokenctl get", with: "\(BuiltPrograms.client) get")
             }
             let result = try await shell(script, in: scene)
-            #expect(result.status == 0 && result.line == (try await scene.token()), "\(result)\n\(script)")
+            let token = try await scene.token()
+            #expect(result.status == 0 && result.line == token, "\(result)\n\(script)")
         }
 
         @Test func `a devcontainer has the token too`() async throws {
@@ -137,7 +138,8 @@ extension EndToEnd {
             )
             try scene.agent.home.write(example.text, to: "devcontainer.json")
             let result = try await shell("devcontainer-exec tokenctl get work", in: scene)
-            #expect(result.status == 0 && result.line == (try await scene.token()), "\(result)")
+            let token = try await scene.token()
+            #expect(result.status == 0 && result.line == token, "\(result)")
         }
 
         @Test func `programs of Windows run tokenctl in the distribution`() async throws {

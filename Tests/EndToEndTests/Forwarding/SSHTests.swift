@@ -127,7 +127,7 @@ extension EndToEnd {
         @Test func `two connections at once keep apart`() async throws {
             let scene = try await scene()
             let server = try await SSHServer.start()
-            let waiting = "echo $$ ready; exec tail -f /dev/null"
+            let waiting = "echo $$ ready; exec sleep 600"
             let start = ["ssh", "--session", "work"] + server.configuration + ["far", waiting]
             let first = try scene.agent.startTokenctl(start)
             let orphan = try await first.outputLine(containing: "ready").split(separator: " ")[0]
@@ -146,7 +146,7 @@ extension EndToEnd {
         @Test func `when ssh is suspended so is the command, until both go on`() async throws {
             let scene = try await scene()
             let server = try await SSHServer.start()
-            let script = "echo $$ ready; exec tail -f /dev/null"
+            let script = "echo $$ ready; exec sleep 600"
             let start = ["ssh", "--session", "work"] + server.configuration + ["far", script]
             let program = try scene.agent.startTokenctl(start)
             let orphan = try await program.outputLine(containing: "ready").split(separator: " ")[0]
@@ -168,7 +168,7 @@ extension EndToEnd {
             let server = try await SSHServer.start()
             let start = ["ssh", "--session", "work"] + server.configuration
             let killed = try scene.agent.startTokenctl(
-                start + ["far", "echo $$ ready; exec tail -f /dev/null"]
+                start + ["far", "echo $$ ready; exec sleep 600"]
             )
             let orphan = try await killed.outputLine(containing: "ready").split(separator: " ")[0]
             killed.signal(.kill)
@@ -199,7 +199,9 @@ extension EndToEnd {
             let result = try await far("printf '%s\\n' 'a'\\''b\\c\"d $HOME'", scene, server)
             #expect(result.line == word, "\(result)")
             let arguments = ["ssh", "--session", "work"] + server.configuration + ["far"]
-            let shell = try await scene.agent.tokenctl(arguments, input: "tokenctl list; exit 5\n")
+            // A login shell may set a PATH of its own.
+            let script = "'\(BuiltPrograms.client)' list; exit 5\n"
+            let shell = try await scene.agent.tokenctl(arguments, input: script)
             #expect(shell.line == "work" && shell.status == 5, "\(shell)")
         }
 
@@ -246,12 +248,14 @@ extension EndToEnd {
             #expect(!result.standardError.contains("tokenctl:"), "\(result)")
         }
 
-        @Test(arguments: [
-            ([], 2), (["far"], 2), (["--session", "nobody", "far"], 7), (["--session", "work"], 2),
-            (["--session", "work", "-f", "far"], 2), (["--session", "work", "far", "-N"], 2),
-            (["--session", "work", "-S", "x", "far"], 2), (["--session", "work", "far", "-p"], 2),
-            (["--session", "work", "a b"], 2), (["--session", "work", "-Z", "far"], 2),
-        ])
+        @Test(
+            arguments: [
+                ([], 2), (["far"], 2), (["--session", "nobody", "far"], 7), (["--session", "work"], 2),
+                (["--session", "work", "-f", "far"], 2), (["--session", "work", "far", "-N"], 2),
+                (["--session", "work", "-S", "x", "far"], 2), (["--session", "work", "far", "-p"], 2),
+                (["--session", "work", "a b"], 2), (["--session", "work", "-Z", "far"], 2),
+            ] as [([String], Int32)]
+        )
         func `wrong usage is refused before anybody is asked`(words: [String], status: Int32) async throws {
             let scene = try await Scene.loggedIn()
             let result = try await scene.agent.tokenctl(["ssh"] + words)
