@@ -12,6 +12,10 @@ struct BridgeScene {
     let scene: Scene
     var agent: AgentUnderTest { scene.agent }
     var issuer: DemoIssuer { scene.issuer }
+    /// How many requests the login made, which asks the server without a token what it wants.
+    private var requestsOfLogin = 0
+    /// The requests to the server since the login.
+    var requests: [StreamingServer.Request] { Array(server.requests.dropFirst(requestsOfLogin)) }
 
     /// - Parameters:
     ///   - session: more keys of the session.
@@ -34,6 +38,7 @@ struct BridgeScene {
         try await agent.start()
         let login = try await agent.tokenctl("login", "work")
         try #require(login.status == 0, "\(login) \(agent.log)")
+        requestsOfLogin = server.requests.count
     }
 
     /// What a client writes that begins a conversation and calls `echo` once.

@@ -42,7 +42,7 @@ extension EndToEnd {
             )
             let result = try await scene.converse()
             #expect(result.standardOutput.contains(#""text":"hello""#), "\(result)")
-            let requests = scene.server.requests
+            let requests = scene.requests
             #expect(requests.allSatisfy { $0.field("authorization")?.hasPrefix("DPoP ") == true })
             let proofs = requests.compactMap { $0.field("dpop") }
             #expect(proofs.count == requests.count && Set(proofs).count == proofs.count)
