@@ -103,7 +103,7 @@ struct SettingsMistakeTests {
         ),
         ("allow = [{ exe = \"git\" }]", "allow.exe: must be an absolute path or begin with ~/"),
         ("allow = [{ path = \"/x\", unit = \"u\" }]", "allow.path: unknown key"),
-        ("allow = [{}]", "allow: must name an exe or a unit, or confirm = true"),
+        ("allow = [{}]", "allow: must name an exe, a unit or a proxy, or confirm = true"),
         (
             "allow = [{ confirm = true }]",
             "allow: cannot ask for confirmation: set hooks.confirm, the command that asks"

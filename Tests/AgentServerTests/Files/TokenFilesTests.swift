@@ -138,7 +138,7 @@ struct TokenFilesTests {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(600))
         await agent.advance(by: .seconds(340))
-        let over = RefreshFailure(kind: .sessionOver, message: "over")
+        let over = RefreshFailure(kind: .interactionRequired, message: "over")
         await agent.serving.nextRefresh().answer(.failed(over))
         #expect(try await holds(nil, agent))
         let peer = try agent.peer()

@@ -22,6 +22,7 @@ struct ListenerSettingsTests {
         kind = "aws_role"
         from = "work"
         role_arn = "arn:aws:iam::123456789012:role/deploy"
+        region = "eu-west-1"
 
         """
 
@@ -68,7 +69,7 @@ struct ListenerSettingsTests {
                 ["upstream": "\"https://api.example.com/a/../b\""],
                 "proxy.upstream: must not contain the segments"
             ),
-            (["session": "\"wrok\""], "there is no session \"wrok\"; did you mean work?"),
+            (["session": "\"wor\""], "there is no session \"wor\"; did you mean work?"),
             (["session": ""], "proxy.session: is missing"),
             (["paths": "[\"v1\"]"], "proxy.paths: \"v1\" is no path"),
             (["paths": "[\"/a*b\"]"], "proxy.paths: "),

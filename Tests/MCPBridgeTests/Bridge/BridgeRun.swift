@@ -163,7 +163,7 @@ final class BridgeRun: Sendable {
     /// The first line whose message fits, once there is one.
     func message(
         _ what: Comment = "a message",
-        within limit: Duration = .seconds(30),
+        within limit: Duration = .seconds(120),
         where fits: (JSONObject) -> Bool
     ) async throws -> JSONObject {
         let found = try await Polling.value(within: limit) {
@@ -173,12 +173,12 @@ final class BridgeRun: Sendable {
     }
 
     /// The answer to the request `id`.
-    func answer(_ id: Int64, within limit: Duration = .seconds(30)) async throws -> JSONObject {
+    func answer(_ id: Int64, within limit: Duration = .seconds(120)) async throws -> JSONObject {
         try await message("an answer to \(id)", within: limit) { $0["id"]?.integer == id }
     }
 
     /// The sentence of the error that the request `id` is answered with.
-    func complaint(_ id: Int64, within limit: Duration = .seconds(30)) async throws -> String {
+    func complaint(_ id: Int64, within limit: Duration = .seconds(120)) async throws -> String {
         try await answer(id, within: limit)["error"]?.object?["message"]?.string ?? "no error"
     }
 

@@ -30,6 +30,7 @@ struct RefusedTokenTests {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
         try await run.begin()
+        #expect(try await Polling.until { server.listeners == 1 })
         for number in 1...9 { server.refuse("at-\(number)") }
         run.call(1)
         #expect(try await run.complaint(1).contains("401"))
