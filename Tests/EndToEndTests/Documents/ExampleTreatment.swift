@@ -188,6 +188,7 @@ struct ExampleTreatment: Sendable {
 
     /// Has the agent check the example as a part of the stage's configuration.
     private static let beside = #"""
+        umask 077
         { cat "$XDG_CONFIG_HOME/tokenagent/config.toml"; printf '\n%s\n' "$EXAMPLE"; } >config.toml
         TOKENAGENT_CONFIG="$PWD/config.toml" tokenctl config check
         """#
