@@ -58,7 +58,7 @@ help:
 	@echo 'make deb         Debian packages of the release build: tokenagent and tokenagent-dbgsym'
 	@echo 'make check-deb   installs them on a clean Debian 12 in a folder, uses and removes them (as root)'
 	@echo 'make lint        format, imports, sizes, man pages, scripts'
-	@echo 'make bench       our figures beside ssh-agent, oidc-agent and gpg-agent (release build)'
+	@echo 'make bench       our figures beside ssh-agent, oidc-agent, gpg-agent and nginx (release build)'
 	@echo 'make link-order  notes which functions a start enters, for the linker to put side by side'
 	@echo 'make clean       removes build products, keeps downloaded dependencies'
 	@echo
@@ -110,8 +110,9 @@ lint:
 	Scripts/lint
 
 bench: build
-	@Scripts/install-dependencies python3 cc strace ssh-agent oidc-agent gpg-agent
+	@Scripts/install-dependencies python3 cc strace curl ssh-agent oidc-agent gpg-agent bench-proxy
 	Scripts/bench $(RELEASE)
+	Scripts/bench-proxy $(RELEASE)
 
 # Only when what runs at every start has changed much: the order is a matter of speed and memory, and old names do no harm.
 link-order: build
