@@ -8,14 +8,16 @@ package struct Pipe: ~Copyable, Sendable {
     package private(set) var reading: Int32
     package private(set) var writing: Int32
 
-    package init() throws(AgentError) {
+    /// - Parameter isReadByChild: a child gets the reading end, and waits there for what is written.
+    /// - Throws: ``AgentError/internal`` where the process may open no more.
+    package init(isReadByChild: Bool = false) throws(AgentError) {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else {
             throw AgentError(.internal, "pipe: \(systemMessage(errno))")
         }
         (reading, writing) = (ends[0], ends[1])
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        _ = fcntl(reading, F_SETFL, O_NONBLOCK)
+        if !isReadByChild { _ = fcntl(reading, F_SETFL, O_NONBLOCK) }
     }
 
     deinit {

@@ -33,7 +33,7 @@ final class HeldConnection {
         control: String,
         _ signals: borrowing RelayedSignals
     ) throws {
-        var input = try Pipe()
+        var input = try Pipe(isReadByChild: true)
         var output = try Pipe()
         let own = ["-M", "-S", control, "-T", "-o", "ControlPersist=no", "-o", "RemoteCommand=none"]
         let options = arguments.options.filter { !"tTn".contains($0.letter) }.flatMap(\.words)
