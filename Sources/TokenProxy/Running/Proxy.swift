@@ -155,10 +155,9 @@ final class Proxy: @unchecked Sendable {
                 if left == 0 { ended() }
             }
         }
-        let late = LoopBound((ending, ended))
-        loop.scheduleTask(in: Proxy.endTime) {
-            for listener in late.value.0 { listener.abort() }
-            late.value.1()
+        loop.assumeIsolated().scheduleTask(in: Proxy.endTime) {
+            for listener in ending { listener.abort() }
+            ended()
         }
     }
 }
