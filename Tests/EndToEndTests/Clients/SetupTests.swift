@@ -197,6 +197,36 @@ extension EndToEnd {
             #expect(File.text(scene.agent.home.path(".devcontainer.json")) == text)
         }
 
+        @Test(arguments: ["tokenagent.socket", "tokenagent-proxy.service"])
+        func `a unit is enabled and started, and stopped again`(unit: String) async throws {
+            let scene = try await Scene.loggedIn()
+            // In place of the manager of a person's services, which runs where somebody is logged in.
+            let manager = #"""
+                #!/bin/sh
+                echo "$*" >>"$HOME/asked"
+                shift
+                case $1 in
+                    enable) touch "$HOME/enabled.$3" ;;
+                    disable) rm -f "$HOME/enabled.$3" ;;
+                    is-enabled) test -e "$HOME/enabled.$2" && echo enabled || { echo disabled; exit 1; } ;;
+                    show) test -e "$HOME/enabled.$3" && echo ActiveState=active || echo ActiveState=inactive ;;
+                esac
+
+                """#
+            try scene.agent.home.makeDirectory("manager")
+            try scene.agent.home.write(manager, to: "manager/systemctl", mode: 0o700)
+            let setup = "PATH=\"$HOME/manager:$PATH\" tokenctl setup systemd --name \(unit)"
+            let made = try await run(setup, in: scene)
+            #expect(made.status == 0 && made.standardOutput.contains("--undo"), "\(made)")
+            let asked = try #require(File.text(scene.agent.home.path("asked")))
+            #expect(asked.contains("--user enable --now \(unit)\n"), "\(asked)")
+            let undone = try await run(setup + " --undo", in: scene)
+            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            #expect(!File.exists(scene.agent.home.path("enabled.\(unit)")))
+            let other = try await run(setup + "x", in: scene)
+            #expect(other.status == 2 && other.standardError.contains("tokenagent-proxy.service"), "\(other)")
+        }
+
         @Test func `the file for Google's programs names the command that answers them`() async throws {
             let scene = try await scene()
             let options = "--session work --audience //iam.googleapis.com/p --file /x/google.json"

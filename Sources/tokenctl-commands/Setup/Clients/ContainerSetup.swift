@@ -54,11 +54,17 @@ enum ContainerSetup {
     }
 
     static func systemd(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        let unit = "tokenagent.socket"
+        let agent = "tokenagent.socket"
+        let proxy = "tokenagent-proxy.service"
+        let unit = try wish.optional("--name", wish.options.name, "a user unit") ?? agent
+        guard unit == agent || unit == proxy else {
+            let remedy = "take \(agent) or \(proxy)"
+            throw AgentError(.badRequest, "\(unit) is no unit of this program", remedy: remedy)
+        }
         let control = ["systemctl", "--user"]
         let setting = ProgramSetting(
             set: control + ["enable", "--now", unit],
-            unset: control + ["disable", "--now", unit, "tokenagent.service"],
+            unset: control + ["disable", "--now", unit] + (unit == agent ? ["tokenagent.service"] : []),
             get: control + ["is-enabled", unit],
             value: "enabled",
             absent: "disabled"
