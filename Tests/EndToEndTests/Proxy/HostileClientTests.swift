@@ -91,27 +91,59 @@ extension EndToEnd {
             #expect(try await scene.status() == "200")
         }
 
-        @Test func `a client that trickles or floods delays nobody else`() async throws {
+        @Test func `clients that send a part of a head delay nobody else`() async throws {
             let scene = try await ProxyScene.start()
-            var clients: [Trickle] = []
-            for _ in 0..<64 {
-                let client = try Trickle(port: scene.port)
-                client.start()
-                clients.append(client)
-            }
+            let clients = try (0..<64).map { _ in try PartOfHead(port: scene.port) }
             #expect(try await scene.status() == "200")
-            #expect(clients.count == 64)
+            // They were there all the time, and reached nobody.
+            #expect(clients.allSatisfy { $0.answerToRest().hasPrefix("HTTP/1.1 400") })
+            #expect(scene.upstream.requests.count == 1)
+        }
+
+        @Test(.enabled(if: TestEnvironment.isFull, "the proxy gives a client ten seconds for a head"))
+        func `a head that trickles is ended in time`() async throws {
+            let scene = try await ProxyScene.start()
+            let script = """
+                import select, socket, time
+                def start():
+                    client = socket.create_connection(("127.0.0.1", \(scene.port)))
+                    client.sendall(b"GET / HTTP/1.1\\r\\nX: ")
+                    return client
+                clients, said, begin = [start() for _ in range(64)], [], time.monotonic()
+                while clients and time.monotonic() - begin < 60:
+                    for client in clients: client.sendall(b"x")
+                    for client in select.select(clients, [], [], 1)[0]:
+                        said.append(client.recv(64)[9:12].decode())
+                        clients.remove(client)
+                    time.sleep(0.2)
+                print(len(said), *set(said), round(time.monotonic() - begin))
+                """
+            let result = try await Program.run(
+                ["python3", "-c", script],
+                environment: scene.agent.environment,
+                within: .seconds(90)
+            )
+            let words = result.standardOutput.split(whereSeparator: \.isWhitespace)
+            #expect(words.prefix(2) == ["64", "408"], "\(result)")
+            let seconds = try #require(words.last.flatMap { Int($0) }, "\(result)")
+            #expect((10...30).contains(seconds))
+            Attachment.record("64 clients of a byte at a time, ended after \(seconds) s", named: "figure")
         }
     }
 }
 
 /// A client that has sent a part of a head.
-private final class Trickle {
+private final class PartOfHead {
     private let client: RawClient
 
     init(port: Int) throws {
         client = try RawClient(port: port)
+        client.send("GET / HTTP/1.1\r\nHost: ")
     }
 
-    func start() { client.send("GET / HTTP/1.1\r\nHost: ") }
+    /// Sends the rest, with a host that is none of the listener's.
+    func answerToRest() -> String {
+        client.send("evil\r\n\r\n")
+        return client.read(until: "\r\n")
+    }
 }
