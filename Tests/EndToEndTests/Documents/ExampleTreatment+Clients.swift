@@ -186,9 +186,9 @@ extension ExampleTreatment {
         shows: String
     ) -> ExampleTreatment {
         let script = #"""
+            umask 077; echo 'import os; print(os.environ["\#(variable)"])' >app.py
             printf '\n[[endpoint]]\nname="%s"\nkind="%s"\nlisten="127.0.0.1:0"\nsession="work"\nno_secret=true\n' \#(name) \#(kind) |
                 cat "$XDG_CONFIG_HOME/tokenagent/config.toml" - >config.toml
-            echo 'import os; print(os.environ["\#(variable)"])' >app.py
             TOKENAGENT_CONFIG="$PWD/config.toml" ${EXAMPLE#\$ }
             """#
         return ExampleTreatment(
