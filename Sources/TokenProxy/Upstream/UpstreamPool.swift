@@ -12,8 +12,9 @@ import NIOTLS
 final class UpstreamPool: @unchecked Sendable {
     typealias Taken = (Result<UpstreamConnection, MessageFault>) -> Void
 
-    /// Connections that wait for a request.
-    private static let mostIdle = 64
+    /// Connections that wait for a request: as many as there are programs at once on a busy machine, which would
+    /// otherwise make and close them all the time.
+    private static let mostIdle = 256
     /// How long one of them may wait: servers end them after a minute or so.
     private static let longestIdle = TimeAmount.seconds(30)
     /// How long it may have waited for a request that is not sent a second time: no server gives up sooner.
