@@ -33,9 +33,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private var channel: (any Channel)?
     private var input = ByteBuffer()
     private var search = HeadSearch(longest: ClientConnection.longestHead)
-    private var isPumping = false
-    /// Whether something has changed since ``pump()`` looked at it last.
-    private var hasNews = false
+    private let intake = Pump()
     /// When the present wait for the client is over; nil while it waits for us.
     private var deadline: NIODeadline?
     /// Whether the client may send another request after this one.
@@ -110,19 +108,11 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Takes what has come as far as it is wanted, then reads more.
-    ///
-    /// What is taken may leave at once, which is news while this is still at work.
     func pump() {
-        hasNews = true
-        guard !isPumping else { return }
-        isPumping = true
-        defer { isPumping = false }
-        while hasNews {
-            hasNews = false
+        intake.run {
             do throws(MessageFault) {
                 while try step() {}
             } catch {
-                hasNews = true
                 refuse(error)
             }
         }

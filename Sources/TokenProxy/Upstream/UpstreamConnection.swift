@@ -52,9 +52,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private weak var pool: UpstreamPool?
     private var answersHead = false
     private var interimCount = 0
-    private var isPumping = false
-    /// Whether something has changed since ``pump()`` looked at it last.
-    private var hasNews = false
+    private let intake = Pump()
     /// Whether it had another request before.
     var isReused = false
     /// Whether the upstream has closed the connection.
@@ -115,15 +113,8 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     func becomeTunnel() { state = .tunnel }
 
     /// Hands on what has come as far as the receiver takes it, then reads more.
-    ///
-    /// What is handed on may leave at once, which is news while this is still at work.
     func pump() {
-        hasNews = true
-        guard !isPumping else { return }
-        isPumping = true
-        defer { isPumping = false }
-        while hasNews {
-            hasNews = false
+        intake.run {
             do throws(MessageFault) {
                 try handOn()
             } catch {
