@@ -116,6 +116,8 @@ extension RPCFailure {
             case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: RPCFailure.insecure(error)
             case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
                 "no connection in time"
+            case let error as HTTPParserError where error == .headerOverflow:
+                "the head of the answer is too large"
             case is HTTPParserError: "the answer is not HTTP"
             case is CancellationError: "the request was cancelled"
             default: "the connection ended before the answer was complete"

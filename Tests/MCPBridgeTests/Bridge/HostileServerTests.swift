@@ -62,7 +62,7 @@ struct HostileServerTests {
         ("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops", "status 500"),
         ("HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", "status 404"),
         ("HTTP/1.1 429 X\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n", "try again in 30 s"),
-        (manyFields, "not HTTP"),
+        (manyFields, "head"),
         ("HTTP/1.1 200 OK\r\nX: \(String(repeating: "y", count: 200_000))\r\n\r\n", "answer"),
         (badChunk, "without an answer"),
     ]
