@@ -117,6 +117,9 @@ extension EndToEnd {
                 let cut = statuses.dropFirst(8).prefix(2).map { String($0) }
                 #expect(cut.allSatisfy { ["cut 18", "cut 56"].contains($0) }, "\(cut)")
                 #expect(statuses.last == own[1], "\(statuses)")
+                let healed = try await served.lines("curl -s -d body \"$U/api/once401?key=k\"; echo")
+                #expect(healed.first?.contains("\"body_bytes\":4") == true, "\(healed)")
+                #expect(served.scene.refreshes == 1)
             }
         }
 

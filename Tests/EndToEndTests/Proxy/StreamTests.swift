@@ -107,7 +107,7 @@ extension EndToEnd {
         @Test func `a client that does not read makes the upstream wait, and the proxy no larger`()
             async throws
         {
-            let megabytes = 48
+            let megabytes = 96
             let scene = try await ProxyScene.start(answer: { _ in
                 .bytes(ProxyScene.ok(String(repeating: "x", count: megabytes << 20)))
             })
