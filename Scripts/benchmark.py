@@ -188,6 +188,11 @@ class Ours:
         self.process: subprocess.Popen | None = None
 
     @property
+    def environment(self) -> dict[str, str]:
+        """With which a command asks this agent."""
+        return self.stage.environment | {"TOKENAGENT_SOCK": str(self.socket), "TOKENAGENT_CONFIG": str(self.config)}
+
+    @property
     def command(self) -> list:
         return [self.stage.binaries / "tokenagent", "--foreground", "-a", self.socket, "--config", self.config,
                 "--state-dir", self.store, "--log-level", "error"]
