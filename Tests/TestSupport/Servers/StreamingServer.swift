@@ -99,7 +99,7 @@ package final class StreamingServer: Sendable {
     package let port: Int
     private let listener: Int32
     private let received = Mutex<[Request]>([])
-    private let open = Mutex<Set<Int32>>([])
+    private let open = OpenSockets()
     private let respond: @Sendable (Request, Peer) -> Void
 
     /// Listens, and has `respond` answer each request, one after the other on a connection.
@@ -123,9 +123,10 @@ package final class StreamingServer: Sendable {
             while true {
                 let peer = testing_accept(descriptor)
                 guard peer >= 0 else { break }
+                // The end of the server ends the listener too, but not before its own work with it is done.
                 guard let server = self else {
                     close(peer)
-                    break
+                    continue
                 }
                 server.serve(peer)
             }
@@ -135,26 +136,25 @@ package final class StreamingServer: Sendable {
 
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
-        for peer in open.withLock(\.self) { shutdown(peer, Int32(SHUT_RDWR)) }
+        open.shutDown()
     }
 
     /// The requests so far.
     package var requests: [Request] { received.withLock(\.self) }
 
     /// How many connections are open.
-    package var connections: Int { open.withLock(\.count) }
+    package var connections: Int { open.count }
 
     /// Answers what comes on a connection, on a thread of its own: what blocks there keeps nobody else waiting.
     private func serve(_ peer: Int32) {
-        open.withLock { _ = $0.insert(peer) }
-        let thread = try? SystemThread { [weak self] in
+        open.add(peer)
+        let thread = try? SystemThread { [weak self, open] in
             // Nobody is kept alive while a request is awaited.
             while let request = StreamingServer.request(Peer(descriptor: peer)), let server = self {
                 server.received.withLock { $0.append(request) }
                 server.respond(request, Peer(descriptor: peer))
             }
-            self?.open.withLock { _ = $0.remove(peer) }
-            close(peer)
+            open.close(peer)
         }
         guard let thread else { preconditionFailure("there is no thread for a connection") }
         thread.detach()
@@ -194,5 +194,30 @@ package final class StreamingServer: Sendable {
             filled += count
         }
         return body
+    }
+}
+
+/// The sockets of a server's connections, none of which is touched once it is closed: its number may be another's then.
+private final class OpenSockets: Sendable {
+    private let descriptors = Mutex<Set<Int32>>([])
+
+    var count: Int { descriptors.withLock(\.count) }
+
+    func add(_ descriptor: Int32) {
+        descriptors.withLock { _ = $0.insert(descriptor) }
+    }
+
+    func close(_ descriptor: Int32) {
+        descriptors.withLock { descriptors in
+            descriptors.remove(descriptor)
+            _ = Glibc.close(descriptor)
+        }
+    }
+
+    /// Ends all connections; whoever reads from one notices.
+    func shutDown() {
+        descriptors.withLock { descriptors in
+            for descriptor in descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        }
     }
 }
