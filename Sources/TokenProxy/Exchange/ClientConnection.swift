@@ -153,6 +153,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         if exchange.isTunnel { return takeTunnel(exchange) }
         guard exchange.takesRequest else {
             exchange.flushRequest()
+            // Reading goes on behind a request that is whole: to stop and begin again costs two calls of the system.
+            if exchange.hasWholeRequest, input.readableBytes < ClientConnection.longestHead { readMore() }
             return false
         }
         var reader = reader

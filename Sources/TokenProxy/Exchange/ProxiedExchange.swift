@@ -32,7 +32,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     private var credential: Credential?
     private var kept = KeptBody()
     /// Whether the whole request has been taken from the client.
-    private var hasWholeRequest: Bool
+    private(set) var hasWholeRequest: Bool
     /// Nil until the answer begins to go to the client.
     private var relayed: Relayed?
     private var attempts = Attempts()
