@@ -402,8 +402,8 @@ if Context.environment["TOKENAGENT_FUZZ"] != nil {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "AgentServer", "AgentSettings", "MCPBridge", "OAuthClient", "SealedStore", "Text",
-                "TokenCore",
+                "AgentProtocol", "AgentServer", "AgentSettings", "MCPBridge", "OAuthClient", "SealedStore",
+                "Text", "TokenCore", "TokenProxy",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Tests/Fuzzing",

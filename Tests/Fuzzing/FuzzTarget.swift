@@ -14,6 +14,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case sources
     /// A first byte that says what: a message, a stream of events, lines, or a list of tools and a call.
     case mcp
+    /// A first byte that says what: requests to a listener of the proxy, of two kinds, or answers of an upstream.
+    case proxy
     /// Requests to the redirect listener of a login.
     case callback
     /// A first byte that says which file of the store, and that file.
@@ -29,6 +31,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
         case .metadata: fuzzMetadata(bytes)
         case .sources: fuzzSources(bytes)
         case .mcp: fuzzBridge(bytes)
+        case .proxy: fuzzProxy(bytes)
         case .callback: fuzzCallback(bytes)
         case .store: fuzzStore(bytes)
         case .configuration: fuzzConfiguration(bytes)
