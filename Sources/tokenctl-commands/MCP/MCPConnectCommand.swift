@@ -45,7 +45,7 @@ struct MCPConnectCommand: ParsableCommand {
             throw AgentError(
                 .internal,
                 "\(MCPConnectCommand.program) is missing beside tokenctl and in ../libexec/tokenagent",
-                remedy: "install it there"
+                remedy: "install it there; Debian's package is tokenagent-proxy"
             )
         }
         var words = [program, url.address.text]

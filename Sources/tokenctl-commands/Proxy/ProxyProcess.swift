@@ -15,7 +15,11 @@ struct ProxyProcess: ~Copyable {
 
     init() throws(AgentError) {
         guard let program = InstalledProgram.path("tokenagent-proxy") else {
-            throw AgentError(.internal, "tokenagent-proxy is not installed with tokenctl")
+            throw AgentError(
+                .internal,
+                "tokenagent-proxy is missing beside tokenctl and in ../libexec/tokenagent",
+                remedy: "install it there; Debian's package is tokenagent-proxy"
+            )
         }
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
