@@ -19,67 +19,10 @@ enum RetryAfter {
             }
             return clamped(.seconds(seconds))
         }
-        return HTTPDate.read(value).map { clamped($0 - now) }
+        return HTTPDate.read(value).map { clamped(WallTime(secondsSince1970: $0) - now) }
     }
 
     private static func clamped(_ duration: Duration) -> Duration {
         min(max(duration, shortest), longest)
-    }
-}
-
-/// Dates of HTTP headers in the one form senders must use (RFC 9110 §5.6.7).
-enum HTTPDate {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
-    /// Bytes; a date has 29.
-    static let longest = 64
-
-    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.
-    static func read(_ text: String) -> WallTime? {
-        // ASCII, so that text is compared as bytes from here on.
-        guard text.utf8.count <= longest, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
-        let words = text.split(separator: " ")
-        guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
-            let day = number(words[1], in: 1...31), let month = months.firstIndex(of: String(words[2])),
-            let year = number(words[3], in: 1_970...9_999)
-        else { return nil }
-        let clock = words[4].split(separator: ":", omittingEmptySubsequences: false)
-        guard clock.count == 3, let hour = number(clock[0], in: 0...23),
-            let minute = number(clock[1], in: 0...59), let second = number(clock[2], in: 0...60)
-        else { return nil }
-        let days = daysSince1970(year: year, month: Int64(month) + 1, day: day)
-        return WallTime(secondsSince1970: ((days * 24 + hour) * 60 + minute) * 60 + second)
-    }
-
-    private static func number(_ text: Substring, in range: ClosedRange<Int64>) -> Int64? {
-        guard (1...4).contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit),
-            let value = Int64(text),
-            range.contains(value)
-        else { return nil }
-        return value
-    }
-
-    /// Counts from 1 March so that the leap day is a year's last (proleptic Gregorian).
-    static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
-        let marchYear = month > 2 ? year : year - 1
-        let marchMonth = (month + 9) % 12
-        let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400
-        return marchYear * 365 + leapDays + (153 * marchMonth + 2) / 5 + day - 719_469
-    }
-
-    /// The other way round, for days from 1970 on; `month` from 1.
-    static func civilDate(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let days = daysSince1970 + 719_468
-        let era = days / 146_097
-        let dayOfEra = days % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let marchMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * marchMonth + 2) / 5 + 1
-        let month = (marchMonth + 2) % 12 + 1
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        return (year, month, day)
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// Times as Cognito signs them.

@@ -161,7 +161,9 @@ extension HTTPReply {
     }
 
     /// What the server's clock says (RFC 9110 §6.6.1).
-    var serverTime: WallTime? { header("date").flatMap { HTTPDate.read($0) } }
+    var serverTime: WallTime? {
+        header("date").flatMap { HTTPDate.read($0) }.map { WallTime(secondsSince1970: $0) }
+    }
 
     /// The body is a web page: a portal or a proxy speaks, not the server.
     var isHTML: Bool {
