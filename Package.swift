@@ -140,6 +140,17 @@ let package = Package(
             swiftSettings: cold
         ),
         .target(
+            name: "EtcdClient",
+            dependencies: [
+                "Text", "AgentProtocol",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: cold
+        ),
+        .target(
             name: "AgentServer",
             dependencies: [
                 "CHardening", "CPolling", "Text", "Threads", "AgentProtocol", "TokenCore", "SealedStore",
@@ -363,6 +374,15 @@ let package = Package(
         .testTarget(
             name: "ConfinementTests",
             dependencies: ["Confinement", "TestSupport", "confinement-probe"],
+            swiftSettings: testing
+        ),
+        .testTarget(
+            name: "EtcdClientTests",
+            dependencies: [
+                "EtcdClient", "Text", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: testing
         ),
         .testTarget(

@@ -109,6 +109,7 @@ package struct ProviderScript: Sendable {
 private struct FetchedPackages {
     /// Where each script unpacks them, and under which name they are kept: two scripts run the same server.
     private static let places = [
+        "etcd.py": ("etcd/root", "etcd"),
         "glewlwyd.py": ("glewlwyd/root", "glewlwyd"),
         "glewlwyd_auth.py": ("glewlwyd-auth/glewlwyd/root", "glewlwyd"),
         "idpyoidc_op.py": ("idpyoidc/venv", "idpyoidc"),

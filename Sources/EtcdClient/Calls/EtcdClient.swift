@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import Text
+
+/// An etcd, asked through its JSON gateway (etcd 3.4 and later, `/v3/…`).
+///
+/// Every call has a deadline. A call that only reads, and one that etcd cannot have carried out, goes to the next
+/// endpoint within that time; one that may have been carried out fails with ``EtcdFailure/unanswered(_:)``, and the
+/// caller looks what has become of it. An endpoint that does not answer keeps a call for its share of the time alone.
+package final class EtcdClient: Sendable {
+    /// From the call to the whole answer.
+    package static let callTime = Duration.seconds(5)
+    /// What an endpoint is given at least, however many there are.
+    private static let shortestTurn = Duration.milliseconds(500)
+
+    let transport: GatewayTransport
+    let order: EndpointOrder
+    private let pass: AccessPass
+
+    /// - Parameters:
+    ///   - endpoints: of its members, at least one.
+    ///   - door: whom to believe, and who we are.
+    ///   - group: the event loops to work on.
+    ///   - first: any number; spreads the hosts over the endpoints.
+    /// - Throws: ``EtcdFailure/insecure(_:)`` for certificates that cannot be read.
+    package init(
+        _ endpoints: [EtcdEndpoint],
+        _ door: EtcdDoor,
+        on group: any EventLoopGroup,
+        first: Int = .random(in: 0..<1024)
+    ) throws(EtcdFailure) {
+        transport = try GatewayTransport(door, on: group)
+        order = EndpointOrder(endpoints, first: first)
+        pass = AccessPass(door.user)
+    }
+
+    /// Closes all connections; nothing is called afterwards.
+    package func shutDown() async {
+        await transport.shutDown()
+    }
+
+    // MARK: Calls
+
+    /// Reads keys, linearizable: what is told was so when etcd answered.
+    package func range(
+        _ keys: EtcdKeys,
+        limit: Int64 = 0,
+        within time: Duration = callTime
+    ) async throws(EtcdFailure) -> EtcdAnswer<EtcdRange> {
+        try await call(.range(keys, limit: limit), isRepeatable: true, within: time) {
+            answer throws(EtcdFailure) in try answer.range()
+        }
+    }
+
+    /// Carries out a transaction; `true`: its conditions held.
+    package func transact(
+        _ transaction: EtcdTransaction,
+        within time: Duration = callTime
+    ) async throws(EtcdFailure) -> EtcdAnswer<Bool> {
+        try await call(.transact(transaction), isRepeatable: false, within: time) {
+            answer throws(EtcdFailure) in try answer.truth("succeeded")
+        }
+    }
+
+    /// Asks for a lease; one whose answer is lost ends by itself.
+    package func grantLease(
+        _ lifetime: Duration,
+        within time: Duration = callTime
+    ) async throws(EtcdFailure) -> EtcdAnswer<EtcdLease> {
+        try await call(.grantLease(lifetime), isRepeatable: true, within: time) {
+            answer throws(EtcdFailure) in try answer.lease()
+        }
+    }
+
+    /// How the member at `endpoint` is; no other one is asked.
+    package func status(
+        of endpoint: EtcdEndpoint,
+        within time: Duration = callTime
+    ) async throws(EtcdFailure) -> EtcdAnswer<EtcdStatus> {
+        try await ask(.status, at: endpoint, within: time) {
+            answer throws(EtcdFailure) in try answer.status()
+        }
+    }
+
+    package var endpoints: [EtcdEndpoint] { order.endpoints }
+
+    private func call<Content>(
+        _ request: GatewayRequest,
+        isRepeatable: Bool,
+        within time: Duration,
+        _ read: (GatewayAnswer) throws(EtcdFailure) -> Content
+    ) async throws(EtcdFailure) -> EtcdAnswer<Content> {
+        let end = ContinuousClock.now + time
+        let endpoints = order.present
+        var latest = EtcdFailure.unreachable("no endpoint was asked in time")
+        for (index, endpoint) in endpoints.enumerated() {
+            let left = end - ContinuousClock.now
+            guard left > .zero, !Task.isCancelled else { break }
+            let turn = min(left, max(EtcdClient.shortestTurn, left / (endpoints.count - index)))
+            do throws(EtcdFailure) {
+                let answer = try await ask(request, at: endpoint, within: turn, read)
+                order.prefer(endpoint)
+                return answer
+            } catch {
+                latest = error
+                guard error.isOfOneMember, isRepeatable || !error.mayHaveActed else { throw error }
+                order.avoid(endpoint)
+            }
+        }
+        throw latest
+    }
+
+    /// Asks one member, with a new token if it does not know ours any more.
+    private func ask<Content>(
+        _ request: GatewayRequest,
+        at endpoint: EtcdEndpoint,
+        within time: Duration,
+        _ read: (GatewayAnswer) throws(EtcdFailure) -> Content
+    ) async throws(EtcdFailure) -> EtcdAnswer<Content> {
+        let end = ContinuousClock.now + time
+        let token = try await token(at: endpoint, within: time)
+        var reply = try await transport.send(request, to: endpoint, token: token, within: time)
+        if let token, reply.status != 200,
+            GatewayRefusal(status: reply.status, body: reply.body).wantsNewToken
+        {
+            let left = end - ContinuousClock.now
+            let fresh = try await self.token(besides: token, at: endpoint, within: left)
+            reply = try await transport.send(
+                request,
+                to: endpoint,
+                token: fresh,
+                within: end - ContinuousClock.now
+            )
+        }
+        guard reply.status == 200 else {
+            throw GatewayRefusal(status: reply.status, body: reply.body).failure
+        }
+        let answer = try GatewayAnswer(parsing: reply.body)
+        return EtcdAnswer(
+            header: try answer.header(),
+            date: reply.date.flatMap { HTTPDate.read($0) },
+            content: try read(answer)
+        )
+    }
+
+    func token(
+        besides refused: String? = nil,
+        at endpoint: EtcdEndpoint,
+        within time: Duration
+    ) async throws(EtcdFailure) -> String? {
+        try await pass.token(besides: refused) { [transport] name, password throws(EtcdFailure) in
+            let request = GatewayRequest.authenticate(name: name, password: password)
+            let reply = try await transport.send(request, to: endpoint, token: nil, within: time)
+            guard reply.status == 200 else {
+                throw GatewayRefusal(status: reply.status, body: reply.body).failure
+            }
+            guard let token = try GatewayAnswer(parsing: reply.body).text("token"),
+                (1...4096).contains(token.utf8.count), token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else { throw EtcdFailure.malformed("there is no token for the user") }
+            return token
+        }
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// Reads what the JSON gateway answers; a member that is missing has its default, one of another kind is a failure.
+struct GatewayAnswer: Sendable {
+    private let members: JSONObject
+
+    init(_ members: JSONObject) {
+        self.members = members
+    }
+
+    /// - Throws: ``EtcdFailure/malformed(_:)``.
+    init(parsing bytes: some Sequence<UInt8>) throws(EtcdFailure) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue(parsing: bytes)
+        } catch {
+            throw .malformed("the answer is no JSON: \(error)")
+        }
+        guard let object = value.object else { throw .malformed("the answer is no JSON object") }
+        members = object
+    }
+
+    func text(_ name: String) throws(EtcdFailure) -> String? {
+        guard let value = members[name] else { return nil }
+        guard let text = value.string else { throw GatewayAnswer.wrong(name) }
+        return text
+    }
+
+    /// 64-bit numbers come as texts, smaller ones as numbers (proto3's JSON mapping); a missing one is 0.
+    func number(_ name: String) throws(EtcdFailure) -> Int64 {
+        guard let value = members[name] else { return 0 }
+        guard let number = value.integer ?? value.string.flatMap({ Int64($0) }) else {
+            throw GatewayAnswer.wrong(name)
+        }
+        return number
+    }
+
+    func identifier(_ name: String) throws(EtcdFailure) -> UInt64 {
+        guard let value = members[name] else { return 0 }
+        guard let number = (value.literal ?? value.string).flatMap({ UInt64($0) }) else {
+            throw GatewayAnswer.wrong(name)
+        }
+        return number
+    }
+
+    func truth(_ name: String) throws(EtcdFailure) -> Bool {
+        guard let value = members[name] else { return false }
+        guard let truth = value.bool else { throw GatewayAnswer.wrong(name) }
+        return truth
+    }
+
+    /// A missing byte string is empty.
+    func bytes(_ name: String) throws(EtcdFailure) -> [UInt8] {
+        guard let text = try text(name) else { return [] }
+        guard let bytes = Base64.decoded(text) else { throw GatewayAnswer.wrong(name) }
+        return bytes
+    }
+
+    func answer(_ name: String) throws(EtcdFailure) -> GatewayAnswer? {
+        guard let value = members[name] else { return nil }
+        guard let object = value.object else { throw GatewayAnswer.wrong(name) }
+        return GatewayAnswer(object)
+    }
+
+    func answers(_ name: String) throws(EtcdFailure) -> [GatewayAnswer] {
+        guard let value = members[name] else { return [] }
+        guard let elements = value.array else { throw GatewayAnswer.wrong(name) }
+        var answers: [GatewayAnswer] = []
+        for element in elements {
+            guard let object = element.object else { throw GatewayAnswer.wrong(name) }
+            answers.append(GatewayAnswer(object))
+        }
+        return answers
+    }
+
+    func texts(_ name: String) throws(EtcdFailure) -> [String] {
+        guard let value = members[name] else { return [] }
+        guard let texts = value.array?.map(\.string), !texts.contains(nil) else {
+            throw GatewayAnswer.wrong(name)
+        }
+        return texts.compactMap(\.self)
+    }
+
+    private static func wrong(_ name: String) -> EtcdFailure { .malformed("\(name) is of another kind") }
+}
+
+extension GatewayAnswer {
+    /// Every answer of an etcd has a header with a cluster.
+    func header() throws(EtcdFailure) -> EtcdHeader {
+        guard let header = try answer("header") else { throw .malformed("the answer has no header") }
+        let place = EtcdHeader(
+            cluster: try header.identifier("cluster_id"),
+            member: try header.identifier("member_id"),
+            revision: try header.number("revision")
+        )
+        guard place.cluster != 0 else { throw .malformed("the answer names no cluster") }
+        return place
+    }
+
+    func keyValue() throws(EtcdFailure) -> EtcdKeyValue {
+        EtcdKeyValue(
+            key: try bytes("key"),
+            value: try bytes("value"),
+            createRevision: try number("create_revision"),
+            modRevision: try number("mod_revision"),
+            lease: try number("lease")
+        )
+    }
+
+    func range() throws(EtcdFailure) -> EtcdRange {
+        var pairs: [EtcdKeyValue] = []
+        for pair in try answers("kvs") { pairs.append(try pair.keyValue()) }
+        return EtcdRange(pairs: pairs, hasMore: try truth("more"))
+    }
+
+    func lease() throws(EtcdFailure) -> EtcdLease {
+        if let trouble = try text("error"), !trouble.isEmpty {
+            throw .refused(GatewayRefusal.cleaned(trouble))
+        }
+        let seconds = try number("TTL")
+        // A year is longer than any lease that is asked for.
+        guard (1...31_536_000).contains(seconds) else { throw .malformed("the lease has no lifetime") }
+        return EtcdLease(id: try number("ID"), lifetime: .seconds(seconds))
+    }
+
+    func status() throws(EtcdFailure) -> EtcdStatus {
+        EtcdStatus(
+            version: GatewayRefusal.cleaned(try text("version") ?? ""),
+            leader: try identifier("leader"),
+            size: try number("dbSize"),
+            troubles: try texts("errors").prefix(8).map(GatewayRefusal.cleaned)
+        )
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// What the gateway says in place of an answer: a status of gRPC (`google.rpc.Code`) with etcd's words.
+struct GatewayRefusal: Equatable, Sendable {
+    /// Of HTTP.
+    let status: Int
+    /// Of gRPC; `nil`: the body is not the gateway's JSON.
+    let code: Int64?
+    let message: String
+
+    /// Bytes of etcd's words that are shown.
+    private static let longest = 300
+
+    init(status: Int, body: [UInt8]) {
+        guard let answer = try? GatewayAnswer(parsing: body) else {
+            // Before it looks at a request the gateway answers in plain text.
+            let beginning = body.prefix(GatewayRefusal.longest)
+            self.init(status, nil, String(decoding: beginning, as: UTF8.self))
+            return
+        }
+        self.init(status: status, answer)
+    }
+
+    /// `answer` is the JSON that stands for a failure, alone or in a stream.
+    init(status: Int, _ answer: GatewayAnswer) {
+        let code = (try? answer.number("code")).flatMap { $0 == 0 ? try? answer.number("grpc_code") : $0 }
+        let words = (try? answer.text("message")) ?? (try? answer.text("error"))
+        self.init(status, code, words ?? "")
+    }
+
+    private init(_ status: Int, _ code: Int64?, _ words: String) {
+        self.status = status
+        self.code = code
+        message = GatewayRefusal.cleaned(words)
+    }
+
+    /// The token is not known any more: it ends with the member that gave it, or after five idle minutes.
+    var wantsNewToken: Bool { status == 401 || code == 16 || says("invalid auth token") }
+
+    /// What it means.
+    ///
+    /// Only words that etcd says before it hands a request to the others prove that nothing was done.
+    var failure: EtcdFailure {
+        if says("CommonName of client") { return .unauthenticated(message) }
+        if wantsNewToken { return .unauthenticated(message) }
+        if says("database space exceeded") { return .outOfSpace }
+        if says("authentication is not enabled") || says("authentication failed") {
+            return .unauthenticated(message)
+        }
+        if says("failed to write client preface") || says("bad certificate") {
+            return .insecure("the gateway cannot use its client certificate (\(message))")
+        }
+        if says("no leader") || says("too many requests") { return .unreachable(message) }
+        switch (status, code) {
+        case (_, 7), (403, nil): return .denied(message)
+        case (_, 3), (_, 5), (_, 9), (_, 11), (_, 12), (404, _), (400, _): return .refused(message)
+        default: return .unanswered(message.isEmpty ? "status \(status)" : message)
+        }
+    }
+
+    private func says(_ words: ByteText) -> Bool { message.bytewise.contains(words) }
+
+    /// Text of a server without what could play tricks in a terminal or a log, at most 300 bytes.
+    static func cleaned(_ text: String) -> String {
+        let bytes = text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

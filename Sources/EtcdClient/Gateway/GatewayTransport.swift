@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import AsyncHTTPClient
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Text
+
+/// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
+///
+/// Nothing is repeated here. Proxy variables of the environment are not read.
+final class GatewayTransport: Sendable {
+    /// Bytes of an answer: etcd takes 1.5 MiB in a request, Base64 makes a third more of it, and a session's keys are
+    /// at most three such values.
+    static let longest = 8 << 20
+    /// TCP and TLS together.
+    private static let connectTime = TimeAmount.seconds(2)
+    /// etcd's own end of a kept connection is later.
+    private static let idleTime = TimeAmount.seconds(50)
+
+    private let client: HTTPClient
+
+    init(_ door: EtcdDoor, on group: any EventLoopGroup) throws(EtcdFailure) {
+        var pool = HTTPClient.Configuration.ConnectionPool(
+            idleTimeout: GatewayTransport.idleTime,
+            concurrentHTTP1ConnectionsPerHostSoftLimit: 64
+        )
+        pool.retryConnectionEstablishment = false
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: try GatewayTransport.handshake(door),
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: GatewayTransport.connectTime),
+            connectionPool: pool,
+            decompression: .disabled
+        )
+        configuration.httpVersion = .http1Only
+        client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+    }
+
+    private static func handshake(_ door: EtcdDoor) throws(EtcdFailure) -> TLSConfiguration {
+        var handshake = TLSConfiguration.makeClientConfiguration()
+        handshake.minimumTLSVersion = .tlsv12
+        handshake.certificateVerification = .fullVerification
+        do {
+            if let authorities = door.authorities {
+                handshake.additionalTrustRoots = [
+                    .certificates(try NIOSSLCertificate.fromPEMBytes(authorities))
+                ]
+            }
+            if let identity = door.identity {
+                handshake.certificateChain = try NIOSSLCertificate.fromPEMBytes(identity.certificates)
+                    .map { .certificate($0) }
+                handshake.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: identity.key, format: .pem))
+            }
+        } catch {
+            throw .insecure("a certificate or its key is no PEM")
+        }
+        return handshake
+    }
+
+    /// Sends a request, and returns when its whole answer has come.
+    func send(
+        _ request: GatewayRequest,
+        to endpoint: EtcdEndpoint,
+        token: String?,
+        within limit: Duration
+    ) async throws(EtcdFailure) -> GatewayReply {
+        let outgoing = GatewayTransport.outgoing(request, to: endpoint, token)
+        return try await GatewayTransport.limited(to: limit) { [client] in
+            let incoming = try await client.execute(outgoing, deadline: .distantFuture)
+            var body: [UInt8] = []
+            for try await piece in incoming.body {
+                guard body.count + piece.readableBytes <= GatewayTransport.longest else {
+                    throw EtcdFailure.malformed("the answer is larger than 8 MiB")
+                }
+                body += piece.readableBytesView
+            }
+            return GatewayReply(
+                status: Int(incoming.status.code),
+                date: incoming.headers.first(name: "date"),
+                body: body
+            )
+        }
+    }
+
+    /// Sends a request whose answer goes on, and returns when its head has come.
+    func open(
+        _ request: GatewayRequest,
+        at endpoint: EtcdEndpoint,
+        token: String?,
+        within limit: Duration
+    ) async throws(EtcdFailure) -> GatewayStream {
+        let outgoing = GatewayTransport.outgoing(request, to: endpoint, token)
+        let incoming = try await GatewayTransport.limited(to: limit) { [client] in
+            try await client.execute(outgoing, deadline: .distantFuture)
+        }
+        return GatewayStream(status: Int(incoming.status.code), body: incoming.body)
+    }
+
+    /// Closes all connections.
+    func shutDown() async {
+        try? await client.shutdown()
+    }
+
+    private static func outgoing(
+        _ request: GatewayRequest,
+        to endpoint: EtcdEndpoint,
+        _ token: String?
+    ) -> HTTPClientRequest {
+        var outgoing = HTTPClientRequest(url: endpoint.origin + request.path)
+        outgoing.method = .POST
+        outgoing.headers.add(name: "content-type", value: "application/json")
+        outgoing.headers.add(name: "accept-encoding", value: "identity")
+        if let token { outgoing.headers.add(name: "authorization", value: token) }
+        outgoing.body = .bytes(ByteBuffer(bytes: JSONValue.object(request.body).serialized))
+        return outgoing
+    }
+
+    /// Runs `work`, and gives it up when its time is over or the caller's task is cancelled.
+    private static func limited<Result: Sendable>(
+        to limit: Duration,
+        _ work: @escaping @Sendable () async throws -> Result
+    ) async throws(EtcdFailure) -> Result {
+        let task = Task { try await work() }
+        let alarm = Task {
+            try await Task.sleep(for: limit)
+            task.cancel()
+        }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        alarm.cancel()
+        switch result {
+        case .success(let value): return value
+        case .failure(let error): throw EtcdFailure(explaining: error)
+        }
+    }
+}
+
+/// A complete answer of the gateway.
+struct GatewayReply: Equatable, Sendable {
+    var status: Int
+    var date: String?
+    var body: [UInt8]
+}
+
+/// An answer that goes on.
+struct GatewayStream: Sendable {
+    var status: Int
+    fileprivate let body: HTTPClientResponse.Body
+
+    init(status: Int, body: HTTPClientResponse.Body) {
+        self.status = status
+        self.body = body
+    }
+
+    struct Iterator {
+        fileprivate var pieces: HTTPClientResponse.Body.AsyncIterator
+
+        /// The next bytes; `nil` at the end.
+        mutating func next() async throws(EtcdFailure) -> [UInt8]? {
+            do {
+                return try await pieces.next().map { Array($0.readableBytesView) }
+            } catch {
+                throw EtcdFailure(explaining: error)
+            }
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(pieces: body.makeAsyncIterator()) }
+}
+
+extension EtcdFailure {
+    /// Sorts an error of the HTTP library: those that come before a request is out, and the rest.
+    fileprivate init(explaining error: any Error) {
+        self =
+            switch error {
+            case let failure as EtcdFailure: failure
+            case let error as NIOConnectionError: .unreachable(EtcdFailure.reason(error))
+            case let error as NIOSSLError: EtcdFailure(handshake: error)
+            case is NIOSSLExtraError: .insecure("the certificate is for another host name")
+            case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
+                .unreachable("no connection in time")
+            case is CancellationError: .unanswered("no answer in time")
+            case let error as HTTPClientError where error == .cancelled: .unanswered("no answer in time")
+            default: .unanswered("the connection ended before the answer was complete")
+            }
+    }
+
+    private init(handshake error: NIOSSLError) {
+        let text = "\(error)"
+        self =
+            if text.contains("CERTIFICATE_VERIFY_FAILED") {
+                .insecure(
+                    "the member's certificate is not signed by an authority known here, or not valid now"
+                )
+            } else if text.contains("ALERT") {
+                .insecure("the member does not take our client certificate")
+            } else {
+                // With TLS 1.3 a member that refuses our certificate says so only after the handshake.
+                .unanswered("the connection ended before the answer was complete")
+            }
+    }
+
+    private static func reason(_ error: NIOConnectionError) -> String {
+        guard let last = error.connectionErrors.last?.error else { return "the host name cannot be resolved" }
+        guard let error = last as? IOError else { return "no connection in time" }
+        return systemMessage(error.errnoCode)
+    }
+}

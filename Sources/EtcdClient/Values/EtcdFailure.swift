@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+/// Why a call has no answer; each case says whether etcd can have carried it out.
+package enum EtcdFailure: Error, Equatable, Sendable {
+    /// Nothing was sent, or the member says that it did nothing: no endpoint answers, or none has a leader.
+    case unreachable(String)
+    /// It was sent, and no answer came: only a look tells what has become of it.
+    case unanswered(String)
+    /// The member is not the one that is trusted, or does not trust us.
+    case insecure(String)
+    /// Name or password are wrong, or etcd wants none.
+    case unauthenticated(String)
+    /// The user may not do this.
+    case denied(String)
+    /// etcd takes no more changes until it has been given room.
+    case outOfSpace
+    /// The history before this revision is gone, so nothing can be watched from there.
+    case compacted(Int64)
+    /// etcd does not take the request as it is.
+    case refused(String)
+    /// What came is no answer of an etcd.
+    case malformed(String)
+
+    /// The call may have been carried out.
+    package var mayHaveActed: Bool { consequences.mayHaveActed }
+
+    /// Another member may do better.
+    var isOfOneMember: Bool { consequences.isOfOneMember }
+
+    /// What went wrong, in a sentence without a full stop.
+    package var sentence: String { consequences.sentence }
+
+    private struct Consequences {
+        var sentence: String
+        var isOfOneMember = false
+        var mayHaveActed = false
+    }
+
+    private var consequences: Consequences {
+        switch self {
+        case .unreachable(let text):
+            Consequences(sentence: "etcd cannot be reached: \(text)", isOfOneMember: true)
+        case .unanswered(let text):
+            Consequences(sentence: "etcd does not answer: \(text)", isOfOneMember: true, mayHaveActed: true)
+        case .insecure(let text):
+            Consequences(sentence: "there is no secure connection to etcd: \(text)", isOfOneMember: true)
+        case .unauthenticated(let text):
+            Consequences(sentence: "etcd does not let the user in: \(text)")
+        case .denied(let text): Consequences(sentence: "etcd does not allow it: \(text)")
+        case .outOfSpace: Consequences(sentence: "etcd has no room left and takes no changes")
+        case .compacted(let revision):
+            Consequences(sentence: "etcd's history before revision \(revision) is gone")
+        case .refused(let text): Consequences(sentence: "etcd refuses the request: \(text)")
+        // A broken answer may stand for a call that was carried out.
+        case .malformed(let text):
+            Consequences(
+                sentence: "what answers is no etcd of version 3.4 or later: \(text)",
+                isOfOneMember: true,
+                mayHaveActed: true
+            )
+        }
+    }
+
+    /// What helps; `nil`: time, or what the sentence says.
+    package var remedy: String? {
+        switch self {
+        case .unreachable, .unanswered, .compacted, .refused, .malformed: nil
+        case .insecure(let text) where text.contains("client certificate"):
+            "with --client-cert-auth the members' own certificates need the extended key usage clientAuth too"
+        case .insecure:
+            "name the authority of etcd's certificates in ca_file, and our certificate in certificate_file"
+        case .unauthenticated(let text) where text.contains("CommonName"):
+            "use a client certificate without a CommonName: etcd refuses any other one with users and JSON"
+        case .unauthenticated(let text) where text.contains("not enabled"):
+            "etcdctl auth enable, or leave out user and password"
+        case .unauthenticated: "look at user and password_file or password_command"
+        case .denied: "etcdctl role grant-permission ROLE readwrite --prefix=true /tokenagent/"
+        case .outOfSpace: "etcdctl compact, defrag and alarm disarm; see etcd's page on maintenance"
+        }
+    }
+}

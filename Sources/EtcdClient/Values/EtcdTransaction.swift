@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+
+/// A comparing transaction: all changes if all conditions hold, else none (etcd v3 API, `TxnRequest`).
+package struct EtcdTransaction: Equatable, Sendable {
+    package enum Condition: Equatable, Sendable {
+        /// None of these keys exists.
+        case absent(EtcdKeys)
+        /// The key has exactly this value.
+        case value(key: [UInt8], [UInt8])
+        /// The key was last changed at this revision.
+        case modified(key: [UInt8], Int64)
+    }
+
+    package enum Change: Equatable, Sendable {
+        /// `lease`: the key ends with it.
+        case put(key: [UInt8], value: [UInt8], lease: Int64? = nil)
+        case delete(EtcdKeys)
+    }
+
+    package var conditions: [Condition]
+    package var changes: [Change]
+
+    package init(if conditions: [Condition], then changes: [Change]) {
+        self.conditions = conditions
+        self.changes = changes
+    }
+}

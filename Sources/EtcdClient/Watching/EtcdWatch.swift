@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+
+/// What a watch tells.
+package enum EtcdNews: Equatable, Sendable {
+    /// The watch stands: what changes from here on is told.
+    case connected(EtcdHeader)
+    case changes(EtcdHeader, [EtcdChange])
+    /// What happened before this revision cannot be told any more, or is another history: read everything, the watch
+    /// goes on from what is there now.
+    case historyLost
+    /// The watch has been lost; it is tried again by itself.
+    case trouble(EtcdFailure)
+}
+
+/// A watch that is kept up: on the next endpoint when one ends or falls silent, from where it was.
+package struct EtcdWatch: Sendable {
+    /// Nothing has come for this long: the member may be paused, or cut off from us.
+    package static let silence = Duration.seconds(30)
+    private static let shortestPause = Duration.milliseconds(200)
+    private static let longestPause = Duration.seconds(15)
+
+    private let client: EtcdClient
+    private let keys: EtcdKeys
+    private let silence: Duration
+
+    /// - Parameters:
+    ///   - client: whom to ask.
+    ///   - keys: what to watch.
+    ///   - silence: how long nothing may come before another member is asked.
+    package init(_ client: EtcdClient, _ keys: EtcdKeys, silence: Duration = silence) {
+        self.client = client
+        self.keys = keys
+        self.silence = silence
+    }
+
+    /// Hands on news, one after the other, until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - start: tells changes after what this header says; `nil`: from now on.
+    ///   - take: is waited for, so that whoever is slow is sent no more.
+    package func follow(
+        after start: EtcdHeader?,
+        _ take: @escaping @Sendable (EtcdNews) async -> Void
+    ) async {
+        var place = start
+        var pause = EtcdWatch.shortestPause
+        while !Task.isCancelled {
+            let endpoint = client.order.present[0]
+            let from = place
+            let end = await SilenceAlarm(silence).guarding { alarm in
+                await self.follow(from: from, at: endpoint, alarm, take)
+            }
+            guard !Task.isCancelled else { return }
+            if end.hasConnected { pause = EtcdWatch.shortestPause }
+            place = end.place
+            client.order.avoid(endpoint)
+            guard end.failure != nil else {
+                await take(.historyLost)
+                continue
+            }
+            if let failure = end.failure { await take(.trouble(failure)) }
+            try? await Task.sleep(for: pause * .random(in: 0.5..<1.5))
+            pause = min(pause * 2, EtcdWatch.longestPause)
+        }
+    }
+
+    /// How the watch at one member has ended.
+    private struct End: Sendable {
+        /// Where the next one goes on; `nil`: from then on.
+        var place: EtcdHeader?
+        var hasConnected = false
+        /// `nil`: what was before cannot be told any more.
+        var failure: EtcdFailure?
+    }
+
+    private func follow(
+        from start: EtcdHeader?,
+        at endpoint: EtcdEndpoint,
+        _ alarm: SilenceAlarm,
+        _ take: @Sendable (EtcdNews) async -> Void
+    ) async -> End {
+        var end = End(place: start)
+        do throws(EtcdFailure) {
+            var lines = try await open(after: start, at: endpoint, alarm)
+            while let line = try await lines.next() {
+                switch line {
+                case .ended(let failure): throw failure
+                case .created(let header):
+                    guard start.map(header.continues) ?? true else { return End(place: nil) }
+                    end.hasConnected = true
+                    if end.place == nil { end.place = header }
+                    await alarm.resting { await take(.connected(header)) }
+                case .changes(let header, let changes):
+                    guard !changes.isEmpty else { continue }
+                    await alarm.resting { await take(.changes(header, changes)) }
+                    end.place = header
+                }
+            }
+            end.failure = .unreachable("the watch has ended")
+        } catch .compacted {
+            return End(place: nil)
+        } catch {
+            end.failure = error
+        }
+        return end
+    }
+
+    private func open(
+        after place: EtcdHeader?,
+        at endpoint: EtcdEndpoint,
+        _ alarm: SilenceAlarm
+    ) async throws(EtcdFailure) -> WatchLines {
+        let request = GatewayRequest.watch(keys, from: place.map { $0.revision &+ 1 } ?? 0)
+        let token = try await client.token(at: endpoint, within: EtcdClient.callTime)
+        let stream = try await client.transport.open(
+            request,
+            at: endpoint,
+            token: token,
+            within: EtcdClient.callTime
+        )
+        guard stream.status == 200 else {
+            let refusal = GatewayRefusal(status: stream.status, body: await WatchLines.beginning(of: stream))
+            if refusal.wantsNewToken, let token {
+                _ = try await client.token(besides: token, at: endpoint, within: EtcdClient.callTime)
+            }
+            throw refusal.failure
+        }
+        return WatchLines(stream, alarm)
+    }
+}
+
+extension EtcdHeader {
+    /// Whether this answer can have come after `known` from the same history.
+    fileprivate func continues(_ known: EtcdHeader) -> Bool {
+        cluster == known.cluster && revision >= known.revision
+    }
+}
+
+/// The lines of a watch as they come.
+private struct WatchLines {
+    private var pieces: GatewayStream.Iterator
+    private var cutter = LineCutter()
+    private let alarm: SilenceAlarm
+
+    init(_ stream: GatewayStream, _ alarm: SilenceAlarm) {
+        pieces = stream.makeAsyncIterator()
+        self.alarm = alarm
+    }
+
+    /// The next line; `nil` at the end.
+    mutating func next() async throws(EtcdFailure) -> WatchLine? {
+        while true {
+            if let line = try cutter.next() { return try WatchLine(parsing: line) }
+            guard let bytes = try await pieces.next() else { return nil }
+            alarm.heard()
+            cutter.append(bytes)
+        }
+    }
+
+    /// What a refusal says, as far as it comes.
+    static func beginning(of stream: GatewayStream) async -> [UInt8] {
+        var pieces = stream.makeAsyncIterator()
+        var bytes: [UInt8] = []
+        while bytes.count < 4096, let piece = try? await pieces.next() { bytes += piece }
+        return bytes
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// One line of a watch's answer.
+enum WatchLine: Equatable, Sendable {
+    /// The watch stands.
+    case created(EtcdHeader)
+    /// Changes; none: the history has come as far as the header says.
+    case changes(EtcdHeader, [EtcdChange])
+    /// etcd has ended the watch.
+    case ended(EtcdFailure)
+
+    /// - Throws: ``EtcdFailure/malformed(_:)``.
+    init(parsing line: [UInt8]) throws(EtcdFailure) {
+        let answer = try GatewayAnswer(parsing: line)
+        if let error = try answer.answer("error") {
+            self = .ended(GatewayRefusal(status: 500, error).failure)
+            return
+        }
+        guard let result = try answer.answer("result") else {
+            throw .malformed("a line of the watch has no result")
+        }
+        if try result.truth("canceled") {
+            self = .ended(try WatchLine.end(result))
+            return
+        }
+        let header = try result.header()
+        guard try !result.truth("created") else {
+            self = .created(header)
+            return
+        }
+        var changes: [EtcdChange] = []
+        for event in try result.answers("events") { changes.append(try event.change()) }
+        self = .changes(header, changes)
+    }
+
+    /// A watch that may not be is answered with status 200 and ended in the same breath.
+    private static func end(_ result: GatewayAnswer) throws(EtcdFailure) -> EtcdFailure {
+        let compacted = try result.number("compact_revision")
+        guard compacted == 0 else { return .compacted(compacted) }
+        let reason = GatewayRefusal.cleaned(try result.text("cancel_reason") ?? "")
+        if reason.bytewise.contains("permission denied") { return .denied(reason) }
+        if reason.bytewise.contains("invalid auth token") { return .unauthenticated(reason) }
+        return .unreachable(reason.isEmpty ? "the watch was ended" : reason)
+    }
+}
+
+/// What has become of a key.
+package struct EtcdChange: Equatable, Sendable {
+    package var pair: EtcdKeyValue
+    /// The key is gone; the pair has only its name then.
+    package var isDeletion: Bool
+
+    package init(_ pair: EtcdKeyValue, isDeletion: Bool = false) {
+        self.pair = pair
+        self.isDeletion = isDeletion
+    }
+}
+
+extension GatewayAnswer {
+    /// The type is left out where it is `PUT`.
+    fileprivate func change() throws(EtcdFailure) -> EtcdChange {
+        guard let pair = try answer("kv")?.keyValue() else { throw .malformed("a change names no key") }
+        let type = try text("type")
+        return EtcdChange(pair, isDeletion: type.map { $0.bytewise == "DELETE" } ?? false)
+    }
+}
+
+/// Cuts a stream into lines, and holds no more than one.
+struct LineCutter {
+    private var held: [UInt8] = []
+    /// How many bytes of ``held`` are known to have no line feed.
+    private var searched = 0
+
+    mutating func append(_ bytes: [UInt8]) { held += bytes }
+
+    /// The next line without its feed; empty ones are skipped.
+    ///
+    /// - Throws: ``EtcdFailure/malformed(_:)`` if it is too long.
+    mutating func next() throws(EtcdFailure) -> [UInt8]? {
+        while let feed = held[searched...].firstIndex(of: 0x0A) {
+            let line = Array(held[..<feed])
+            held.removeFirst(feed + 1)
+            searched = 0
+            if !line.isEmpty { return line }
+        }
+        searched = held.count
+        guard held.count <= GatewayTransport.longest else {
+            throw .malformed("a line of the watch is longer than 8 MiB")
+        }
+        return nil
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import Text
+
+@testable import EtcdClient
+
+private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etcd.py"
+
+/// Three members with TLS, users and rights, which are killed, paused and cut off.
+@Suite(.enabled(if: RealEtcd.script.isAvailable, isMissing), .serialized) struct ClusterTests {
+    @Test func `the door opens to those who may, and says why it does not`() async throws {
+        try await RealEtcd.whileRunning(["--nodes", "3", "--tls", "--auth"]) { etcd in
+            try await enter(etcd)
+            try await stayOutside(etcd)
+            try await loseMembers(etcd)
+        }
+    }
+
+    private func enter(_ etcd: RealEtcd) async throws {
+        try await etcd.client(user: "keeper").whileOpen { client async throws in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<20 {
+                    group.addTask { try await client.put("/tokenagent/\(number)", "v") }
+                }
+                try await group.waitForAll()
+            }
+            // The token is not known any more: a new one is asked for once, and nobody notices.
+            try await etcd.order("kill-tokens", "keeper")
+            #expect(try await client.value("/tokenagent/0") == "v")
+            let status = try await client.status(of: etcd.endpoints[1])
+            #expect(status.content.version.hasPrefix("3.4") && status.content.leader != 0)
+        }
+    }
+
+    private func stayOutside(_ etcd: RealEtcd) async throws {
+        func failure(_ client: EtcdClient, _ key: String = "/tokenagent/x") async throws -> EtcdFailure? {
+            var found: EtcdFailure?
+            try await client.whileOpen { client async throws in
+                do throws(EtcdFailure) {
+                    let change = EtcdTransaction.Change.put(key: Array(key.utf8), value: [])
+                    _ = try await client.transact(EtcdTransaction(if: [], then: [change]))
+                } catch {
+                    found = error
+                }
+            }
+            return found
+        }
+        let wrong = try await failure(etcd.client(user: "keeper", password: "guess"))
+        #expect(wrong?.remedy?.contains("password") == true, "\(String(describing: wrong))")
+        let denied = try await failure(etcd.client(user: "reader"))
+        #expect(denied?.remedy?.contains("grant-permission") == true, "\(String(describing: denied))")
+        let elsewhere = try await failure(etcd.client(user: "keeper"), "/elsewhere")
+        #expect(elsewhere?.remedy?.contains("grant-permission") == true)
+        let nobody = try await failure(etcd.client())
+        #expect(nobody?.remedy?.contains("grant-permission") == true, "\(String(describing: nobody))")
+        let named = try await failure(etcd.client(user: "keeper", certificate: "client_cn"))
+        #expect(named?.remedy?.contains("CommonName") == true, "\(String(describing: named))")
+        for certificate in [nil, "stranger"] {
+            let refused = try await failure(etcd.client(user: "keeper", certificate: certificate))
+            #expect(refused != nil && refused?.mayHaveActed != nil, "\(String(describing: refused))")
+        }
+        let door = EtcdDoor()
+        let stranger = try EtcdClient(etcd.endpoints, door, on: .testing, first: 0)
+        guard case .insecure(let text)? = try await failure(stranger) else {
+            Issue.record("an unknown authority is believed")
+            return
+        }
+        #expect(text.contains("authority"))
+    }
+
+    private func loseMembers(_ etcd: RealEtcd) async throws {
+        try await etcd.client(first: 1, user: "keeper").whileOpen { client async throws in
+            let news = NewsList()
+            let watch = EtcdWatch(
+                client,
+                EtcdKeys(prefix: Array("/tokenagent/".utf8)),
+                silence: .seconds(2)
+            )
+            let following = Task { await watch.follow(after: nil) { news.add($0) } }
+            defer { following.cancel() }
+            #expect(try await Polling.until { news.connections > 0 })
+            for word in ["kill", "pause"] {
+                let member = word == "kill" ? "n2" : "n3"
+                try await etcd.order(word, member)
+                // A read finds another member within its time.
+                #expect(try await Polling.until { (try? await client.value("/tokenagent/0")) == "v" })
+                #expect(try await Polling.until { (try? await client.put("/tokenagent/0", "v")) != nil })
+                try await client.put("/tokenagent/\(word)", word)
+                #expect(try await Polling.until { news.values.contains(word) })
+                try await etcd.order(word == "kill" ? "up" : "resume", member)
+            }
+            let answer = try JSONValue(parsing: try await etcd.order("leader").utf8)
+            let leader = try #require(answer.object?["leader"]?.string)
+            try await etcd.order("kill", leader)
+            #expect(try await Polling.until { (try? await client.put("/tokenagent/leader", "new")) != nil })
+            #expect(try await Polling.until { news.values.contains("new") })
+            try await etcd.order("up", leader)
+        }
+    }
+}

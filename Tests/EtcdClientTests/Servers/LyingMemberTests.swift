@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+@testable import EtcdClient
+
+/// Something that listens where a member should, and answers as it likes.
+@Suite struct LyingMemberTests {
+    private static let header = #""header":{"cluster_id":"1","member_id":"2","revision":"3"}"#
+
+    /// What a read and a change fail with at a server that answers each request like this.
+    private static func failures(
+        within limit: Duration = .seconds(5),
+        _ respond: @escaping @Sendable (StreamingServer.Peer) -> Void
+    ) async throws -> [EtcdFailure] {
+        let server = try StreamingServer { _, peer in respond(peer) }
+        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
+        var failures: [EtcdFailure] = []
+        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+            do throws(EtcdFailure) {
+                _ = try await client.range(EtcdKeys(key: [0x61]), within: limit)
+            } catch {
+                failures.append(error)
+            }
+            do throws(EtcdFailure) {
+                _ = try await client.transact(EtcdTransaction(if: [], then: []), within: limit)
+            } catch {
+                failures.append(error)
+            }
+        }
+        return failures
+    }
+
+    @Test(arguments: [
+        "", "no JSON", "[]", "{}", #"{"header":{"revision":"3"}}"#,
+        #"{\#(header),"kvs":{},"succeeded":1}"#, #"{\#(header),\#(header)}"#,
+        #"{\#(header),"kvs":[{"key":"!"}],"succeeded":"yes"}"#,
+    ])
+    func `an answer that is none is not taken for one`(body: String) async throws {
+        let failures = try await Self.failures { $0.answer(200, body) }
+        #expect(failures.count == 2 && failures.allSatisfy(\.mayHaveActed), "\(failures)")
+    }
+
+    @Test func `a redirect leads nowhere`() async throws {
+        let other = try StreamingServer { _, peer in peer.answer(200, "{\(Self.header)}") }
+        let place = "http://127.0.0.1:\(other.port)/v3/kv/range"
+        let failures = try await Self.failures { $0.answer(307, fields: ["Location: \(place)"]) }
+        #expect(failures.count == 2 && other.requests.isEmpty)
+    }
+
+    @Test func `an answer without end is given up`() async throws {
+        let failures = try await Self.failures { peer in
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n".utf8)
+            peer.send([UInt8](repeating: 0x20, count: 9 << 20))
+        }
+        #expect(failures == Array(repeating: .malformed("the answer is larger than 8 MiB"), count: 2))
+    }
+
+    @Test func `an answer that trickles ends at the time limit`() async throws {
+        let began = ContinuousClock.now
+        let failures = try await Self.failures(within: .milliseconds(300)) { peer in
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{".utf8)
+            peer.waitUntilLeft()
+        }
+        #expect(failures == Array(repeating: .unanswered("no answer in time"), count: 2))
+        #expect(ContinuousClock.now - began < .seconds(60))
+    }
+
+    @Test func `a change that was perhaps made is not made at the next member`() async throws {
+        let silent = try StreamingServer { _, peer in peer.leave() }
+        let good = try StreamingServer { _, peer in peer.answer(200, "{\(Self.header)}") }
+        let endpoints = [silent, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
+        try await EtcdClient(endpoints, EtcdDoor(), on: .testing, first: 0).whileOpen { client async throws in
+            await #expect(throws: EtcdFailure.self) {
+                try await client.transact(EtcdTransaction(if: [], then: []))
+            }
+            #expect(good.requests.isEmpty)
+            // The next call begins with the other one, and a read goes on there in any case.
+            #expect(try await client.range(EtcdKeys(key: [0x61])).header.revision == 3)
+        }
+        try await EtcdClient(endpoints, EtcdDoor(), on: .testing, first: 0).whileOpen { client async throws in
+            #expect(try await client.range(EtcdKeys(key: [0x61])).header.cluster == 1)
+        }
+    }
+
+    @Test func `a watch that lies is begun anew`() async throws {
+        let server = try StreamingServer { _, peer in
+            peer.beginStream()
+            peer.piece(#"{"result":{\#(Self.header),"created":true}}"# + "\nnonsense\n")
+            peer.waitUntilLeft()
+        }
+        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
+        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+            let news = NewsList()
+            let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .milliseconds(200))
+            let following = Task { await watch.follow(after: nil) { news.add($0) } }
+            defer { following.cancel() }
+            #expect(try await Polling.until { news.connections >= 2 && news.troubles >= 2 })
+            #expect(news.values.isEmpty)
+        }
+    }
+
+    @Test func `a member that says nothing for too long is left`() async throws {
+        let server = try StreamingServer { _, peer in
+            peer.beginStream()
+            peer.piece(#"{"result":{\#(Self.header),"created":true}}"# + "\n")
+            peer.waitUntilLeft()
+        }
+        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
+        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+            let news = NewsList()
+            let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .milliseconds(200))
+            let following = Task { await watch.follow(after: nil) { news.add($0) } }
+            defer { following.cancel() }
+            #expect(try await Polling.until { news.connections >= 2 })
+            #expect(news.failures.first == .unanswered("no answer in time"))
+        }
+    }
+}
