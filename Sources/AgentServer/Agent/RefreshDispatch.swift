@@ -114,7 +114,7 @@ final class RefreshDispatch {
         )
         work.later { [self] in
             switch step {
-            case .reserve(let attempt, _): reservationFinished(attempt, paused, for: name, in: agent)
+            case .reserve(let attempt, _): reservationFinished(attempt, .failed(paused), for: name, in: agent)
             case .send(let request):
                 let failure = RefreshFailure(kind: .unreachable, message: paused.message)
                 refreshFinished(request.attempt, .failed(failure), for: name, in: agent)
@@ -160,23 +160,24 @@ extension RefreshDispatch {
             try store.reserve(next.session, next.attempt, next.snapshot)
         } then: { [self] failure in
             queue.reservationEnded()
-            reservationFinished(next.attempt, failure, for: next.session, in: agent)
+            let answer = failure.map(ReservationAnswer.failed) ?? .granted()
+            reservationFinished(next.attempt, answer, for: next.session, in: agent)
             reserveNext(in: agent)
         }
     }
 
     private func reservationFinished(
         _ attempt: AttemptNumber,
-        _ failure: StorageFailure?,
+        _ answer: ReservationAnswer,
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
         let reason = agent.sessions[name]?.session.reason(of: attempt)
         let jitter = agent.ports.chance()
         agent.apply(name) { session, moment in
-            session.reservationFinished(attempt, failure, jitter: jitter, at: moment)
+            session.reservationFinished(attempt, answer, jitter: jitter, at: moment)
         }
-        if let failure {
+        if case .failed(let failure) = answer {
             let failure = RefreshFailure(kind: .storage, message: failure.message)
             countFailure(failure, of: reason, for: name, in: agent)
         }

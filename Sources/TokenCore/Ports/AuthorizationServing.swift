@@ -69,6 +69,8 @@ package struct RefreshRequest: Equatable, Sendable {
     package var sources = SourceTokens()
     /// What the login found out about its server (``LoginGrant/server``).
     package var server: FoundServer?
+    /// It begins before this moment or not at all, whatever stops the process meanwhile; `nil`: at any time.
+    package var sendBefore: Instant?
 
     package init(
         attempt: AttemptNumber,
@@ -79,8 +81,10 @@ package struct RefreshRequest: Equatable, Sendable {
         tokenEndpoint: String? = nil,
         proofKey: SecretID? = nil,
         grantedScope: [String] = [],
-        server: FoundServer? = nil
+        server: FoundServer? = nil,
+        sendBefore: Instant? = nil
     ) {
+        self.sendBefore = sendBefore
         self.attempt = attempt
         self.renewal = renewal
         self.variant = variant

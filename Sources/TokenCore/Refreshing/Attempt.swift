@@ -5,8 +5,11 @@ struct Attempt: Equatable, Sendable {
     /// How far it is.
     enum Phase: Equatable, Sendable {
         /// The intent is being made durable; nothing was sent.
-        /// Next: `sending` when it is, the failure path when the disk refuses.
+        /// Next: `sending` when it is, `awaitingPeer` in a fleet, the failure path when the disk refuses.
         case reserving
+        /// Another host of the fleet is refreshing; nothing was sent from here.
+        /// Next: the session is ready with that host's record; `sending` when it gave up; the failure path.
+        case awaitingPeer
         /// The request is out. Next: `committing` with the answer's tokens, or the failure path.
         case sending
         /// The answer is being made durable; nobody has seen its tokens. Next: the session is ready.
@@ -31,6 +34,9 @@ struct Attempt: Equatable, Sendable {
     var refusal: Refusal?
     /// What had to be fixed by hand before this attempt; it counts as fixed only when the attempt works.
     var suspension: Suspension?
+
+    /// Nothing was sent yet.
+    var isReserving: Bool { phase == .reserving || phase == .awaitingPeer }
 
     /// Changes the login of an answer that is being stored.
     mutating func changeAnswer(_ change: (inout Login) -> Void) {

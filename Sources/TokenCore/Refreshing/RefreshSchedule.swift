@@ -9,8 +9,10 @@ package enum RefreshSchedule {
     package static let longestJitter = Duration.seconds(300)
 
     /// How long before its end a token that lives `lifetime` is refreshed: the policy's lead, at most a third of it.
+    ///
+    /// A third in any case for a session of a fleet: so long the fleet's store may be away without anybody noticing.
     package static func lead(forLifetime lifetime: Duration, policy: SessionPolicy) -> Duration {
-        min(policy.refreshBefore, lifetime / 3)
+        policy.isShared ? lifetime / 3 : min(policy.refreshBefore, lifetime / 3)
     }
 
     /// When `token` is refreshed without being asked for.

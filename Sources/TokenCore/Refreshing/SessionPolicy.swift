@@ -23,6 +23,8 @@ package struct SessionPolicy: Equatable, Sendable {
     package var silentLogins: [SilentLogin]
     /// Which of its tokens are the credentials of a role.
     package var roles: RoleTokens
+    /// All hosts of a fleet have it, and refresh it in turns: the fleet's record says what it is.
+    package var isShared: Bool
 
     package init(
         refreshBefore: Duration = .seconds(300),
@@ -34,7 +36,8 @@ package struct SessionPolicy: Equatable, Sendable {
         tokensOutliveLogin: Bool = true,
         startsByItself: Bool = false,
         madeOf: String? = nil,
-        roles: RoleTokens = .none
+        roles: RoleTokens = .none,
+        isShared: Bool = false
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -46,6 +49,7 @@ package struct SessionPolicy: Equatable, Sendable {
         self.startsByItself = startsByItself
         self.madeOf = madeOf
         self.roles = roles
+        self.isShared = isShared
     }
 
     /// The policy for a token that is the credentials of a role.

@@ -12,7 +12,8 @@ extension Session {
         case .refreshing(var login, let attempt):
             if attempt.usesRefreshToken { login.use = use(after: failure.kind, of: attempt) }
             login.interruptions = 0
-            return attempt.isReplay && failure.kind == .grantDead && attempt.refusal == nil
+            let isLost = attempt.isReplay && failure.kind == .grantDead && attempt.refusal == nil
+            return isLost && !policy.isShared
                 ? end(.replyLost, Session.replyLostMessage, login, probeAt: nil, at: moment)
                 : refreshFailed(failure, attempt, login, jitter: jitter, at: moment)
         case .probing(let ended, var login, let attempt):
@@ -26,9 +27,12 @@ extension Session {
 
     /// The issuer asked, perhaps in an answer to another session, to be left alone until `nextTry`: the
     /// attempt has sent nothing and is made then.
+    ///
+    /// `failure`: why else it is made then.
     package mutating func attemptPostponed(
         _ number: AttemptNumber,
         until nextTry: Instant,
+        because failure: RefreshFailure? = nil,
         at moment: Moment
     ) -> [Effect] {
         guard case .refreshing(let login, let attempt) = state, attempt.number == number else { return [] }
@@ -36,11 +40,12 @@ extension Session {
         let setback = Setback(
             failures: previous?.failures ?? 0,
             reason: attempt.reason,
-            latest: RefreshFailure(
-                kind: .busy,
-                message: "the authorization server asked to be left alone for a while",
-                retryAfter: nextTry - moment.now
-            ),
+            latest: failure
+                ?? RefreshFailure(
+                    kind: .busy,
+                    message: "the authorization server asked to be left alone for a while",
+                    retryAfter: nextTry - moment.now
+                ),
             nextTry: nextTry,
             lostAnswers: previous?.lostAnswers ?? 0,
             unexplained: previous?.unexplained ?? 0,
@@ -76,8 +81,10 @@ extension Session {
             return roleFailed(failure, attempt, login, jitter: jitter, at: moment)
         }
         switch failure.kind.consequences.verdict {
-        case .end where login.renewal == .anew, .endUnlessConfirmed where login.renewal == .anew:
-            // There is no login to lose: whatever the server says, it may say something else soon.
+        case .end where login.renewal == .anew || policy.isShared,
+            .endUnlessConfirmed where login.renewal == .anew || policy.isShared:
+            // There is no login to lose: whatever the server says, it may say something else soon. And a fleet's
+            // record says when the login is over.
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .endWithSource: return endWithSource(failure, login, at: moment)
         case .retry, .refuseSource:
@@ -150,7 +157,7 @@ extension Session {
             jitter: jitter,
             now: moment.now
         )
-        if attempt.usesRefreshToken, setback.isRefusal(at: moment.now) {
+        if attempt.usesRefreshToken, !policy.isShared, setback.isRefusal(at: moment.now) {
             let probeAt = moment.now + RetrySchedule.unexplainedRetry
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
         }

@@ -37,25 +37,38 @@ extension Session {
         }
     }
 
-    /// The intent to send is durable, or the disk refused.
+    /// The intent to send is durable, or the refresh token must not be sent, or not yet.
+    ///
+    /// After `held` another answer may follow.
     package mutating func reservationFinished(
         _ number: AttemptNumber,
-        _ failure: StorageFailure?,
+        _ answer: ReservationAnswer,
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        guard let attempt = currentAttempt, attempt.number == number, attempt.phase == .reserving,
+        guard let attempt = currentAttempt, attempt.number == number, attempt.isReserving,
             let login = renewing
         else { return [] }
+        switch answer {
+        case .granted(let until): return send(attempt, login, until: until)
+        case .held:
+            currentAttempt?.phase = .awaitingPeer
+            return []
+        case .notBefore(let time):
+            let message = "the answer to another host's refresh has not come yet"
+            let failure = RefreshFailure(kind: .unreachable, message: message)
+            guard isRefreshing else { return attemptFailed(failure, jitter: jitter, at: moment) }
+            return attemptPostponed(number, until: time, because: failure, at: moment)
         // A server that keeps refresh tokens cannot take this one away, so nothing is at stake.
-        if let failure, login.rotation != .keeps {
+        case .failed where login.rotation == .keeps && !policy.isShared:
+            return send(attempt, login, until: nil)
+        case .failed(let failure):
             return attemptFailed(
                 RefreshFailure(kind: .storage, message: failure.message),
                 jitter: jitter,
                 at: moment
             )
         }
-        return send(attempt, login)
     }
 
     /// The server answered, or did not.
@@ -254,12 +267,12 @@ extension Session {
 
     /// First step of an attempt that already stands in the state.
     mutating func begin(_ attempt: Attempt, _ login: Login, at moment: Moment) -> [Effect] {
-        guard attempt.usesRefreshToken else { return send(attempt, login) }
+        guard attempt.usesRefreshToken else { return send(attempt, login, until: nil) }
         let snapshot = snapshot(at: moment) ?? login.snapshot(standing: .loggedIn, at: moment)
         return [.reserve(attempt.number, snapshot)]
     }
 
-    private mutating func send(_ attempt: Attempt, _ login: Login) -> [Effect] {
+    private mutating func send(_ attempt: Attempt, _ login: Login, until: Instant?) -> [Effect] {
         currentAttempt?.phase = .sending
         // From here on the answer can be lost, so it counts as missing until it arrives.
         if attempt.usesRefreshToken { renewing?.use = .unanswered }
@@ -275,7 +288,8 @@ extension Session {
                     tokenEndpoint: login.renewal == .anew ? nil : login.tokenEndpoint,
                     proofKey: login.proofKey,
                     grantedScope: login.primary?.scope ?? [],
-                    server: login.server
+                    server: login.server,
+                    sendBefore: until
                 )
             )
         ]
@@ -288,7 +302,11 @@ extension Session {
     }
 
     /// Tokens nobody waits for any more are revoked, never dropped in silence.
+    ///
+    /// Not in a fleet: there whoever made the exchange has them, and nobody revokes them before it is settled what they
+    /// are worth, because that may end the login for all.
     private func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
+        guard !policy.isShared else { return [] }
         var late = RevocationRequest(
             refreshToken: nil,
             accessToken: nil,

@@ -25,7 +25,7 @@ extension Session {
             login.interruptions += 1
         }
         restoredAt = moment.now
-        state = Session.restoredState(snapshot.standing, login, interrupted: interrupted, at: moment)
+        state = Session.restoredState(snapshot.standing, login, policy, interrupted: interrupted, at: moment)
     }
 
     /// A session whose record could not be used.
@@ -37,6 +37,7 @@ extension Session {
     private static func restoredState(
         _ standing: SessionSnapshot.Standing,
         _ login: Login,
+        _ policy: SessionPolicy,
         interrupted: Bool,
         at moment: Moment
     ) -> State {
@@ -59,19 +60,21 @@ extension Session {
             )
         case .ended(let reason, let quarantinedUntil):
             let until = quarantinedUntil.map(moment.instant(at:)) ?? moment.now + RetrySchedule.quarantine
-            return .loggedOut(Session.restoredEnd(reason, login, until: until, at: moment.now))
+            return .loggedOut(Session.restoredEnd(reason, login, policy, until: until, at: moment.now))
         }
     }
 
     private static func restoredEnd(
         _ reason: EndReason,
         _ login: Login,
+        _ policy: SessionPolicy,
         until: Instant,
         at now: Instant
     ) -> Ended {
         let message = "the session ended before the agent was started"
         guard reason == .loggedOut else {
-            let probeAt = reason.consequences.isAskedAgain ? now + RetrySchedule.unexplainedRetry : nil
+            let isAskedAgain = reason.consequences.isAskedAgain && !policy.isShared
+            let probeAt = isAskedAgain ? now + RetrySchedule.unexplainedRetry : nil
             return Ended(
                 reason: reason,
                 message: message,

@@ -40,6 +40,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var madeOf: String?
     /// How many starts of the agent in a row found this record in the middle of a refresh.
     package var interruptions: Int
+    /// What this host keeps of the fleet beside it; `nil`: the session is this host's alone.
+    package var fleet: FleetKeeping?
 
     package init(
         standing: Standing,
@@ -61,7 +63,8 @@ package struct SessionSnapshot: Equatable, Sendable {
         proofKey: SecretID? = nil,
         server: FoundServer? = nil,
         madeOf: String? = nil,
-        interruptions: Int = 0
+        interruptions: Int = 0,
+        fleet: FleetKeeping? = nil
     ) {
         self.standing = standing
         self.renewal = renewal
@@ -83,6 +86,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.server = server
         self.madeOf = madeOf
         self.interruptions = interruptions
+        self.fleet = fleet
     }
 
     /// The login with its own token alone.

@@ -56,7 +56,12 @@ private final class Line {
         let number = try #require(scripts.firstIndex { $0.session.name == next.session })
         #expect(stage(number) == .reserving)
         let moment = scripts[number].moment
-        let effects = scripts[number].session.reservationFinished(next.attempt, nil, jitter: 0, at: moment)
+        let effects = scripts[number].session.reservationFinished(
+            next.attempt,
+            .granted(),
+            jitter: 0,
+            at: moment
+        )
         queue.reservationEnded()
         guard case .refresh(let request) = try #require(effects.first) else {
             throw StorageFailure(message: "\(effects)")

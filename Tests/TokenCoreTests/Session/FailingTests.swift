@@ -33,7 +33,7 @@ import Testing
             return
         }
         let full = StorageFailure(message: "No space left on device")
-        let effects = script.session.reservationFinished(number, full, jitter: 0, at: script.moment)
+        let effects = script.session.reservationFinished(number, .failed(full), jitter: 0, at: script.moment)
         #expect(!effects.sendsRequest)
         #expect(script.session.status.state == .retrying)
         let (waiter, served) = script.get()
@@ -52,7 +52,10 @@ import Testing
             return
         }
         let full = StorageFailure(message: "No space left on device")
-        #expect(script.session.reservationFinished(number, full, jitter: 0, at: script.moment).sendsRequest)
+        #expect(
+            script.session.reservationFinished(number, .failed(full), jitter: 0, at: script.moment)
+                .sendsRequest
+        )
     }
 
     @Test func `a lost answer is replayed at once, after 2 s, after 8 s, then a minute before expiry`() {

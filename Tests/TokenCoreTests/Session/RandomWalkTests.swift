@@ -210,8 +210,8 @@ private struct World {
         guard let next = queue.nextReservation() else { return }
         queue.reservationEnded()
         guard session.attemptInFlight == next.attempt else { return ended(next.attempt) }
-        let failure = jitter() < 0.2 ? StorageFailure(message: "full") : nil
-        run(session.reservationFinished(next.attempt, failure, jitter: jitter(), at: moment))
+        let answer: ReservationAnswer = jitter() < 0.2 ? .failed(StorageFailure(message: "full")) : .granted()
+        run(session.reservationFinished(next.attempt, answer, jitter: jitter(), at: moment))
         if session.attemptInFlight != next.attempt { ended(next.attempt) }
     }
 
@@ -283,7 +283,7 @@ private struct World {
         switch session.currentAttempt?.phase {
         case .reserving: #expect([.held, .admitted, .reserving].contains(stage), "a reservation was lost")
         case .sending: #expect([.held, .sent].contains(stage), "a request was lost")
-        case .committing, nil: break
+        case .awaitingPeer, .committing, nil: break
         }
         #expect(Set(session.waiters.order) == unanswered, "a waiter was lost")
         #expect(erased.isDisjoint(with: session.heldSecrets), "the session holds an erased secret")

@@ -145,7 +145,7 @@ struct SessionScript {
     /// Lets the disk say yes to the reservation among `effects`; returns what is to be sent.
     mutating func reserve(_ effects: [Effect]) -> RefreshRequest? {
         for case .reserve(let number, _) in effects {
-            let next = session.reservationFinished(number, nil, jitter: 0, at: moment)
+            let next = session.reservationFinished(number, .granted(), jitter: 0, at: moment)
             for case .refresh(let request) in next { return request }
         }
         for case .refresh(let request) in effects { return request }

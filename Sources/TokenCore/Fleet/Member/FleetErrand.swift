@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+/// What a host writes to etcd, each with what has to be true for it.
+enum FleetErrand: Hashable, Sendable {
+    /// Declares that the refresh token is about to be sent, where `over` was declared before.
+    case reserve(FleetHold, over: FleetIntent?)
+    /// Gives a reservation back as if it had not been made.
+    case release(FleetHold)
+    /// Gives the lock back, and leaves the intent.
+    case unlock(AttemptID)
+    /// Declares the record dead whose refresh token was refused.
+    case declare(FleetHeader, FleetHold)
+    /// Makes an answer the record.
+    case commit(FleetHeader, FleetAnswerKept)
+    /// Lays an answer beside the record.
+    case place(LateAnswer, beside: FleetHeader?)
+    /// Writes the host's own record over an older one, with an intent if the token may have been sent.
+    case write(FleetHeader, over: FleetHeader?, FleetIntent?)
+    /// Declares what a restored snapshot may have lost.
+    case mark(FleetIntent, on: FleetHeader, over: FleetIntent?)
+    /// Makes a late answer the record.
+    case adopt(FleetHeader, LateAnswer, over: FleetHeader)
+    /// Removes late answers that are of no use.
+    case erase([LateAnswer], beside: FleetHeader?)
+
+    var transaction: FleetTransaction {
+        switch self {
+        case .reserve(let hold, let former):
+            FleetTransaction(
+                if: [
+                    .record(hold.record), .intent(former), .lock(nil),
+                    .noLate(hold.record.lineage, parent: hold.record.generation),
+                ],
+                then: [.putLock(hold.intent.attempt), .putIntent(hold.intent)]
+            )
+        // While the intent is this host's, nobody else holds the lock.
+        case .release(let hold):
+            FleetTransaction(
+                if: [.intent(hold.intent)],
+                then: [hold.former.map { .putIntent($0) } ?? .deleteIntent, .deleteLock]
+            )
+        case .unlock(let attempt): FleetTransaction(if: [.lock(attempt)], then: [.deleteLock])
+        case .declare(let header, let hold):
+            FleetTransaction(
+                if: [
+                    .record(hold.record), .intent(hold.intent),
+                    .noLate(hold.record.lineage, parent: hold.record.generation),
+                ],
+                then: [.putRecord(header), .deleteIntent, .deleteLock]
+            )
+        // Not the lock: a late answer is welcome while nobody has taken over.
+        case .commit(let header, let answer):
+            FleetTransaction(
+                if: [.record(answer.parent), .intent(answer.intent)],
+                then: [.putRecord(header), .deleteIntent, .deleteLock]
+            )
+        case .place(let late, let record): FleetTransaction(if: [.record(record)], then: [.putLate(late)])
+        case .write(let header, let old, let intent):
+            FleetTransaction(
+                if: [.record(old)],
+                then: [.putRecord(header), intent.map { .putIntent($0) } ?? .deleteIntent]
+                    + (header.status == .out || old?.lineage != header.lineage ? [.deleteLates] : [])
+            )
+        case .mark(let intent, let record, let former):
+            FleetTransaction(
+                if: [.record(record), .intent(former), .lock(nil)],
+                then: [.putIntent(intent)]
+            )
+        case .adopt(let header, let late, let record):
+            FleetTransaction(
+                if: [.record(record), .lock(nil), .late(late)],
+                then: [.putRecord(header), .deleteLate(late), .deleteIntent]
+            )
+        case .erase(let lates, let record):
+            FleetTransaction(if: [.record(record)], then: lates.map { .deleteLate($0) })
+        }
+    }
+}

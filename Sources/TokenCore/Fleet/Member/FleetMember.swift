@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+
+/// One host's part in one session of the fleet: a pure state machine.
+///
+/// It looks at etcd, decides on what it sees (``FleetLook``), does one thing, and looks again until there is nothing
+/// left to do. Every decision is a rule on one ``FleetView``, and every transaction compares what the rule saw. So an
+/// answer that is lost, a pause or a restart at any step needs no case of its own: the next look shows what has become
+/// of it.
+///
+/// Events come in as method calls, ``FleetAction``s come out. After a crash only ``memory`` is left.
+package struct FleetMember: Equatable, Sendable {
+    /// What is under way.
+    enum Step: Equatable, Sendable {
+        /// Nothing. Next: `looking` when the session, the watch or the clock asks for it; `keeping` with news.
+        case idle
+        /// etcd is being read. Next: any other, by what it shows.
+        case looking(knowing: FleetPlace?, since: Instant)
+        /// A lease for a lock is asked for. Next: `transacting`; `idle` without one.
+        case leasing(FleetLook, viewedSince: Instant, since: Instant)
+        /// A transaction is out. Next: `looking` after most; `exchanging` with a reservation; `keeping` with a record.
+        case transacting(FleetErrand)
+        /// The session has the right to send, and no answer has come. Next: `keeping` with tokens, `transacting`
+        /// without.
+        case exchanging
+        /// Something is being made durable here. Next: `transacting` with an answer, else `looking`.
+        case keeping(FleetMemory, telling: [FleetAction])
+    }
+
+    /// What outlives the process.
+    package private(set) var memory: FleetMemory
+    let timing: FleetTiming
+    let role: FleetRole
+    private(set) var step = Step.idle
+    private(set) var wish: FleetWish?
+    private(set) var hold: FleetHold?
+    private(set) var refusals: FleetRefusals?
+    /// A login or logout that waits for what is under way.
+    private(set) var news: FleetHeader?
+    /// Something has changed in etcd since the last look began.
+    private(set) var isStale = false
+    /// Calls of etcd in a row that had no answer.
+    private var failures = 0
+    /// When it looks again although nothing says that anything has changed.
+    private var lookAgainAt: Instant?
+    /// The record of which the session knows that a reader wants another.
+    private var asked: FleetHeader?
+
+    /// A host that starts; ``started(at:)`` follows.
+    package init(_ memory: FleetMemory, timing: FleetTiming, role: FleetRole = .keeper) {
+        self.memory = memory
+        self.timing = timing
+        self.role = role
+    }
+
+    /// When ``timeReached(_:)`` is next needed.
+    package var wakeTime: Instant? { step == .idle ? lookAgainAt : nil }
+
+    // MARK: Occasions
+
+    /// The host starts, and may have been stopped at any moment.
+    package mutating func started(at now: Instant) -> [FleetAction] { look(at: now) }
+
+    /// The watch says that something has changed, or that it does not know.
+    package mutating func changed(at now: Instant) -> [FleetAction] {
+        guard step == .idle else {
+            isStale = true
+            return []
+        }
+        return look(at: now)
+    }
+
+    /// A moment at or after ``wakeTime`` has come.
+    package mutating func timeReached(_ now: Instant) -> [FleetAction] {
+        guard let lookAgainAt, lookAgainAt <= now, step == .idle else { return [] }
+        return look(at: now)
+    }
+
+    /// The session wants to refresh.
+    ///
+    /// - Parameters:
+    ///   - attempt: a name for the attempt, never used before.
+    ///   - expiry: when the access token of the record ends.
+    ///   - now: now.
+    /// - Returns: what to do; one of `grant`, `postpone`, `refuse` and `adopt` answers it, perhaps after `hold`.
+    package mutating func refreshWanted(
+        as attempt: AttemptID,
+        expiry: FleetTime?,
+        at now: Instant
+    ) -> [FleetAction] {
+        wish = FleetWish(attempt: attempt, expiry: expiry)
+        return changed(at: now)
+    }
+
+    /// The session does not want to refresh any more.
+    package mutating func refreshWithdrawn() { wish = nil }
+
+    /// A person has logged in here.
+    ///
+    /// - Parameters:
+    ///   - id: 128 random bits.
+    ///   - attempt: whose tokens they are.
+    ///   - tokenMark: of the refresh token.
+    ///   - time: etcd's time, if this host knows it.
+    ///   - now: now.
+    /// - Returns: what to do; `finishNews` answers it.
+    package mutating func loggedIn(
+        _ id: UInt128,
+        as attempt: AttemptID,
+        tokenMark: UInt64,
+        time: FleetTime?,
+        at now: Instant
+    ) -> [FleetAction] {
+        let lineage = Lineage(id, after: memory.record?.lineage, at: time)
+        let cluster = memory.place?.cluster
+        return take(FleetHeader(login: lineage, attempt, tokenMark: tokenMark, in: cluster), at: now)
+    }
+
+    /// A person has logged out here: the login that this host knows is over in the whole fleet.
+    ///
+    /// - Returns: what to do; `finishNews` answers it, unless the login is known to be over.
+    package mutating func loggedOut(at now: Instant) -> [FleetAction] {
+        guard let record = memory.record, record.status != .out else { return [] }
+        return take(record.loggedOut(), at: now)
+    }
+
+    private mutating func take(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
+        wish = nil
+        news = header
+        return step == .idle ? rest(at: now) : []
+    }
+
+    // MARK: Looking
+
+    private mutating func look(at now: Instant) -> [FleetAction] {
+        isStale = false
+        lookAgainAt = nil
+        step = .looking(knowing: memory.place, since: now)
+        return [.look]
+    }
+
+    /// etcd could not be read.
+    package mutating func lookFailed(at now: Instant) -> [FleetAction] {
+        guard case .looking = step else { return [] }
+        return fail(at: now)
+    }
+
+    /// Without etcd nothing is sent; what is owed to it is tried again.
+    private mutating func fail(at now: Instant) -> [FleetAction] {
+        failures += 1
+        let told = refuseWish("etcd does not answer") + rest(at: now)
+        if step == .idle { lookAgainAt = now + RetrySchedule.recommitDelay(failures: failures) }
+        return told
+    }
+
+    private mutating func refuseWish(_ message: String) -> [FleetAction] {
+        guard let wish else { return [] }
+        self.wish = nil
+        return [.refuse(wish.attempt, StorageFailure(message: message))]
+    }
+
+    /// etcd has been read.
+    package mutating func looked(_ view: FleetView, at now: Instant) -> [FleetAction] {
+        guard case .looking(let known, let since) = step else { return [] }
+        failures = 0
+        // Not what is known now: the watch may have overtaken the answer.
+        let isBack = known.map { view.place.cluster == $0.cluster && view.place.contradicts($0) } ?? false
+        memory.place = view.place
+        if isBack, !memory.isRestored {
+            var next = memory
+            next.isRestored = true
+            return keep(next, at: now)
+        }
+        var look = FleetLook(
+            at: view,
+            memory,
+            timing: timing,
+            role: role,
+            wish: wish,
+            hold: hold,
+            refusals: refusals
+        )
+        let next = look.decide()
+        hold = look.hold
+        return perform(next, look, viewedSince: since, at: now)
+    }
+
+    private mutating func perform(
+        _ next: FleetLook.Next,
+        _ look: FleetLook,
+        viewedSince: Instant,
+        at now: Instant
+    ) -> [FleetAction] {
+        switch next {
+        case .transact(let errand): return transact(errand)
+        case .keep(let memory, let telling): return keep(memory, telling: telling, at: now)
+        case .granted: return granted(look.view.place, at: now)
+        case .end(let stage): return end(stage, at: now)
+        case .reserve:
+            step = .leasing(look, viewedSince: viewedSince, since: now)
+            return [.grantLease(timing.lease)]
+        case .wait: return wait(look, at: now)
+        case .postpone(let time):
+            let told = wish.map { [FleetAction.postpone($0.attempt, until: now + (time - look.view.time))] }
+            wish = nil
+            return (told ?? []) + rest(at: now)
+        case .notLive:
+            guard let record = memory.record else {
+                return refuseWish("the fleet has no login of this session") + rest(at: now)
+            }
+            wish = nil
+            return [.adopt(record)] + rest(at: now)
+        case .rest: return tellAsked(look.view) + rest(at: now)
+        }
+    }
+
+    private mutating func wait(_ look: FleetLook, at now: Instant) -> [FleetAction] {
+        guard let wish else { return rest(at: now) }
+        self.wish?.isHeld = true
+        var told: [FleetAction] = wish.isHeld ? [] : [.hold(wish.attempt)]
+        if role == .reader, let record = memory.record { told.append(.ask(generation: record.generation)) }
+        told += rest(at: now)
+        if step == .idle { lookAgainAt = now + look.nextLook }
+        return told
+    }
+
+    /// A reader's wish is passed on once for each record.
+    private mutating func tellAsked(_ view: FleetView) -> [FleetAction] {
+        guard role == .keeper, let record = view.record, record.isLive, view.wanted == record.generation,
+            asked != record
+        else { return [] }
+        asked = record
+        return [.asked]
+    }
+
+    /// Comes to rest, unless something has come up meanwhile.
+    private mutating func rest(at now: Instant) -> [FleetAction] {
+        step = .idle
+        guard news == nil else { return keep(memory, at: now) }
+        return isStale ? look(at: now) : []
+    }
+
+    // MARK: Reserving
+
+    /// etcd has granted a lease.
+    ///
+    /// - Parameters:
+    ///   - lifetime: of the lease; etcd may make it longer than was asked.
+    ///   - place: of the answer.
+    ///   - now: now.
+    /// - Returns: what to do.
+    package mutating func leaseGranted(
+        _ lifetime: Duration,
+        _ place: FleetPlace,
+        at now: Instant
+    ) -> [FleetAction] {
+        guard case .leasing(let seen, let viewedSince, let since) = step else { return [] }
+        let view = seen.view
+        guard let wish, let record = view.record, !place.contradicts(view.place) else { return look(at: now) }
+        var deadline = since + lifetime - timing.request - timing.margin
+        if case .now(let until?) = seen.takeover {
+            // etcd's clock shows whole seconds, so it may be a second later there than it says.
+            deadline = min(deadline, viewedSince + (until - view.time) - .seconds(1))
+        }
+        let hold = FleetHold(
+            record: record,
+            intent: FleetIntent(of: wish.attempt, for: record, after: view.presentIntent, at: view.time),
+            former: view.presentIntent,
+            deadline: deadline,
+            place: view.place
+        )
+        self.hold = hold
+        return transact(.reserve(hold, over: view.intent))
+    }
+
+    /// etcd has granted no lease.
+    package mutating func leaseFailed(at now: Instant) -> [FleetAction] {
+        guard case .leasing = step else { return [] }
+        return fail(at: now)
+    }
+
+    /// The reservation stands in etcd: it counts if it came in time and from the etcd that was looked at.
+    private mutating func granted(_ place: FleetPlace, at now: Instant) -> [FleetAction] {
+        guard let hold else { return look(at: now) }
+        guard let wish, wish.attempt == hold.intent.attempt, news == nil, now < hold.deadline,
+            place.cluster == hold.place.cluster, place.revision > hold.place.revision
+        else { return end(.untouched, at: now) }
+        self.hold?.stage = .granted
+        self.wish = nil
+        step = .exchanging
+        return [.grant(hold.intent.attempt, hold.record, until: hold.deadline)]
+    }
+
+    /// Ends the right to send.
+    private mutating func end(_ stage: FleetHold.Stage, at now: Instant) -> [FleetAction] {
+        hold?.stage = stage
+        let isTooLate = wish?.attempt == hold?.intent.attempt
+        let told = isTooLate ? refuseWish("etcd answered too late") : []
+        guard let errand = hold?.ending else { return told + look(at: now) }
+        return told + transact(errand)
+    }
+
+    /// The exchange that was granted has ended.
+    ///
+    /// - Parameters:
+    ///   - answer: what came of it; `untouched` if the alarm came before the request was sent.
+    ///   - jitter: in `0..<1`.
+    ///   - now: now.
+    /// - Returns: what to do; `postpone` if a refusal has to be confirmed.
+    package mutating func answered(_ answer: FleetAnswer, jitter: Double, at now: Instant) -> [FleetAction] {
+        guard step == .exchanging, let hold else { return [] }
+        switch answer {
+        case .tokens(let tokenMark):
+            self.hold = nil
+            var next = memory
+            next.answer = FleetAnswerKept(
+                parent: hold.record,
+                intent: hold.intent,
+                tokenMark: tokenMark,
+                cluster: hold.place.cluster
+            )
+            return keep(next, at: now)
+        case .untouched: return end(.untouched, at: now)
+        case .unanswered: return end(.unanswered, at: now)
+        case .refused(let reason, let confirmations):
+            let mark = hold.record.tokenMark
+            var refusals =
+                refusals.flatMap { $0.tokenMark == mark ? $0 : nil } ?? FleetRefusals(tokenMark: mark)
+            refusals.add(hold.intent.attempt)
+            self.refusals = refusals
+            guard refusals.attempts.count > confirmations else {
+                let until = now + RetrySchedule.confirmationDelay(jitter: jitter)
+                return [.postpone(hold.intent.attempt, until: until)] + end(.unanswered, at: now)
+            }
+            return end(.refused(refusals.believed(reason, after: hold.intent)), at: now)
+        }
+    }
+
+    // MARK: Writing
+
+    private mutating func transact(_ errand: FleetErrand) -> [FleetAction] {
+        step = .transacting(errand)
+        return [.transact(errand.transaction)]
+    }
+
+    /// The transaction may have been carried out: the next look shows it.
+    package mutating func transactionUnanswered(at now: Instant) -> [FleetAction] {
+        guard case .transacting = step else { return [] }
+        return look(at: now)
+    }
+
+    /// etcd has answered a transaction.
+    ///
+    /// - Parameters:
+    ///   - isDone: all conditions held; else nothing was changed.
+    ///   - place: of the answer.
+    ///   - now: now.
+    /// - Returns: what to do.
+    package mutating func transacted(_ isDone: Bool, _ place: FleetPlace, at now: Instant) -> [FleetAction] {
+        guard case .transacting(let errand) = step else { return [] }
+        failures = 0
+        if let known = memory.place, !place.contradicts(known) { memory.place = place }
+        switch errand {
+        case .reserve where isDone: return granted(place, at: now)
+        case .reserve, .release, .unlock: hold = nil
+        case .declare(let header, _) where isDone:
+            hold = nil
+            return become(header, at: now)
+        case .adopt(let header, _, _) where isDone: return become(header, at: now)
+        case .commit(let header, _) where isDone:
+            var next = memory.marked
+            next.record = header
+            next.answer = nil
+            return keep(next, at: now)
+        case .place(let late, _) where isDone && late == memory.answer?.late:
+            let telling = memory.record.map { [FleetAction.adopt($0)] } ?? []
+            return keep(memory.placing(in: place.cluster), telling: telling, at: now)
+        case .write(let header, _, _) where isDone && (memory.isNews || header != memory.record):
+            let (next, result) = memory.adopting(header)
+            return keep(next, telling: result, at: now)
+        case .mark where isDone && memory.isRestored: return keep(memory.marked, at: now)
+        case .declare, .adopt, .commit, .place, .write, .mark, .erase: break
+        }
+        return look(at: now)
+    }
+
+    private mutating func become(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
+        var next = memory
+        next.record = header
+        return keep(next, telling: [.adopt(header)], at: now)
+    }
+
+    /// Makes `next` durable, with what a person has done meanwhile.
+    private mutating func keep(
+        _ next: FleetMemory,
+        telling: [FleetAction] = [],
+        at now: Instant
+    ) -> [FleetAction] {
+        var (next, telling) = (next, telling)
+        if let news {
+            let (taken, result) = next.taking(news)
+            next = taken
+            telling += result
+        }
+        news = nil
+        // With another record the session asks anew, if it has to.
+        if next.record != memory.record { wish = nil }
+        next.place = memory.place
+        step = .keeping(next, telling: telling)
+        return [.keep(next)]
+    }
+
+    /// What was asked for is durable, or as safe as it could be made.
+    package mutating func kept(at now: Instant) -> [FleetAction] {
+        guard case .keeping(let next, let telling) = step else { return [] }
+        let isNewAnswer = memory.answer?.attempt != next.answer?.attempt
+        memory = next
+        // Nobody has to look for an answer that has just come.
+        guard isNewAnswer, let answer = next.answer, !next.isNews, news == nil else {
+            return telling + look(at: now)
+        }
+        return telling + transact(.commit(answer.header, answer))
+    }
+}

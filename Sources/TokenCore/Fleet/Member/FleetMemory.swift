@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+/// What a host knows of one session of the fleet after it was stopped at any moment.
+///
+/// The tokens of the attempts that it names are kept with it; those of others are erased.
+package struct FleetMemory: Hashable, Sendable {
+    /// The newest record it has seen.
+    package var record: FleetHeader?
+    /// The record is a login or a logout made here, which etcd may not have yet.
+    package var isNews = false
+    /// An answer that is not settled yet.
+    package var answer: FleetAnswerKept?
+    /// The latest place of an answer of etcd.
+    package var place: FleetPlace?
+    /// etcd was put back to an old snapshot, and the record has not been marked since.
+    package var isRestored = false
+
+    package init() {}
+
+    /// With a record that etcd has, and what to tell of it.
+    func adopting(_ record: FleetHeader) -> (FleetMemory, [FleetAction]) {
+        var next = self
+        let isSuperseded = isNews && record.lineage != self.record?.lineage
+        let result = isSuperseded ? FleetNewsResult.superseded(by: record) : .done(record)
+        if record.lineage != self.record?.lineage { next.isRestored = false }
+        next.record = record
+        next.isNews = false
+        return (next, isNews ? [.finishNews(result)] : [])
+    }
+
+    /// With what a person has done at this host meanwhile, unless a later login makes it void.
+    func taking(_ news: FleetHeader) -> (FleetMemory, [FleetAction]) {
+        if let record, record.lineage.number > news.lineage.number {
+            return (self, [.finishNews(.superseded(by: record))])
+        }
+        var next = self
+        next.record = news
+        next.isNews = true
+        return (next, [])
+    }
+
+    /// With the record marked since etcd was put back.
+    var marked: FleetMemory {
+        var next = self
+        next.isRestored = false
+        return next
+    }
+
+    /// With the answer laid beside the record in this cluster.
+    func placing(in cluster: UInt64) -> FleetMemory {
+        var next = self
+        next.answer?.placedIn = cluster
+        return next
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+
+/// What came of sending a refresh token, as far as the fleet is concerned.
+package enum FleetAnswer: Equatable, Sendable {
+    /// New tokens, to be made durable before anything else.
+    case tokens(tokenMark: UInt64)
+    /// The server has proven that it did nothing, or nothing was sent: the next attempt need not declare this one.
+    case untouched
+    /// The server may have acted.
+    case unanswered
+    /// The server refuses the refresh token.
+    ///
+    /// `confirmations`: how often it has to say so again before it is believed, because one lagging replica must not
+    /// end a session.
+    case refused(EndReason, confirmations: Int)
+}
+
+extension FleetAnswer {
+    /// What a failure says of the refresh token that was sent.
+    ///
+    /// A gateway answers 500, 502 or 504 also after the server behind it has acted, so these count as no answer. Only
+    /// a server itself says 429, or 503 with `Retry-After` (RFC 6585 §4, RFC 9110 §15.6.4).
+    ///
+    /// - Parameters:
+    ///   - failure: what the exchange ended with.
+    ///   - status: the status of the HTTP answer, if one came.
+    ///   - isFirstUse: the refresh token had never been sent before.
+    package init(_ failure: RefreshFailure, status: Int?, isFirstUse: Bool) {
+        switch failure.kind.consequences.verdict {
+        case .end(let reason, _): self = .refused(reason, confirmations: 0)
+        case .endUnlessConfirmed(let reason):
+            self = .refused(reason, confirmations: isFirstUse ? 1 : 0)
+        case .retry where failure.kind == .unexplained:
+            self = .refused(.refusedWithoutReason, confirmations: 2)
+        case .retry where failure.kind == .busy:
+            self = FleetAnswer.isRefusalToAct(status, failure) ? .untouched : .unanswered
+        case .retry where failure.kind.consequences.tokenUse == .unanswered: self = .unanswered
+        case .retry, .suspend, .refuseVariant, .endWithSource, .refuseSource: self = .untouched
+        }
+    }
+
+    private static func isRefusalToAct(_ status: Int?, _ failure: RefreshFailure) -> Bool {
+        status == 429 || status == 503 && failure.retryAfter != nil
+    }
+}

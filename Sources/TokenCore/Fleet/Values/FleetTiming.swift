@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+
+/// How long things take between the hosts of a fleet and one authorization server.
+package struct FleetTiming: Equatable, Sendable {
+    /// What a server does with a refresh token that was sent before.
+    package enum Reuse: Equatable, Sendable {
+        /// Takes it again: refresh tokens are kept.
+        case accepted
+        /// Takes it again for this long.
+        case acceptedFor(Duration)
+        /// Refuses it, and may end the login; or nobody knows.
+        case refused
+    }
+
+    /// What is asked of etcd for the lease of a lock.
+    package var lease: Duration
+    /// The server acts on a request within this time or never; the connection is closed then.
+    package var request: Duration
+    /// For what clocks and whole seconds blur.
+    package var margin: Duration
+    package var reuse: Reuse
+    /// How long after the end of the access token an unanswered attempt is waited for before its token is sent again.
+    package var patience: Duration
+
+    package init(lease: Duration, request: Duration, margin: Duration, reuse: Reuse, patience: Duration) {
+        self.lease = lease
+        self.request = request
+        self.margin = margin
+        self.reuse = reuse
+        self.patience = max(patience, lease + margin)
+    }
+
+    /// A reboot takes no longer.
+    package static let defaultPatience = Duration.seconds(120)
+
+    /// The timing for a server with this habit.
+    ///
+    /// A lease, a request and the margin have to fit into the grace together: else the grace is of no use, and the
+    /// times are those of a server without one.
+    package init(reuse: Reuse, patience: Duration = defaultPatience) {
+        let margin = Duration.seconds(1)
+        switch reuse {
+        case .acceptedFor(let grace) where grace >= .seconds(30):
+            self.init(
+                lease: .seconds(15),
+                request: .seconds(8),
+                margin: margin,
+                reuse: reuse,
+                patience: patience
+            )
+        case .acceptedFor(let grace) where grace >= .seconds(10):
+            self.init(
+                lease: .seconds(5),
+                request: .milliseconds(2_500),
+                margin: margin,
+                reuse: reuse,
+                patience: patience
+            )
+        case .accepted:
+            self.init(
+                lease: .seconds(30),
+                request: .seconds(20),
+                margin: margin,
+                reuse: reuse,
+                patience: patience
+            )
+        case .acceptedFor, .refused:
+            self.init(
+                lease: .seconds(30),
+                request: .seconds(20),
+                margin: margin,
+                reuse: .refused,
+                patience: patience
+            )
+        }
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+/// One comparing transaction on a session's keys: all changes if all conditions hold, else none.
+///
+/// Conditions compare exact values, never revisions: a restored snapshot uses the numbers of revisions again. They
+/// name only what the latest ``FleetView`` showed or what this host has written itself, so whoever carries them out
+/// has the bytes.
+package struct FleetTransaction: Hashable, Sendable {
+    package enum Condition: Hashable, Sendable {
+        /// The record is this very one; `nil`: there is none.
+        case record(FleetHeader?)
+        /// The intent is this very one; `nil`: there is none.
+        case intent(FleetIntent?)
+        /// The lock is held for this attempt; `nil`: by nobody.
+        case lock(AttemptID?)
+        /// The late answer is there.
+        case late(LateAnswer)
+        /// No answer to the refresh token of this generation is there.
+        case noLate(Lineage, parent: UInt64)
+    }
+
+    package enum Change: Hashable, Sendable {
+        /// Writes `rt` and `at` with the tokens of the header's attempt; none for a header that is `out`.
+        case putRecord(FleetHeader)
+        case putIntent(FleetIntent)
+        case deleteIntent
+        /// With the lease that was granted last.
+        case putLock(AttemptID)
+        case deleteLock
+        case putLate(LateAnswer)
+        case deleteLate(LateAnswer)
+        /// Deletes every late answer of the session.
+        case deleteLates
+    }
+
+    package var conditions: [Condition]
+    package var changes: [Change]
+
+    package init(if conditions: [Condition], then changes: [Change]) {
+        self.conditions = conditions
+        self.changes = changes
+    }
+}

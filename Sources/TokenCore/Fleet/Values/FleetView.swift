@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+/// What one linearizable read of a session's keys shows.
+package struct FleetView: Equatable, Sendable {
+    package var record: FleetHeader?
+    package var intent: FleetIntent?
+    /// Who holds the lock.
+    package var lock: AttemptID?
+    package var lates: [LateAnswer]
+    /// The generation that a reader wants another token than.
+    package var wanted: UInt64?
+    package var place: FleetPlace
+    /// The `Date` of the answer.
+    package var time: FleetTime
+
+    package init(
+        record: FleetHeader?,
+        intent: FleetIntent?,
+        lock: AttemptID?,
+        lates: [LateAnswer],
+        wanted: UInt64? = nil,
+        place: FleetPlace,
+        time: FleetTime
+    ) {
+        self.record = record
+        self.intent = intent
+        self.lock = lock
+        self.lates = lates
+        self.wanted = wanted
+        self.place = place
+        self.time = time
+    }
+
+    /// The intent to send the present refresh token; `nil`: nobody has sent it, as far as etcd knows.
+    var presentIntent: FleetIntent? {
+        guard let record, let intent, intent.concerns(record) else { return nil }
+        return intent
+    }
+}
+
+/// Where an answer of etcd stands in its history; every answer carries it.
+package struct FleetPlace: Hashable, Sendable {
+    /// A restored snapshot is another cluster, if its members were given another token.
+    package var cluster: UInt64
+    /// Rises with every change, and falls only when a snapshot is restored.
+    package var revision: Int64
+
+    package init(cluster: UInt64, revision: Int64) {
+        self.cluster = cluster
+        self.revision = revision
+    }
+
+    /// Only a restored snapshot explains `self` in an answer to a request that was sent when `known` was known.
+    func contradicts(_ known: FleetPlace) -> Bool {
+        cluster != known.cluster || revision < known.revision
+    }
+}

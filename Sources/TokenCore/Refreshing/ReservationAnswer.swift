@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+
+/// Whether a session may send its refresh token.
+package enum ReservationAnswer: Equatable, Sendable {
+    /// The intent is durable. `until`: the request begins before this moment or not at all, because another host of
+    /// the fleet may send from then on; `nil`: at any time.
+    case granted(until: Instant? = nil)
+    /// Another host of the fleet is at it: its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``),
+    /// or another answer.
+    case held
+    /// The answer to another host's request is missing, and that host is waited for.
+    case notBefore(Instant)
+    /// There is no place for the answer, or the fleet's store is away.
+    case failed(StorageFailure)
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+/// Sessions that all hosts of a fleet have (``SessionPolicy/isShared``): what another host did to the login.
+extension Session {
+    /// The fleet has another record of this session, which is durable here: it takes the place of the login.
+    ///
+    /// - Parameters:
+    ///   - snapshot: the record, its times as the clocks of this host show them.
+    ///   - isUnproven: nobody knows whether its refresh token is good, so it is tried at once.
+    ///   - mayLogInSilently: if the login is over, this host may log in anew without a person; of all hosts one should.
+    ///   - jitter: in `0..<1`; hosts that adopt the same record have different ones, and refresh at different times.
+    ///   - moment: now.
+    /// - Returns: what to do.
+    package mutating func recordAdopted(
+        _ snapshot: SessionSnapshot,
+        isUnproven: Bool = false,
+        mayLogInSilently: Bool = false,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        var adopted = Login(snapshot, at: moment)
+        for variant in adopted.tokens.keys { adopted.tokens[variant]?.jitter = jitter }
+        switch snapshot.standing {
+        case .loggedIn: return adopt(adopted, isUnproven: isUnproven, at: moment)
+        case .ended(.loggedOut, _): return leave(adopted, at: moment)
+        case .ended(let reason, _):
+            return end(adopted, reason, mayLogInSilently: mayLogInSilently, at: moment)
+        }
+    }
+
+    /// Somebody else's login came first: the one that is being stored here is given up.
+    ///
+    /// Its tokens are erased, not revoked: some servers tie all logins of one person together.
+    package mutating func loginSuperseded(_ number: CommitNumber) -> [Effect] {
+        guard case .committing(let login, let granted, number) = progress else { return [] }
+        progress = nil
+        return [.finishLogin(login, .superseded)] + erase(granted.secrets.subtracting(heldSecrets))
+    }
+
+    private mutating func adopt(_ adopted: Login, isUnproven: Bool, at moment: Moment) -> [Effect] {
+        var adopted = adopted
+        let isNew = login == nil
+        if let login {
+            adopted.refused = login.refused
+            adopted.noticedEnd = login.noticedEnd
+        }
+        let held = heldSecrets
+        state = .ready(adopted)
+        storage = StorageHealth()
+        let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
+        let told =
+            settleSatisfied(fresh: .primary, at: moment.now) + erase(held.subtracting(heldSecrets))
+            + [.notify(SessionEvent(kind, expiresAt: adopted.primary?.expiresAt))]
+        guard !isUnproven else {
+            return told + start(.primary, adopted, setback: nil, reason: .due, at: moment)
+        }
+        return told + advance(wanting: nextWanted(at: moment.now), at: moment)
+    }
+
+    /// Somebody logged out elsewhere, and has told the server.
+    private mutating func leave(_ adopted: Login, at moment: Moment) -> [Effect] {
+        let held = heldSecrets.union(adopted.secrets)
+        let wasThere = login != nil
+        let message = "logged out on another host"
+        state = .loggedOut(Ended(reason: .loggedOut, message: message, afterlife: .none))
+        storage = StorageHealth()
+        return settleAll(loginRequired, at: moment.now) + [.forget] + erase(held.subtracting(heldSecrets))
+            + (wasThere ? [.notify(SessionEvent(.loggedOut))] : [])
+    }
+
+    /// The server refuses the login, as one of the hosts has found out.
+    private mutating func end(
+        _ adopted: Login,
+        _ reason: EndReason,
+        mayLogInSilently: Bool,
+        at moment: Moment
+    ) -> [Effect] {
+        guard login != nil else {
+            return erase(adopted.secrets.subtracting(heldSecrets))
+        }
+        let held = heldSecrets
+        state = .ready(adopted)
+        let obsolete = erase(held.subtracting(heldSecrets))
+        let silentLogins = policy.silentLogins
+        if !mayLogInSilently { policy.silentLogins = [] }
+        defer { policy.silentLogins = silentLogins }
+        return obsolete + end(reason, Session.refusedMessage, adopted, probeAt: nil, at: moment)
+    }
+
+    private static let refusedMessage = "the authorization server does not accept the login any more"
+}

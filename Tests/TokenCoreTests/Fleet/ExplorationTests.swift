@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+@testable import TokenCore
+
+/// Every order of events within a few faults, with the code that runs in the agent.
+@Suite struct ExplorationTests {
+    static let small: [FleetScope] = [
+        FleetScope(.strict, .init(due: 1, slow: 1)),
+        FleetScope(.strict, .init(due: 1, lost: 1, gateway: 1)),
+        FleetScope(.strict, .init(due: 1, unanswered: 1, busy: 1)),
+        FleetScope(.strict, confirmations: 1, .init(due: 1, slow: 1)),
+        FleetScope(.norevoke, .init(due: 1, crash: 1, lost: 1)),
+        FleetScope(.graceSame, .init(due: 1, lost: 1)),
+        FleetScope(.graceSiblings, .init(due: 1, gone: 1)),
+        FleetScope(.graceLast, .init(due: 1, lost: 1)),
+        FleetScope(.graceLastRefused, .init(due: 1, crash: 1)),
+        FleetScope(.keeps, .init(due: 1, slow: 1, lost: 1)),
+        FleetScope(.strict, .init(due: 1, login: 1, logout: 1)),
+        FleetScope(.strict, .init(login: 2, restore: 1)),
+        FleetScope(.norevoke, .init(unanswered: 1, login: 1, logout: 1)),
+        FleetScope(.strict, isOneSecond: true, .init(login: 2, logout: 1)),
+        FleetScope(.strict, .init(due: 1, restore: 1)),
+        FleetScope(.keeps, .init(due: 1, restore: 1)),
+    ]
+
+    static let large: [FleetScope] = [
+        FleetScope(.strict, .init(due: 1, slow: 1, crash: 1, lost: 1)),
+        FleetScope(.norevoke, .init(due: 2, slow: 1, crash: 1)),
+        FleetScope(.norevoke, .init(due: 1, slow: 1, restore: 1)),
+        FleetScope(.graceSame, .init(due: 1, slow: 1, lost: 1)),
+        FleetScope(.graceSiblings, .init(due: 1, slow: 1, crash: 1)),
+        FleetScope(.graceLast, .init(due: 1, slow: 1, crash: 1)),
+        FleetScope(.graceLastRefused, .init(due: 1, slow: 1, crash: 1)),
+        FleetScope(.keeps, .init(due: 1, slow: 1, restore: 1)),
+        FleetScope(.norevoke, hosts: 3, .init(due: 1, slow: 1, lost: 1)),
+        FleetScope(.graceSame, hosts: 3, .init(due: 1, lost: 1)),
+        FleetScope(.strict, .init(due: 1, slow: 1, login: 1, logout: 1)),
+        FleetScope(.strict, .init(due: 1, slow: 1, login: 2)),
+        FleetScope(.strict, .init(due: 1, slow: 1, restore: 1)),
+        FleetScope(.strict, .init(due: 1, logout: 1, restore: 1)),
+        FleetScope(.norevoke, .init(unanswered: 1, login: 2, restore: 1)),
+    ]
+
+    @Test(arguments: small)
+    func `no order of events does harm, and from every state there is a way to rest`(scope: FleetScope) {
+        let explorer = scope.explored()
+        #expect(explorer.isComplete)
+        #expect(explorer.findings == [])
+        Attachment.record("\(explorer.states) states", named: "figure")
+    }
+
+    @Test(.enabled(if: TestEnvironment.isFull, "takes minutes; set TOKENAGENT_TEST_FULL=1"), arguments: large)
+    func `nor with more hosts and more faults at once`(scope: FleetScope) {
+        let explorer = scope.explored()
+        #expect(explorer.isComplete)
+        #expect(explorer.findings == [])
+        Attachment.record("\(explorer.states) states", named: "figure")
+    }
+
+    @Test(arguments: [
+        FleetScope(.graceSame, isPrompt: true, .init(due: 1, crash: 1, lost: 1)),
+        FleetScope(.graceSiblings, isPrompt: true, .init(due: 1, gone: 1, lost: 1)),
+        FleetScope(.graceLast, isPrompt: true, .init(due: 1, gone: 1)),
+        FleetScope(.graceLast, hosts: 3, isPrompt: true, .init(due: 1, crash: 1)),
+        FleetScope(.graceLastRefused, isPrompt: true, .init(due: 2, lost: 1, gateway: 1)),
+        FleetScope(.keeps, isPrompt: true, .init(due: 1, crash: 1, gone: 1, lost: 1)),
+    ])
+    func `with a grace no death of a host loses a login, if the others are awake`(scope: FleetScope) {
+        let explorer = scope.explored()
+        #expect(explorer.isComplete)
+        #expect(explorer.findings == [])
+    }
+
+    @Test func `without a grace an answer that was saved nowhere is the end, as nothing can be done`() {
+        let explorer = FleetScope(.strict, isPrompt: true, .init(due: 1, lost: 1)).explored()
+        #expect(explorer.findings.map(\.sentence) == ["the login is lost although a grace was open"])
+    }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+/// One host, step by step: what it asks of etcd, of its disk and of its session.
+@Suite struct FleetMemberTests {
+    private let now = Instant.seconds(1_000)
+    private let record = FleetHeader.record()
+    private let place = FleetPlace(cluster: 1, revision: 101)
+
+    /// A host that has seen `record` and looks at etcd to refresh it.
+    private func wishing(
+        _ reuse: FleetTiming.Reuse = .refused,
+        role: FleetRole = .keeper
+    ) -> FleetMember {
+        var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: reuse), role: role)
+        #expect(member.refreshWanted(as: .number(60), expiry: nil, at: now) == [.look])
+        return member
+    }
+
+    /// A host that may send until 9 s from ``now``.
+    private func granted() -> FleetMember {
+        var member = wishing()
+        #expect(member.looked(.showing(record), at: now) == [.grantLease(.seconds(30))])
+        _ = member.leaseGranted(.seconds(30), place, at: now)
+        let told = member.transacted(true, place, at: now)
+        #expect(told == [.grant(.number(60), record, until: now + .seconds(9))])
+        return member
+    }
+
+    @Test func `a refresh alone takes a look, a lease, two transactions and one flush`() throws {
+        var member = wishing()
+        #expect(member.looked(.showing(record), at: now) == [.grantLease(.seconds(30))])
+        let intent = FleetIntent.attempt(60)
+        let reserve = FleetTransaction(
+            if: [.record(record), .intent(nil), .lock(nil), .noLate(record.lineage, parent: 5)],
+            then: [.putLock(.number(60)), .putIntent(intent)]
+        )
+        #expect(member.leaseGranted(.seconds(30), place, at: now) == [.transact(reserve)])
+        // The lease less what the request may take, and the margin.
+        let until = now + .seconds(9)
+        #expect(member.transacted(true, place, at: now) == [.grant(.number(60), record, until: until)])
+        let flush = member.answered(.tokens(tokenMark: 60), jitter: 0, at: now)
+        guard case .keep(let memory) = try #require(flush.first) else {
+            Issue.record("not kept: \(flush)")
+            return
+        }
+        #expect(memory.record == record)
+        #expect(memory.answer?.attempt == .number(60))
+        let next = FleetHeader.record(6, attempt: 60, proven: 5)
+        let commit = FleetTransaction(
+            if: [.record(record), .intent(intent)],
+            then: [.putRecord(next), .deleteIntent, .deleteLock]
+        )
+        #expect(member.kept(at: now) == [.transact(commit)])
+        _ = member.transacted(true, place, at: now)
+        #expect(member.kept(at: now) == [.look])
+        #expect(member.memory.record == next)
+        #expect(member.memory.answer == nil)
+    }
+
+    @Test func `a reservation that comes too late, or from another etcd, is given back`() {
+        let restored = FleetPlace(cluster: 2, revision: 500)
+        let old = FleetPlace(cluster: 1, revision: 100)
+        for (answer, wait) in [(place, 9), (restored, 0), (old, 0)] {
+            var member = wishing()
+            _ = member.looked(.showing(record), at: now)
+            _ = member.leaseGranted(.seconds(30), place, at: now)
+            let told = member.transacted(true, answer, at: now + .seconds(Int64(wait)))
+            let release = FleetTransaction(
+                if: [.intent(.attempt(60))],
+                then: [.deleteIntent, .deleteLock]
+            )
+            #expect(told.last == .transact(release))
+            guard case .refuse(.number(60), _) = told.first else {
+                Issue.record("the session is told nothing: \(told)")
+                continue
+            }
+        }
+    }
+
+    @Test func `after a reservation without an answer, the next look shows whether it stands`() {
+        var member = wishing()
+        _ = member.looked(.showing(record), at: now)
+        _ = member.leaseGranted(.seconds(30), place, at: now)
+        #expect(member.transactionUnanswered(at: now) == [.look])
+        var stands = member
+        let view = FleetView.showing(record, .attempt(60), lock: 60, revision: 101)
+        let told = stands.looked(view, at: now + .seconds(1))
+        #expect(told == [.grant(.number(60), record, until: now + .seconds(9))])
+        // It was not carried out: the same wish goes on.
+        #expect(member.looked(.showing(record), at: now) == [.grantLease(.seconds(30))])
+    }
+
+    @Test func `inside a grace the alarm is set for its end, if that comes first`() {
+        var member = wishing(.acceptedFor(.seconds(30)))
+        let former = FleetIntent.attempt(50, age: 19)
+        _ = member.looked(.showing(record, former), at: now)
+        _ = member.leaseGranted(.seconds(15), place, at: now)
+        // Two seconds are left for the send, and etcd may be one ahead of what it shows.
+        let told = member.transacted(true, place, at: now)
+        #expect(told == [.grant(.number(60), record, until: now + .seconds(1))])
+    }
+
+    @Test func `what ends without tokens is ended in etcd as far as it is known`() {
+        let untouched = FleetTransaction(if: [.intent(.attempt(60))], then: [.deleteIntent, .deleteLock])
+        let unanswered = FleetTransaction(if: [.lock(.number(60))], then: [.deleteLock])
+        let dead = FleetTransaction(
+            if: [.record(record), .intent(.attempt(60)), .noLate(record.lineage, parent: 5)],
+            then: [
+                .putRecord(.record(6, attempt: 50, .dead(.grantDead), proven: 4)), .deleteIntent, .deleteLock,
+            ]
+        )
+        let rows: [(FleetAnswer, FleetTransaction)] = [
+            (.untouched, untouched), (.unanswered, unanswered),
+            (.refused(.grantDead, confirmations: 0), dead),
+        ]
+        for (answer, transaction) in rows {
+            var member = granted()
+            #expect(member.answered(answer, jitter: 0, at: now) == [.transact(transaction)])
+        }
+    }
+
+    @Test func `a refusal that needs one is confirmed by the same host, which nobody else has to wait for`() {
+        var member = granted()
+        let told = member.answered(.refused(.grantDead, confirmations: 1), jitter: 0, at: now)
+        #expect(told.first == .postpone(.number(60), until: now + .seconds(30)))
+        _ = member.transacted(true, place, at: now)
+        let later = now + .seconds(30)
+        let view = FleetView.showing(record, .attempt(60, age: 30), revision: 101)
+        _ = member.looked(view, at: later)
+        #expect(member.refreshWanted(as: .number(61), expiry: nil, at: later) == [.look])
+        #expect(member.looked(view, at: later) == [.grantLease(.seconds(30))])
+        _ = member.leaseGranted(.seconds(30), place, at: later)
+        _ = member.transacted(true, FleetPlace(cluster: 1, revision: 102), at: later)
+        let dead = member.answered(.refused(.grantDead, confirmations: 1), jitter: 0, at: later)
+        guard case .transact(let transaction) = dead.first,
+            case .putRecord(let header) = transaction.changes.first
+        else {
+            Issue.record("nothing is declared: \(dead)")
+            return
+        }
+        // No answer is missing: the server has refused both times.
+        #expect(header.status == .dead(.grantDead))
+    }
+
+    @Test func `while another host is at it, the session waits, and is told once`() {
+        var member = wishing()
+        let view = FleetView.showing(record, .attempt(50, age: 4), lock: 50)
+        #expect(member.looked(view, at: now) == [.hold(.number(60))])
+        // The lease of the other is over then, if the watch should say nothing.
+        #expect(member.wakeTime == now + .seconds(27))
+        #expect(member.timeReached(now + .seconds(27)) == [.look])
+        #expect(member.looked(view, at: now + .seconds(27)) == [])
+        #expect(member.changed(at: now + .seconds(28)) == [.look])
+        let newer = FleetHeader.record(6)
+        let kept = member.looked(.showing(newer), at: now + .seconds(28))
+        #expect(kept.count == 1)
+        #expect(member.kept(at: now + .seconds(28)) == [.adopt(newer), .look])
+    }
+
+    @Test func `without etcd nothing is sent, and it is asked again later`() {
+        var member = wishing()
+        let told = member.lookFailed(at: now)
+        #expect(told == [.refuse(.number(60), StorageFailure(message: "etcd does not answer"))])
+        #expect(member.wakeTime == now + .seconds(5))
+        _ = member.timeReached(now + .seconds(5))
+        _ = member.lookFailed(at: now + .seconds(5))
+        #expect(member.wakeTime == now + .seconds(15))
+    }
+
+    @Test func `an answer that was flushed is settled after a restart`() {
+        let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
+        var member = FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused))
+        #expect(member.started(at: now) == [.look])
+        let told = member.looked(.showing(record, .attempt(60)), at: now)
+        guard case .transact(let transaction) = told.first else {
+            Issue.record("nothing is committed: \(told)")
+            return
+        }
+        #expect(transaction.changes.first == .putRecord(.record(6, attempt: 60, proven: 5)))
+    }
+
+    @Test func `a reader asks the keepers and writes nothing itself`() {
+        var member = wishing(role: .reader)
+        #expect(member.looked(.showing(record), at: now) == [.hold(.number(60)), .ask(generation: 5)])
+        #expect(member.wakeTime == now + .seconds(60))
+        // A restored snapshot is for the keepers to put right.
+        _ = member.changed(at: now)
+        #expect(member.looked(.showing(.record(3)), at: now) == [.ask(generation: 5)])
+        var keeper = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
+        var view = FleetView.showing(record)
+        view.wanted = 5
+        for told in [[FleetAction.asked], []] {
+            _ = keeper.changed(at: now)
+            #expect(keeper.looked(view, at: now) == told)
+        }
+    }
+
+    @Test func `a login that never saw etcd is dated before it is written`() {
+        var member = FleetMember(FleetMemory(), timing: FleetTiming(reuse: .refused))
+        _ = member.loggedIn(7, as: .number(70), tokenMark: 70, time: nil, at: now)
+        #expect(member.kept(at: now) == [.look])
+        guard case .keep(let memory) = member.looked(.showing(nil), at: now).first else {
+            Issue.record("nothing is kept")
+            return
+        }
+        #expect(memory.record?.cluster == 1)
+        _ = member.kept(at: now)
+        let told = member.looked(.showing(nil), at: now)
+        guard case .transact(let transaction) = told.first else {
+            Issue.record("nothing is written: \(told)")
+            return
+        }
+        #expect(transaction.conditions == [.record(nil)])
+        #expect(transaction.changes.contains(.deleteLates))
+        _ = member.transacted(true, place, at: now)
+        guard case .finishNews(.done(let header)) = member.kept(at: now).first else {
+            Issue.record("the person is told nothing")
+            return
+        }
+        #expect(header.lineage == Lineage(number: 1, id: 7))
+    }
+
+    @Test func `a reused revision is taken for what it is`() {
+        var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
+        _ = member.started(at: now)
+        // The same cluster, with a revision that is lower than what was known before the look.
+        guard case .keep(let memory) = member.looked(.showing(record, revision: 80), at: now).first else {
+            Issue.record("nothing is kept")
+            return
+        }
+        #expect(memory.isRestored)
+        #expect(member.kept(at: now) == [.look])
+        let told = member.looked(.showing(record, revision: 80), at: now)
+        guard case .transact(let transaction) = told.first,
+            case .putIntent(let intent) = transaction.changes.first
+        else {
+            Issue.record("nothing is marked: \(told)")
+            return
+        }
+        #expect(intent.attempt == .lost)
+        _ = member.transacted(true, FleetPlace(cluster: 1, revision: 81), at: now)
+        _ = member.kept(at: now)
+        #expect(!member.memory.isRestored)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+@testable import TokenCore
+
+/// Short names for what the tables of the fleet are about: the login 1, its generation 5 by attempt 50, and so on.
+extension FleetHeader {
+    static func record(
+        _ generation: UInt64 = 5,
+        login: UInt64 = 1,
+        id: UInt128 = 1,
+        attempt: UInt64? = nil,
+        _ status: Status = .live,
+        proven: UInt64? = nil,
+        mark: UInt64? = nil,
+        cluster: UInt64 = 1
+    ) -> FleetHeader {
+        FleetHeader(
+            lineage: Lineage(number: login, id: id),
+            generation: generation,
+            attempt: .number(attempt ?? generation * 10),
+            status: status,
+            proven: proven ?? max(generation, 1) - 1,
+            tokenMark: mark ?? attempt ?? generation * 10,
+            cluster: cluster
+        )
+    }
+}
+
+extension AttemptID {
+    static func number(_ number: UInt64) -> AttemptID { AttemptID(host: 1, random: number) }
+}
+
+extension FleetIntent {
+    /// An attempt with the refresh token of `record`, made `age` seconds before the time of ``FleetView/showing(_:_:lock:lates:cluster:revision:)``.
+    static func attempt(
+        _ attempt: UInt64,
+        for record: FleetHeader = .record(),
+        age: Int64 = 0,
+        first: Int64? = nil,
+        before: [UInt64] = []
+    ) -> FleetIntent {
+        FleetIntent(
+            lineage: record.lineage,
+            generation: record.generation,
+            attempt: .number(attempt),
+            at: FleetTime(seconds: FleetView.time.seconds - age),
+            first: FleetTime(seconds: FleetView.time.seconds - (first ?? age)),
+            before: before.map(AttemptID.number)
+        )
+    }
+}
+
+extension LateAnswer {
+    static func late(
+        parent: UInt64,
+        login: UInt64 = 1,
+        attempt: UInt64 = 77,
+        mark: UInt64? = nil
+    ) -> LateAnswer {
+        LateAnswer(
+            lineage: Lineage(number: login, id: 1),
+            parent: parent,
+            attempt: .number(attempt),
+            tokenMark: mark ?? attempt,
+            cluster: 1
+        )
+    }
+}
+
+extension FleetView {
+    static let time = FleetTime(seconds: 1_800_000_000)
+
+    static func showing(
+        _ record: FleetHeader?,
+        _ intent: FleetIntent? = nil,
+        lock: UInt64? = nil,
+        lates: [LateAnswer] = [],
+        cluster: UInt64 = 1,
+        revision: Int64 = 100
+    ) -> FleetView {
+        FleetView(
+            record: record,
+            intent: intent,
+            lock: lock.map(AttemptID.number),
+            lates: lates,
+            place: FleetPlace(cluster: cluster, revision: revision),
+            time: time
+        )
+    }
+}
+
+extension FleetMemory {
+    static func knowing(
+        _ record: FleetHeader?,
+        isNews: Bool = false,
+        answer: FleetAnswerKept? = nil
+    ) -> FleetMemory {
+        var memory = FleetMemory()
+        memory.record = record
+        memory.isNews = isNews
+        memory.answer = answer
+        memory.place = FleetPlace(cluster: 1, revision: 90)
+        return memory
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+
+@testable import TokenCore
+
+/// A world as a number of 128 bits; worlds that cannot be told apart by anything that follows have the same one.
+///
+/// Attempts, logins and refresh tokens count in the order in which they are met, times from now on, and what is over
+/// counts as over, however long.
+struct FleetKey: Hashable {
+    let low: UInt64
+    let high: UInt64
+
+    init(_ world: FleetWorld) {
+        var encoder = Encoder(world)
+        encoder.encode()
+        low = encoder.low
+        high = encoder.high
+    }
+
+    /// Mixes what it is given into the two halves.
+    fileprivate struct Encoder {
+        let world: FleetWorld
+        var low: UInt64 = 0x9E37_79B9_7F4A_7C15
+        var high: UInt64 = 0xD1B5_4A32_D192_ED03
+        var attempts: [AttemptID] = []
+        var tokens: [Int] = []
+        var logins: [Lineage] = []
+        let patience: Int64
+        let grace: Int64
+
+        init(_ world: FleetWorld) {
+            self.world = world
+            patience = world.habit == .keeps ? 0 : world.habit.timing.patience.wholeSeconds
+            grace = world.habit.hasGrace ? Habit.grace : 0
+        }
+
+        mutating func add(_ value: UInt64) {
+            low = (low ^ value) &* 0xFF51_AFD7_ED55_8CCD
+            low ^= low >> 32
+            high = (high &+ value) &* 0xC4CE_B9FE_1A85_EC53
+            high ^= high >> 29
+        }
+
+        mutating func add(_ value: Int) { add(UInt64(bitPattern: Int64(value))) }
+        mutating func add(_ value: Bool) { add(value ? 1 : 0) }
+
+        mutating func add(_ attempt: AttemptID) {
+            guard attempt != .lost else { return add(99) }
+            add(FleetKey.index(of: attempt, in: &attempts))
+        }
+
+        mutating func add(token: Int) { add(FleetKey.index(of: token, in: &tokens)) }
+
+        /// Only the order of logins matters, and whether the next one comes after it.
+        mutating func add(_ lineage: Lineage) {
+            let known = logins.count
+            add(FleetKey.index(of: lineage, in: &logins))
+            guard known < logins.count else { return }
+            for other in logins { add(other.number < lineage.number) }
+            for other in logins { add(other.number > lineage.number) }
+            add(world.written.contains(lineage))
+            add(until: Int64(lineage.number) + 1)
+        }
+
+        /// How long ago, as far as it matters.
+        mutating func add(age of: Int64, upTo limit: Int64) {
+            add(UInt64(min(max(world.now - of, 0), limit)))
+        }
+        /// How long until then.
+        mutating func add(until then: Int64) { add(UInt64(max(then - world.now, 0))) }
+    }
+
+    fileprivate static func index<Value: Equatable>(of value: Value, in known: inout [Value]) -> Int {
+        if let index = known.firstIndex(of: value) { return index }
+        known.append(value)
+        return known.count - 1
+    }
+}
+
+extension FleetKey.Encoder {
+    fileprivate mutating func encode() {
+        add(world.budget)
+        add(world.isDue)
+        add(world.isOut)
+        add(world.wasRestored)
+        add(world.current)
+        add(world.etcd)
+        add(world.snapshot != nil)
+        if let snapshot = world.snapshot {
+            add(snapshot)
+            add(snapshot.place.revision == world.etcd.place.revision)
+        }
+        for host in world.hosts { add(host) }
+        add(world.orphans.count)
+        for request in world.orphans { add(request) }
+        add(world.delayed.count)
+        for late in world.delayed {
+            add(until: late.leaseEnds)
+            add(late.isNews)
+            for condition in late.transaction.conditions { add(condition) }
+            for change in late.transaction.changes { add(change) }
+        }
+        addTokens()
+    }
+
+    private mutating func add(_ budget: FleetWorld.Budget) {
+        let left = [
+            budget.due, budget.slow, budget.crash, budget.gone, budget.lost, budget.unanswered,
+            budget.login, budget.logout, budget.gateway, budget.busy, budget.restore,
+        ]
+        for count in left { add(count) }
+    }
+
+    private mutating func add(_ header: FleetHeader?) {
+        guard let header else { return add(0) }
+        add(header.lineage)
+        add(header.generation)
+        add(header.attempt)
+        switch header.status {
+        case .live: add(1)
+        case .rescued: add(2)
+        case .dead: add(3)
+        case .out: add(4)
+        }
+        add(header.proven)
+        add(token: header.token)
+        add(header.cluster)
+    }
+
+    private mutating func add(_ intent: FleetIntent?) {
+        guard let intent else { return add(0) }
+        add(intent.lineage)
+        add(intent.generation)
+        add(intent.attempt)
+        add(age: intent.at.seconds, upTo: patience)
+        add(age: intent.first.seconds, upTo: grace)
+        add(intent.before.count)
+        for attempt in intent.before { add(attempt) }
+    }
+
+    private mutating func add(_ late: LateAnswer) {
+        add(late.lineage)
+        add(late.parent)
+        add(late.attempt)
+        add(token: Int(late.tokenMark) - 1)
+        add(late.cluster)
+    }
+
+    private mutating func add(_ place: FleetPlace?) {
+        guard let place else { return add(0) }
+        add(place.cluster)
+        add(place.revision > world.etcd.place.revision)
+    }
+
+    private mutating func add(_ etcd: ModelEtcd) {
+        add(etcd.record)
+        add(etcd.intent)
+        add(etcd.lock != nil)
+        if let lock = etcd.lock {
+            add(lock.attempt)
+            add(until: lock.endsAt)
+        }
+        add(etcd.lates.count)
+        for late in etcd.lates { add(late) }
+        add(etcd.place.cluster)
+    }
+
+    private mutating func add(_ memory: FleetMemory) {
+        add(memory.record)
+        add(memory.isNews)
+        add(memory.isRestored)
+        add(memory.answer != nil)
+        if let answer = memory.answer {
+            add(answer.parent)
+            add(answer.intent)
+            add(token: Int(answer.tokenMark) - 1)
+            add(answer.cluster)
+            add(answer.placedIn ?? 0)
+        }
+        add(memory.place)
+    }
+
+    private mutating func add(_ request: FleetWorld.Request) {
+        add(token: request.token)
+        add(request.attempt)
+        add(age: request.sentAt, upTo: world.habit.timing.request.wholeSeconds)
+        add(request.isExcused)
+    }
+
+    private mutating func add(_ host: FleetWorld.Host) {
+        add(host.isGone)
+        guard !host.isGone else { return }
+        add(host.disk)
+        add(host.member != nil)
+        guard let member = host.member else { return }
+        if member.memory != host.disk { add(member.memory) }
+        add(host.isPaused)
+        add(host.isOverLate)
+        add(until: host.postponed)
+        add(host.request != nil)
+        if let request = host.request { add(request) }
+        add(host.pending, host)
+        add(member)
+    }
+
+    private mutating func add(_ member: FleetMember) {
+        add(member.wish != nil)
+        if let wish = member.wish { add(wish.attempt) }
+        add(member.news)
+        add(member.isStale)
+        add(member.hold != nil)
+        if let hold = member.hold {
+            add(hold.record)
+            add(hold.intent)
+            add(hold.former)
+            add(until: hold.deadline.seconds)
+            add(hold.place)
+            switch hold.stage {
+            case .reserving: add(1)
+            case .granted: add(2)
+            case .untouched: add(3)
+            case .unanswered: add(4)
+            case .refused: add(5)
+            }
+        }
+        add(member.refusals?.attempts.count ?? 0)
+        if let refusals = member.refusals {
+            add(token: Int(refusals.tokenMark) - 1)
+            for attempt in refusals.attempts { add(attempt) }
+        }
+    }
+
+    private mutating func add(_ pending: FleetAction?, _ host: FleetWorld.Host) {
+        switch pending {
+        case .transact(let transaction):
+            add(1)
+            add(until: host.leaseEnds)
+            for condition in transaction.conditions { add(condition) }
+            for change in transaction.changes { add(change) }
+        case .keep(let memory):
+            add(2)
+            add(memory)
+        case .grant(let attempt, _, _):
+            add(3)
+            add(attempt)
+        case nil, .look, .grantLease, .hold, .postpone, .refuse, .adopt, .ask, .asked, .revoke,
+            .finishNews:
+            add(4)
+        }
+    }
+
+    private mutating func add(_ condition: FleetTransaction.Condition) {
+        switch condition {
+        case .record(let header): add(header)
+        case .intent(let intent): add(intent)
+        case .lock(let attempt): if let attempt { add(attempt) } else { add(98) }
+        case .late(let late): add(late)
+        case .noLate(_, let parent): add(parent)
+        }
+    }
+
+    private mutating func add(_ change: FleetTransaction.Change) {
+        switch change {
+        case .putRecord(let header): add(header)
+        case .putIntent(let intent): add(intent)
+        case .putLock(let attempt): add(attempt)
+        case .putLate(let late), .deleteLate(let late): add(late)
+        case .deleteIntent: add(91)
+        case .deleteLock: add(92)
+        case .deleteLates: add(93)
+        }
+    }
+
+    /// What the server knows of the tokens that somebody may still send.
+    private mutating func addTokens() {
+        var index = 0
+        while index < tokens.count {
+            let token = world.server.tokens[tokens[index]]
+            add(token.isUsed)
+            add(token.isReplaced)
+            add(token.isDoubtful)
+            add(token.family)
+            add(world.server.ended.contains(token.family))
+            if token.isUsed { add(age: token.usedAt, upTo: grace) }
+            if let successor = token.successor, world.habit.hasGrace { add(token: successor) }
+            // An attempt that nobody names can never be declared.
+            let known = token.senders.compactMap { attempts.firstIndex(of: $0) }.sorted()
+            add(known.count)
+            for sender in known { add(sender) }
+            add(known.count < token.senders.count)
+            index += 1
+        }
+    }
+}

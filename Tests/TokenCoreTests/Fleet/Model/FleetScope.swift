@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+/// A fleet, and what may happen to it.
+struct FleetScope: CustomTestStringConvertible {
+    var habit: Habit
+    var hosts: Int
+    var budget: FleetWorld.Budget
+    var confirmations: Int
+    var isPrompt: Bool
+    var isOneSecond: Bool
+    /// What has happened already.
+    var past: [FleetMove]
+
+    var testDescription: String { "\(habit), \(hosts) hosts, \(budget)" }
+
+    init(
+        _ habit: Habit,
+        hosts: Int = 2,
+        confirmations: Int = 0,
+        isPrompt: Bool = false,
+        isOneSecond: Bool = false,
+        after past: [FleetMove] = [],
+        _ budget: FleetWorld.Budget
+    ) {
+        self.habit = habit
+        self.hosts = hosts
+        self.confirmations = confirmations
+        self.isPrompt = isPrompt
+        self.isOneSecond = isOneSecond
+        self.past = past
+        self.budget = budget
+    }
+
+    /// Where it begins.
+    func world(fault: Fault? = nil) -> FleetWorld {
+        var world = FleetWorld(habit, hosts: hosts, budget, fault: fault, confirmations: confirmations)
+        world.isPrompt = isPrompt
+        world.isOneSecond = isOneSecond
+        for move in past {
+            #expect(world.moves().contains(move), "\(move) cannot happen")
+            world = world.after(move)
+        }
+        return world
+    }
+
+    /// `harm`: what is looked for; the search ends with the first of this kind.
+    func explored(fault: Fault? = nil, until harm: String? = nil) -> FleetExplorer {
+        FleetExplorer(world(fault: fault), until: harm)
+    }
+}
+
+extension [FleetMove] {
+    /// The first host refreshes, and the answer is there but not yet on its disk.
+    static let answered: [FleetMove] = [.due, .want(0), .transact(0, .answered), .send(0), .serve(0)]
+    /// It is paused, and another host takes over inside the grace and is answered as well.
+    static let answeredTwice: [FleetMove] =
+        answered + [
+            .timePasses, .leaseEnds, .keep(0), .want(1), .transact(1, .answered), .transact(0, .answered),
+            .send(1), .serve(1),
+        ]
+    /// The first host crashes with its answer, shortly before the end of the grace.
+    static let crashed: [FleetMove] =
+        answered + [.crash(0, isWritten: true), .timePasses, .timePasses, .leaseEnds]
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+
+@testable import TokenCore
+
+extension FleetWorld {
+    /// The world after `move`; what it did wrong stands in ``violation``.
+    func after(_ move: FleetMove) -> FleetWorld {
+        var next = self
+        next.violation = nil
+        next.apply(move)
+        if next.violation == nil { next.violation = next.wrong(since: self, by: move) }
+        return next
+    }
+
+    private mutating func apply(_ move: FleetMove) {
+        let instant = instant
+        switch move {
+        case .due:
+            budget.due -= 1
+            isDue = true
+        case .useless: isDue = true
+        case .timePasses: passTime()
+        case .leaseEnds: etcd.lock = nil
+        case .snapshot: snapshot = etcd
+        case .restore: restore()
+        case .look(let index):
+            hosts[index].isPaused = false
+            tell(index) { $0.changed(at: instant) }
+        case .want(let index):
+            let attempt = nextAttempt(of: index)
+            tell(index) { $0.refreshWanted(as: attempt, expiry: nil, at: instant) }
+        case .transact(let index, let fate): transact(index, fate)
+        case .keep(let index):
+            guard case .keep(let memory) = take(index) else { return }
+            hosts[index].disk = memory
+            tell(index) { $0.kept(at: instant) }
+        case .send(let index): send(index)
+        case .serve, .lose, .gateway, .busy, .orphan: exchange(move)
+        case .crash(let index, let isWritten):
+            budget.crash -= 1
+            if case .keep(let memory) = hosts[index].pending, isWritten { hosts[index].disk = memory }
+            stop(index)
+        case .restart(let index):
+            hosts[index].member = FleetMember(hosts[index].disk, timing: habit.timing)
+            tell(index) { $0.started(at: instant) }
+        case .destroy(let index):
+            budget.gone -= 1
+            stop(index)
+            hosts[index].isGone = true
+            hosts[index].disk = FleetMemory()
+        case .login, .logout: person(move)
+        case .delayed(let index, let arrives):
+            let late = delayed.remove(at: index)
+            if arrives { _ = carryOut(late) }
+        }
+    }
+
+    private mutating func passTime() {
+        guard let next = nextInstant else { return }
+        if pausesSomebody {
+            budget.slow -= 1
+            for index in hosts.indices where isBusy(hosts[index]) { hosts[index].isPaused = true }
+        }
+        now = next
+    }
+
+    private mutating func restore() {
+        guard let snapshot else { return }
+        budget.restore -= 1
+        let cluster = etcd.place.cluster
+        etcd = snapshot
+        etcd.place.cluster = cluster + 1
+        etcd.lock = nil
+        self.snapshot = nil
+        delayed = []
+        wasRestored = true
+        isDue = true
+    }
+
+    private mutating func stop(_ index: Int) {
+        if let request = hosts[index].request { orphans.append(request) }
+        hosts[index].request = nil
+        hosts[index].pending = nil
+        hosts[index].isPaused = false
+        hosts[index].postponed = 0
+        hosts[index].member = nil
+    }
+
+    /// What the host waits for, which happens now.
+    private mutating func take(_ index: Int) -> FleetAction? {
+        let pending = hosts[index].pending
+        hosts[index].pending = nil
+        hosts[index].isPaused = false
+        return pending
+    }
+
+    // MARK: etcd
+
+    private mutating func transact(_ index: Int, _ fate: FleetMove.Fate) {
+        guard case .transact(let transaction) = take(index), let member = hosts[index].member,
+            case .transacting(let errand) = member.step
+        else { return }
+        let sent = Delayed(
+            transaction: transaction,
+            errand: errand,
+            isNews: member.memory.isNews,
+            leaseEnds: hosts[index].leaseEnds
+        )
+        let instant = instant
+        if fate != .answered { budget.unanswered -= 1 }
+        if fate == .delayed { delayed.append(sent) }
+        guard fate == .answered || fate == .carriedOutUnanswered else {
+            return tell(index) { $0.transactionUnanswered(at: instant) }
+        }
+        let isDone = carryOut(sent)
+        if isDone, case .reserve = errand, let record = etcd.record {
+            hosts[index].isOverLate = etcd.view(at: now).hasAnswer(to: record)
+        }
+        guard fate == .answered else { return tell(index) { $0.transactionUnanswered(at: instant) } }
+        let place = shownPlace(to: member)
+        tell(index) { $0.transacted(isDone, place, at: instant) }
+    }
+
+    private func shownPlace(to member: FleetMember) -> FleetPlace {
+        var place = etcd.place
+        if fault == .restoreUnseen { place.cluster = 1 }
+        if fault == .revisionsCompared, let hold = member.hold {
+            place = FleetPlace(cluster: hold.place.cluster, revision: hold.place.revision + 1)
+        }
+        return place
+    }
+
+    private mutating func carryOut(_ sent: Delayed) -> Bool {
+        let (before, intent) = (etcd.record, etcd.intent)
+        guard etcd.apply(sent.transaction, leaseEnds: sent.leaseEnds, fault) else { return false }
+        guard let record = etcd.record, record != before else { return true }
+        switch sent.errand {
+        case .write where sent.isNews && record.isLive && written.insert(record.lineage).inserted:
+            // What a person did later was lost with a restored snapshot, and is about to be put back.
+            guard record.lineage.number >= current.number else { break }
+            current = record.lineage
+            isOut = false
+            isDue = false
+        case .write where sent.isNews && !record.isLive: isOut = isOut || record.lineage == current
+        case .adopt:
+            isDue = false
+            let isDoubtful = intent?.before.contains(record.attempt) ?? false
+            server.tokens[record.token].isDoubtful = isDoubtful
+        case .commit, .declare: isDue = false
+        case .reserve, .release, .unlock, .place, .write, .mark, .erase: break
+        }
+        return true
+    }
+
+    // MARK: The token endpoint
+
+    private mutating func send(_ index: Int) {
+        guard case .grant(let attempt, let header, let until) = take(index),
+            let intent = hosts[index].member?.hold?.intent
+        else { return }
+        let timing = habit.timing
+        let spare = (timing.request + timing.margin).wholeSeconds
+        let alarm: Int64 =
+            fault == .alarmIgnored
+            ? .max : fault == .graceUnwatched ? hosts[index].leaseEnds - spare : until.seconds
+        let instant = instant
+        guard now < alarm else {
+            return tell(index) { $0.answered(.untouched, jitter: 0, at: instant) }
+        }
+        let token = header.token
+        let others = server.tokens[token].senders.filter { $0 != attempt && !intent.before.contains($0) }
+        if !others.isEmpty, habit != .keeps, !intent.before.contains(.lost) {
+            violation = "I1 a second send that was not declared"
+        }
+        server.tokens[token].senders.append(attempt)
+        let isInGrace =
+            habit.hasGrace && !intent.before.isEmpty
+            && intent.at.seconds - intent.first.seconds + spare < Habit.grace
+        hosts[index].request = Request(
+            token: token,
+            attempt: attempt,
+            sentAt: now,
+            isExcused: server.tokens[token].isDoubtful
+                || !intent.before.isEmpty && !isInGrace && !hosts[index].isOverLate
+        )
+    }
+
+    private mutating func exchange(_ move: FleetMove) {
+        switch move {
+        case .serve(let index):
+            guard let request = hosts[index].request else { return }
+            let token = server.answer(request.token, at: now)
+            let refusal = FleetAnswer.refused(.grantDead, confirmations: confirmations)
+            end(index, token.map { .tokens(tokenMark: $0.mark) } ?? refusal)
+        case .lose(let index, let acted):
+            budget.lost -= 1
+            if acted, let request = hosts[index].request { _ = server.answer(request.token, at: now) }
+            end(index, .unanswered)
+        case .gateway(let index):
+            budget.gateway -= 1
+            guard let request = hosts[index].request else { return }
+            _ = server.answer(request.token, at: now)
+            end(index, fault == .gatewayBelieved ? .untouched : .unanswered)
+        case .busy(let index):
+            budget.busy -= 1
+            guard let request = hosts[index].request else { return }
+            server.tokens[request.token].senders.removeAll { $0 == request.attempt }
+            end(index, .untouched)
+        case .orphan(let index, let acts):
+            let request = orphans.remove(at: index)
+            if acts { _ = server.answer(request.token, at: now) }
+        default: break
+        }
+    }
+
+    private mutating func end(_ index: Int, _ answer: FleetAnswer) {
+        hosts[index].request = nil
+        let instant = instant
+        tell(index) { $0.answered(answer, jitter: 0, at: instant) }
+    }
+
+    // MARK: Persons
+
+    private mutating func person(_ move: FleetMove) {
+        let instant = instant
+        switch move {
+        case .login(let index):
+            budget.login -= 1
+            if !isOneSecond { now += 1 }
+            let token = server.login()
+            let attempt = nextAttempt(of: index)
+            let (id, time) = (UInt128(attempts), FleetTime(seconds: now))
+            tell(index) { $0.loggedIn(id, as: attempt, tokenMark: token.mark, time: time, at: instant) }
+        case .logout(let index):
+            budget.logout -= 1
+            tell(index) { $0.loggedOut(at: instant) }
+        default: break
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+
+@testable import TokenCore
+
+/// One thing that can happen next in a ``FleetWorld``.
+enum FleetMove: Hashable {
+    enum Fate: Hashable {
+        case answered
+        case carriedOutUnanswered
+        case lost
+        /// It is carried out later, or never.
+        case delayed
+    }
+
+    case due
+    case useless
+    case timePasses
+    case leaseEnds
+    case snapshot
+    case restore
+    case look(Int)
+    case want(Int)
+    case transact(Int, Fate)
+    case keep(Int)
+    case send(Int)
+    case serve(Int)
+    case lose(Int, acted: Bool)
+    case gateway(Int)
+    case busy(Int)
+    case orphan(Int, acts: Bool)
+    case delayed(Int, arrives: Bool)
+    case crash(Int, isWritten: Bool)
+    case restart(Int)
+    case destroy(Int)
+    case login(Int)
+    case logout(Int)
+
+    /// Something goes wrong, or a person does something: no way out may depend on it.
+    func isFault(in world: FleetWorld) -> Bool {
+        switch self {
+        case .due, .snapshot, .restore, .lose, .gateway, .busy, .crash, .destroy, .login, .logout: true
+        case .transact(_, let fate): fate != .answered
+        case .timePasses: world.pausesSomebody
+        case .useless, .leaseEnds, .look, .want, .keep, .send, .serve, .orphan, .delayed, .restart: false
+        }
+    }
+}
+
+extension FleetWorld {
+    /// Everything that can happen next.
+    func moves() -> [FleetMove] {
+        var moves: [FleetMove] = []
+        if let record = etcd.record, record.isLive, !isDue {
+            if budget.due > 0 { moves.append(.due) }
+            // Sooner or later it is used.
+            if !server.isGood(record.token), record.lineage == current { moves.append(.useless) }
+        }
+        if nextInstant != nil, !pausesSomebody || budget.slow > 0 { moves.append(.timePasses) }
+        if let lock = etcd.lock, lock.endsAt <= now { moves.append(.leaseEnds) }
+        if budget.restore > 0 {
+            if snapshot == nil { moves.append(.snapshot) }
+            if let snapshot, snapshot.place.revision != etcd.place.revision { moves.append(.restore) }
+        }
+        for index in orphans.indices {
+            moves.append(.orphan(index, acts: true))
+            moves.append(.orphan(index, acts: false))
+        }
+        for index in delayed.indices {
+            moves += [.delayed(index, arrives: true), .delayed(index, arrives: false)]
+        }
+        for index in hosts.indices { moves += hostMoves(index) }
+        return moves
+    }
+
+    private func hostMoves(_ index: Int) -> [FleetMove] {
+        let host = hosts[index]
+        guard !host.isGone else { return [] }
+        guard let member = host.member else { return [.restart(index)] }
+        var moves = nextSteps(of: index)
+        if host.isIdle {
+            moves.append(.look(index))
+            let isWanted = isDue || host.disk.record?.status == .rescued
+            if isWanted, member.wish == nil, host.disk.record?.isLive == true, host.postponed <= now {
+                moves.append(.want(index))
+            }
+        }
+        if budget.crash > 0 {
+            moves.append(.crash(index, isWritten: false))
+            if case .keep = host.pending { moves.append(.crash(index, isWritten: true)) }
+        }
+        let others = hosts.indices.contains { $0 != index && !hosts[$0].isGone }
+        if budget.gone > 0, others { moves.append(.destroy(index)) }
+        if budget.login > 0, member.news == nil { moves.append(.login(index)) }
+        if budget.logout > 0, member.news == nil, let record = host.disk.record, record.status != .out,
+            record.lineage == current
+        {
+            moves.append(.logout(index))
+        }
+        return moves
+    }
+
+    /// What the host itself is about to do.
+    private func nextSteps(of index: Int) -> [FleetMove] {
+        if hosts[index].request != nil {
+            var moves = [FleetMove.serve(index)]
+            if budget.lost > 0 { moves += [.lose(index, acted: false), .lose(index, acted: true)] }
+            if budget.gateway > 0 { moves.append(.gateway(index)) }
+            if budget.busy > 0 { moves.append(.busy(index)) }
+            return moves
+        }
+        switch hosts[index].pending {
+        case .transact:
+            let lost: [FleetMove.Fate] =
+                budget.unanswered > 0 ? [.carriedOutUnanswered, .lost, .delayed] : []
+            return ([.answered] + lost).map { .transact(index, $0) }
+        case .keep: return [.keep(index)]
+        case .grant: return [.send(index)]
+        case nil, .look, .grantLease, .hold, .postpone, .refuse, .adopt, .ask, .asked, .revoke,
+            .finishNews:
+            return []
+        }
+    }
+
+    // MARK: Time
+
+    /// Somebody who has not been paused yet is paused when time passes now.
+    var pausesSomebody: Bool { hosts.contains { isBusy($0) && !$0.isPaused } }
+
+    /// It has something under way, or its watch has just told it of a record that it has to put right.
+    func isBusy(_ host: Host) -> Bool {
+        guard host.member != nil else { return false }
+        return host.pending != nil || FleetStanding(of: etcd.record, to: host.disk.record) == .older
+    }
+
+    /// The next moment at which anything changes by itself; `nil`: none, or a request has to be answered before.
+    var nextInstant: Int64? {
+        let timing = habit.timing
+        var instants = hosts.flatMap { host -> [Int64] in
+            guard let member = host.member else { return [] }
+            return [host.postponed, member.hold.map { $0.deadline.seconds } ?? 0]
+        }
+        if let lock = etcd.lock { instants.append(lock.endsAt) }
+        if let record = etcd.record, let intent = etcd.intent, intent.concerns(record) {
+            instants.append(intent.at.seconds + timing.patience.wholeSeconds)
+            if habit.hasGrace {
+                let used = server.tokens[record.token]
+                if used.isUsed { instants.append(used.usedAt + Habit.grace) }
+                let reserve = (timing.request + timing.margin).wholeSeconds
+                let last = intent.first.seconds + Habit.grace - reserve
+                instants += [last - 2, last]
+            }
+        }
+        if habit.hasGrace {
+            let reserve = (timing.request + timing.margin).wholeSeconds
+            // The last moments before an alarm.
+            for host in hosts where host.member?.hold != nil { instants.append(host.leaseEnds - reserve - 1) }
+        }
+        guard !isPrompt || !isAnybodyNeeded else { return nil }
+        guard let next = instants.filter({ $0 > now }).min() else { return nil }
+        let limit = timing.request.wholeSeconds
+        let isAwaited = (orphans + hosts.compactMap(\.request)).contains { $0.sentAt + limit <= next }
+        return isAwaited ? nil : next
+    }
+}
+
+extension FleetWorld {
+    /// Some host has something to do at this very moment.
+    private var isAnybodyNeeded: Bool {
+        if let lock = etcd.lock, lock.endsAt <= now { return true }
+        let key = FleetKey(self)
+        return hosts.indices.contains { index in
+            hostMoves(index).contains { move in
+                !move.isFault(in: self) && FleetKey(after(move)) != key
+            }
+        }
+    }
+}
+
+extension Instant {
+    var seconds: Int64 { nanoseconds / 1_000_000_000 }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+@Suite struct SharedSessionTests {
+    /// A session of a fleet whose token is due, with its reservation.
+    private static func due(
+        silentLogins: [SilentLogin] = []
+    ) throws -> (script: SessionScript, attempt: AttemptNumber) {
+        let policy = SessionPolicy(silentLogins: silentLogins, isShared: true)
+        var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
+        let effects = script.sleepUntilWake()
+        guard case .reserve(let attempt, _) = try #require(effects.first) else {
+            throw StorageFailure(message: "nothing is reserved: \(effects)")
+        }
+        return (script, attempt)
+    }
+
+    /// The record of another host, with a token obtained now.
+    private static func record(
+        _ script: SessionScript,
+        standing: SessionSnapshot.Standing = .loggedIn
+    ) -> SessionSnapshot {
+        let token = AccessToken(
+            secret: SecretID(rawValue: 800),
+            idToken: nil,
+            tokenType: "Bearer",
+            scope: [],
+            obtainedAt: script.moment.now,
+            expiresAt: script.moment.now + .seconds(3_600),
+            jitter: 0.9
+        )
+        return SessionSnapshot(
+            standing: standing,
+            renewal: .refreshToken(SecretID(rawValue: 801)),
+            tokens: [.primary: token],
+            loggedInAt: script.moment.wallTime,
+            tokenEndpoint: "https://id.example/token"
+        )
+    }
+
+    @Test func `it is refreshed a third of the lifetime before the end, however long that is`() throws {
+        let policy = SessionPolicy(isShared: true)
+        var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
+        let start = script.moment.now
+        #expect(script.session.wakeTime == start + .seconds(2_400))
+        _ = script.sleepUntilWake()
+        #expect(RefreshSchedule.lead(forLifetime: .seconds(90), policy: policy) == .seconds(30))
+        let alone = SessionPolicy()
+        #expect(RefreshSchedule.lead(forLifetime: .seconds(3_600), policy: alone) == .seconds(300))
+    }
+
+    @Test func `a grant with a deadline is passed on to who sends the request`() throws {
+        var (script, attempt) = try Self.due()
+        let until = script.moment.now + .seconds(6)
+        let effects = script.session.reservationFinished(
+            attempt,
+            .granted(until: until),
+            jitter: 0,
+            at: script.moment
+        )
+        guard case .refresh(let request) = effects.first else {
+            Issue.record("nothing is sent: \(effects)")
+            return
+        }
+        #expect(request.sendBefore == until)
+    }
+
+    @Test func `while another host refreshes, a request waits and gets that host's token`() throws {
+        var (script, attempt) = try Self.due()
+        let held = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
+        #expect(held.isEmpty)
+        let (waiter, waiting) = script.get(minimum: .seconds(3_000))
+        #expect(waiting.isEmpty)
+        let effects = script.session.recordAdopted(Self.record(script), jitter: 0.5, at: script.moment)
+        #expect(effects.reply(to: waiter)?.secret == SecretID(rawValue: 800))
+        #expect(effects.contains(.erase(SessionScript.refreshToken)))
+        #expect(effects.notified == [.refreshed])
+        #expect(script.session.isReady)
+    }
+
+    @Test func `when the other host gave up, the attempt goes on from where it waited`() throws {
+        var (script, attempt) = try Self.due()
+        _ = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
+        let again = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
+        #expect(again.isEmpty)
+        let granted = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
+        #expect(granted.sendsRequest)
+    }
+
+    @Test func `a host whose answer is missing is waited for, and callers are told`() throws {
+        var (script, attempt) = try Self.due()
+        script.advance(by: .seconds(1_200))
+        let (waiter, _) = script.get()
+        let until = script.moment.now + .seconds(120)
+        let effects = script.session.reservationFinished(
+            attempt,
+            .notBefore(until),
+            jitter: 0,
+            at: script.moment
+        )
+        #expect(effects.reply(to: waiter)?.isTemporary == true)
+        #expect(script.session.wakeTime == until)
+        #expect(script.sleepUntilWake().sendsRequest)
+    }
+
+    @Test func `without the fleet's store nothing is sent, also if the server keeps refresh tokens`() throws {
+        let (script, _) = try Self.due()
+        var session = script.session
+        session.changeLogins { $0.rotation = .keeps }
+        let attempt = try #require(session.attemptInFlight)
+        let away = StorageFailure(message: "etcd does not answer")
+        let effects = session.reservationFinished(attempt, .failed(away), jitter: 0, at: script.moment)
+        #expect(!effects.sendsRequest)
+        #expect(session.status.state == .retrying)
+    }
+
+    @Test func `the hosts that adopt one record refresh at different times`() throws {
+        var (first, _) = try Self.due()
+        var second = first
+        _ = first.session.recordAdopted(Self.record(first), jitter: 0, at: first.moment)
+        _ = second.session.recordAdopted(Self.record(second), jitter: 0.5, at: second.moment)
+        let start = first.moment.now
+        #expect(first.session.wakeTime == start + .seconds(2_400))
+        #expect(second.session.wakeTime == start + .seconds(2_250))
+    }
+
+    @Test func `a rescued record is tried at once`() throws {
+        var (script, _) = try Self.due()
+        let record = Self.record(script)
+        let effects = script.session.recordAdopted(record, isUnproven: true, jitter: 0, at: script.moment)
+        #expect(effects.sendsRequest)
+    }
+
+    @Test func `a logout elsewhere ends the session here, with nothing left`() throws {
+        var (script, _) = try Self.due()
+        script.advance(by: .seconds(1_200))
+        let (waiter, _) = script.get()
+        let out = Self.record(script, standing: .ended(.loggedOut, quarantinedUntil: nil))
+        let effects = script.session.recordAdopted(out, jitter: 0, at: script.moment)
+        #expect(effects.reply(to: waiter)?.isLoginRequired == true)
+        #expect(effects.contains(.forget))
+        #expect(effects.notified == [.loggedOut])
+        #expect(script.session.heldSecrets.isEmpty)
+        #expect(script.session.status.reason == .loggedOut)
+        let again = script.session.recordAdopted(out, jitter: 0, at: script.moment)
+        #expect(again.notified.isEmpty)
+    }
+
+    @Test func `a login elsewhere brings a session back that was logged out here`() throws {
+        var (script, _) = try Self.due()
+        _ = script.session.logoutRequested(local: true, at: script.moment)
+        let effects = script.session.recordAdopted(Self.record(script), jitter: 0, at: script.moment)
+        #expect(effects.notified == [.loggedIn])
+        #expect(script.session.isReady)
+    }
+
+    @Test(arguments: [EndReason.grantDead, .replyLost, .interactionRequired, .identityChanged])
+    func `a dead record ends the session with its reason`(reason: EndReason) throws {
+        var (script, _) = try Self.due()
+        let dead = Self.record(script, standing: .ended(reason, quarantinedUntil: nil))
+        let effects = script.session.recordAdopted(dead, jitter: 0, at: script.moment)
+        #expect(script.session.status.reason == reason)
+        #expect(effects.notified == [.loginRequired])
+        #expect(script.session.snapshot(at: script.moment)?.secrets.contains(SecretID(rawValue: 801)) == true)
+        // No other host is asked to confirm it, and nor is this one.
+        #expect(script.session.wakeTime == script.moment.now + RetrySchedule.quarantine)
+    }
+
+    @Test func `of all hosts only the one that may logs in without a person`() throws {
+        let (script, _) = try Self.due(silentLogins: [.command])
+        let dead = Self.record(script, standing: .ended(.grantDead, quarantinedUntil: nil))
+        for may in [true, false] {
+            var session = script.session
+            let effects = session.recordAdopted(dead, mayLogInSilently: may, jitter: 0, at: script.moment)
+            let isTried = effects.contains { if case .reauthenticate = $0 { true } else { false } }
+            #expect(isTried == may)
+            #expect(session.policy.silentLogins == [.command])
+        }
+    }
+
+    @Test func `a refusal ends nothing by itself: the fleet's record says when the login is over`() throws {
+        for kind in [FailureClass.grantDead, .sessionOver, .identityChanged, .unexplained] {
+            var (script, attempt) = try Self.due()
+            let sent = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
+            #expect(sent.sendsRequest)
+            let failure = RefreshOutcome.failed(RefreshFailure(kind: kind, message: "no"))
+            _ = script.session.refreshFinished(attempt, failure, jitter: 0, at: script.moment)
+            #expect(script.session.status.state == .retrying, "\(kind)")
+        }
+    }
+
+    @Test func `an answer that nobody waits for is not revoked`() throws {
+        var (script, attempt) = try Self.due()
+        _ = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
+        _ = script.session.recordAdopted(Self.record(script), jitter: 0, at: script.moment)
+        let late = script.session.refreshFinished(attempt, script.granted(), jitter: 0, at: script.moment)
+        #expect(late.isEmpty)
+    }
+
+    @Test func `the loser of two logins is told, and its tokens are erased and not revoked`() throws {
+        var (script, _) = try Self.due()
+        let number = LoginNumber(rawValue: 2)
+        _ = script.session.loginStarted(number, at: script.moment)
+        let grant = LoginOutcome.granted(script.loginGrant())
+        let effects = script.session.loginFinished(number, grant, jitter: 0, at: script.moment)
+        guard case .commit(let commit, _) = effects.first else {
+            Issue.record("the login is not stored: \(effects)")
+            return
+        }
+        _ = script.session.recordAdopted(Self.record(script), jitter: 0, at: script.moment)
+        let told = script.session.loginSuperseded(commit)
+        #expect(told.contains(.finishLogin(number, .superseded)))
+        #expect(told.contains(.erase(SecretID(rawValue: 701))))
+        #expect(!told.contains { if case .discard = $0 { true } else { false } })
+        #expect(script.session.isReady)
+        #expect(script.session.loginSuperseded(commit).isEmpty)
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import TokenCore
+
+/// When the refresh token of a record may be sent, and what an answer to it means.
+@Suite struct TakeoverTests {
+    private static func time(_ offset: Int64) -> FleetTime {
+        FleetTime(seconds: FleetView.time.seconds + offset)
+    }
+
+    // The lease is 15 s, a request takes at most 8 s, the margin is 1 s.
+    private static let grace = FleetTiming.Reuse.acceptedFor(.seconds(30))
+
+    @Test(
+        arguments: [
+            // Nobody has sent it.
+            (nil, nil, .refused, FleetTakeover.now(until: nil)),
+            (.attempt(60, for: .record(4), age: 5), nil, .refused, .now(until: nil)),
+            // A host is at it.
+            (.attempt(60), 60, .refused, .held),
+            (.attempt(60), 60, .accepted, .held),
+            // Refresh tokens are kept: nothing is at stake.
+            (.attempt(60, age: 31), nil, .accepted, .now(until: nil)),
+            // Inside the grace, counted from the first attempt and with the time that a request takes.
+            (.attempt(60, age: 16), nil, grace, .now(until: time(5))),
+            (.attempt(60, age: 20), nil, grace, .now(until: time(1))),
+            (.attempt(60, age: 21), nil, grace, .notBefore(time(99))),
+            (.attempt(61, age: 2, first: 25, before: [60]), nil, grace, .notBefore(time(118))),
+            // The host is waited for, until a reboot would be over.
+            (.attempt(60, age: 31), nil, .refused, .notBefore(time(89))),
+            (.attempt(60, age: 119), nil, .refused, .notBefore(time(1))),
+            (.attempt(60, age: 120), nil, .refused, .now(until: nil)),
+        ] as [(FleetIntent?, UInt64?, FleetTiming.Reuse, FleetTakeover)]
+    )
+    func `when a refresh token may be sent`(
+        intent: FleetIntent?,
+        lock: UInt64?,
+        reuse: FleetTiming.Reuse,
+        takeover: FleetTakeover
+    ) {
+        let view = FleetView.showing(.record(5), intent, lock: lock)
+        let timing = FleetTiming(reuse: reuse)
+        #expect(FleetTakeover(in: view, expiry: nil, refused: [], timing: timing) == takeover)
+    }
+
+    @Test func `as long as the access token is good, waiting costs nothing`() {
+        let view = FleetView.showing(.record(5), .attempt(60, age: 500))
+        let timing = FleetTiming(reuse: .refused)
+        let takeover = FleetTakeover(in: view, expiry: Self.time(600), refused: [], timing: timing)
+        #expect(takeover == .notBefore(Self.time(720)))
+    }
+
+    @Test func `nobody waits for an answer that has come and was a refusal`() {
+        let view = FleetView.showing(.record(5), .attempt(60, age: 31))
+        let timing = FleetTiming(reuse: .refused)
+        let refused = [AttemptID.number(60)]
+        #expect(FleetTakeover(in: view, expiry: nil, refused: refused, timing: timing) == .now(until: nil))
+    }
+
+    @Test(arguments: [
+        (FleetTiming.Reuse.acceptedFor(.seconds(30)), 15.0, 8.0),
+        (.acceptedFor(.seconds(60)), 15, 8),
+        (.acceptedFor(.seconds(10)), 5, 2.5),
+        (.refused, 30, 20),
+        (.accepted, 30, 20),
+    ])
+    func `lease, request and margin fit into the grace`(
+        reuse: FleetTiming.Reuse,
+        lease: Double,
+        request: Double
+    ) {
+        let timing = FleetTiming(reuse: reuse)
+        #expect(timing.lease == .seconds(lease))
+        #expect(timing.request == .seconds(request))
+        guard case .acceptedFor(let grace) = timing.reuse else { return }
+        #expect(timing.lease + timing.request + timing.margin < grace)
+    }
+
+    @Test func `a grace that is too short counts as none, and patience outlasts a lease`() {
+        #expect(FleetTiming(reuse: .acceptedFor(.seconds(9))).reuse == .refused)
+        #expect(FleetTiming(reuse: .refused, patience: .zero).patience == .seconds(31))
+    }
+
+    // MARK: Answers
+
+    @Test(
+        arguments: [
+            // Nothing was sent.
+            (FailureClass.unreachable, nil, nil, FleetAnswer.untouched),
+            (.insecure, nil, nil, .untouched),
+            (.storage, nil, nil, .untouched),
+            // RFC 6585 §4, and RFC 9110 §15.6.4 with the server's own word.
+            (.busy, 429, nil, .untouched),
+            (.busy, 503, .seconds(5), .untouched),
+            // A gateway says these after the server has acted, too.
+            (.busy, 503, nil, .unanswered),
+            (.busy, 500, nil, .unanswered),
+            (.busy, 502, .seconds(5), .unanswered),
+            (.busy, 504, nil, .unanswered),
+            (.busy, 524, nil, .unanswered),
+            (.busy, nil, nil, .unanswered),
+            (.ambiguous, nil, nil, .unanswered),
+            // An answer of 200 that nobody can read.
+            (.misbehaved, 200, nil, .unanswered),
+            // RFC 6749 §5.2.
+            (.grantDead, 400, nil, .refused(.grantDead, confirmations: 1)),
+            (.sessionOver, 400, nil, .refused(.grantDead, confirmations: 0)),
+            (.interactionRequired, 400, nil, .refused(.interactionRequired, confirmations: 0)),
+            (.identityChanged, 200, nil, .refused(.identityChanged, confirmations: 0)),
+            (.unexplained, 400, nil, .refused(.refusedWithoutReason, confirmations: 2)),
+            // The server looked at the client or the request, not at the token.
+            (.misconfigured, 401, nil, .untouched),
+            (.variantRefused, 400, nil, .untouched),
+        ] as [(FailureClass, Int?, Duration?, FleetAnswer)]
+    )
+    func `what an answer says of the refresh token`(
+        kind: FailureClass,
+        status: Int?,
+        retryAfter: Duration?,
+        answer: FleetAnswer
+    ) {
+        let failure = RefreshFailure(kind: kind, message: "x", retryAfter: retryAfter)
+        #expect(FleetAnswer(failure, status: status, isFirstUse: true) == answer)
+    }
+
+    @Test func `a token that has worked before needs no second refusal`() {
+        let failure = RefreshFailure(kind: .grantDead, message: "x")
+        let answer = FleetAnswer(failure, status: 400, isFirstUse: false)
+        #expect(answer == .refused(.grantDead, confirmations: 0))
+    }
+
+    // MARK: Logins
+
+    @Test(
+        arguments: [
+            (nil, nil, 1),
+            (nil, 1_800_000_000, 1_800_000_000),
+            (1_700_000_000, 1_800_000_000, 1_800_000_000),
+            // etcd's clock was ahead once, or nobody knows what it says.
+            (1_900_000_000, 1_800_000_000, 1_900_000_001),
+            (7, nil, 8),
+            (UInt64.max, 1_800_000_000, .max),
+            (nil, -5, 1),
+        ] as [(UInt64?, Int64?, UInt64)]
+    )
+    func `a login's number is higher than that of the one before`(last: UInt64?, time: Int64?, number: UInt64)
+    {
+        let known = last.map { Lineage(number: $0, id: 1) }
+        let lineage = Lineage(9, after: known, at: time.map { FleetTime(seconds: $0) })
+        #expect(lineage.number == number)
+    }
+
+    @Test func `times and predecessors are bounded, whatever etcd holds`() {
+        #expect(FleetTime(seconds: .max) + .seconds(5) == FleetTime(seconds: .max))
+        #expect(FleetTime(seconds: .min) + .seconds(-5) == FleetTime(seconds: .min))
+        let intent = FleetIntent.attempt(60, before: Array(0..<100))
+        #expect(intent.before.count == FleetIntent.mostPredecessors)
+        #expect(intent.before.last == .number(99))
+        #expect(FleetHeader.record(.max, attempt: 1, proven: 0).loggedOut().generation == .max)
+    }
+}
