@@ -2,7 +2,7 @@
 
 import CSodium
 
-/// Makes keys from keys: BLAKE2b and the subkeys built on it.
+/// Makes keys from keys, and codes and signatures with them: BLAKE2b, the subkeys built on it, and Ed25519.
 enum KeyDerivation {
     /// BLAKE2b-256 of `message` under `key`.
     ///
@@ -20,6 +20,65 @@ enum KeyDerivation {
             unsafe keyedHash(message, key: UnsafeRawBufferPointer(start: short, count: 64), into: output)
             unsafe sodium_memzero(short, 64)
         }
+    }
+
+    /// BLAKE2b of `message` under a `key` of at most 64 bytes: a MAC of `count` bytes, 16 to 64.
+    static func code(
+        of message: UnsafeRawBufferPointer,
+        key: UnsafeRawBufferPointer,
+        count: Int = 32
+    ) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { output, filled in
+            guard let place = output.baseAddress else { return }
+            unsafe crypto_generichash(
+                place,
+                count,
+                message.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                UInt64(message.count),
+                key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                key.count
+            )
+            filled = count
+        }
+    }
+
+    /// Makes an Ed25519 key pair of a seed of 32 bytes: the secret key has 64 bytes, the public one 32.
+    static func signingKey(
+        of seed: UnsafeRawBufferPointer,
+        into secretKey: UnsafeMutableRawBufferPointer,
+        publicKey: UnsafeMutableRawBufferPointer
+    ) {
+        guard let seed = unsafe seed.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let secret = unsafe secretKey.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let open = unsafe publicKey.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return }
+        unsafe crypto_sign_seed_keypair(open, secret, seed)
+    }
+
+    /// Bytes of a signature.
+    static let signatureCount = Int(crypto_sign_BYTES)
+
+    /// Signs `message` with a secret key.
+    static func signature(of message: [UInt8], key: UnsafeRawBufferPointer) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: signatureCount) { output, count in
+            guard let place = output.baseAddress,
+                let key = unsafe key.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            else { return }
+            unsafe crypto_sign_detached(place, nil, message, UInt64(message.count), key)
+            count = signatureCount
+        }
+    }
+
+    /// Whether `signature` is one of `message` under the secret key that belongs to `publicKey`.
+    static func isSignature(
+        _ signature: [UInt8],
+        of message: [UInt8],
+        publicKey: UnsafeRawBufferPointer
+    ) -> Bool {
+        guard signature.count == signatureCount,
+            let key = unsafe publicKey.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return false }
+        return unsafe crypto_sign_verify_detached(signature, message, UInt64(message.count), key) == 0
     }
 
     private static func keyedHash(

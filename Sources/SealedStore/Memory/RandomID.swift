@@ -22,6 +22,16 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
         return RandomID(high: words.0, low: words.1)
     }
 
+    /// The first 16 of `bytes`, most significant first; what is missing counts as 0.
+    init(_ bytes: [UInt8]) {
+        var words: (high: UInt64, low: UInt64) = (0, 0)
+        for index in 0..<RandomID.byteCount {
+            let byte = bytes.indices.contains(index) ? bytes[index] : 0
+            words = (words.high << 8 | words.low >> 56, words.low << 8 | UInt64(byte))
+        }
+        self.init(high: words.high, low: words.low)
+    }
+
     /// Reads exactly 32 hexadecimal digits, ignoring dashes.
     package init?(hexadecimal text: some StringProtocol) {
         var words: (high: UInt64, low: UInt64) = (0, 0)

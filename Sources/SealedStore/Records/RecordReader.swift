@@ -94,8 +94,7 @@ struct RecordReader {
             plaintext,
             secrets: memory,
             at: clock,
-            record: header.record,
-            under: key
+            under: RecordSecretSealing(record: header.record, master: key)
         )
         return OpenedRecord.Content(session: session, snapshot: snapshot)
     }

@@ -44,8 +44,7 @@ struct RecordSealer {
             snapshot,
             secrets: memory,
             at: clock,
-            record: entry.id,
-            under: ring.current
+            under: RecordSecretSealing(record: entry.id, master: ring.current)
         )
         return RecordSealing.seal(content, header(entry, phase), under: ring.current)
     }

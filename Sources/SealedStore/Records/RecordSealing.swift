@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import CSodium
-
 /// Seals and opens records.
 enum RecordSealing {
-    /// Plaintexts are padded to a multiple of this, so that a token's length does not show.
-    static let paddingBlock = 512
     /// Bytes of the longest record, sealed: a login's own tokens stay far below, as a server's answer has at most 1 MiB.
     static let maximumCount = 8 << 20
     /// Bytes of the longest record that is read: before there was a limit, longer ones were written.
@@ -15,7 +11,7 @@ enum RecordSealing {
     static func seal(_ content: consuming WipedBytes, _ header: RecordHeader, under key: MasterKey) -> [UInt8]
     {
         var content = content
-        content.pad(toMultipleOf: paddingBlock)
+        content.pad(toMultipleOf: PaddedSealing.block)
         let bytes = header.serialized(plaintextCount: content.count)
         return unsafe content.read { content in
             unsafe key.withKey(for: .records, of: header.record) { key in
@@ -39,50 +35,19 @@ enum RecordSealing {
         guard bytes.count >= RecordHeader.count + sealedCount else { throw .truncated }
         guard let key = ring.key(epoch: header.epoch) else { throw .unknownKey(epoch: header.epoch) }
         do {
-            return try unsafe open(bytes, header, sealedCount, key) { plaintext in
-                try unsafe body(header, plaintext)
+            return try unsafe key.withKey(for: .records, of: header.record) { key in
+                try unsafe PaddedSealing.open(
+                    bytes[RecordHeader.count..<RecordHeader.count + sealedCount],
+                    associated: Array(bytes[..<RecordHeader.count]),
+                    key: key
+                ) { plaintext throws(RecordFault) in
+                    try unsafe body(header, plaintext)
+                }
             }
         } catch let fault as RecordFault {
             throw fault
         } catch {
             throw .malformed("\(error)")
         }
-    }
-
-    private static func open<Result>(
-        _ bytes: [UInt8],
-        _ header: RecordHeader,
-        _ sealedCount: Int,
-        _ key: MasterKey,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result {
-        let count = sealedCount - AEAD.overhead
-        return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
-            defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
-            let isGenuine = unsafe key.withKey(for: .records, of: header.record) { key in
-                unsafe bytes.withUnsafeBytes { bytes in
-                    unsafe AEAD.open(
-                        UnsafeRawBufferPointer(
-                            rebasing: bytes[RecordHeader.count..<RecordHeader.count + sealedCount]
-                        ),
-                        associated: Array(bytes[..<RecordHeader.count]),
-                        key: key,
-                        into: plaintext
-                    )
-                }
-            }
-            guard isGenuine else { throw RecordFault.forged }
-            return try unsafe body(unpadded(UnsafeRawBufferPointer(plaintext)))
-        }
-    }
-
-    private static func unpadded(
-        _ bytes: UnsafeRawBufferPointer
-    ) throws(RecordFault) -> UnsafeRawBufferPointer {
-        var count = 0
-        guard let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
-            unsafe sodium_unpad(&count, base, bytes.count, paddingBlock) == 0
-        else { throw .malformed("its padding is wrong") }
-        return unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])
     }
 }

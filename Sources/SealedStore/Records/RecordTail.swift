@@ -24,6 +24,8 @@ enum RecordField: UInt8 {
     case server = 7
     /// What the tokens are made of, as text.
     case madeOf = 8
+    /// ``FleetKeeping``.
+    case fleet = 9
 }
 
 /// What else there is to say about an access token.
@@ -89,6 +91,7 @@ struct RecordTailWriter {
             }
         }
         if let made = snapshot.madeOf { add(.madeOf) { $0 += made.utf8 } }
+        if let fleet = snapshot.fleet { add(.fleet) { $0.append(fleet) } }
         if snapshot.coexistence != .unknown { add(.coexistence) { $0.append(snapshot.coexistence.rawValue) } }
     }
 
@@ -111,6 +114,7 @@ struct RecordTail {
     var coexistence = TokenCoexistence.unknown
     var server: FoundServer?
     var madeOf: String?
+    var fleet: FleetKeeping?
 
     init() {}
 
@@ -164,6 +168,7 @@ struct RecordTail {
             coexistence = known
         case .server: server = try RecordTail.server(&reader)
         case .madeOf: madeOf = try reader.text(reader.remaining)
+        case .fleet: fleet = try reader.fleetKeeping()
         }
     }
 

@@ -35,7 +35,7 @@ enum RegistrationFile {
         var content = WipedBytes()
         content.append(integer: UInt32(registrations.count))
         for registration in registrations { try content.append(registration, secrets: memory) }
-        content.pad(toMultipleOf: RecordSealing.paddingBlock)
+        content.pad(toMultipleOf: PaddedSealing.block)
         let header = header(vault: ring.vault, epoch: ring.current.epoch)
         return unsafe content.read { content in
             unsafe ring.current.withKey(for: .registrations) { key in
@@ -84,7 +84,7 @@ enum RegistrationFile {
 }
 
 extension WipedBytes {
-    fileprivate mutating func append(
+    mutating func append(
         _ registration: ClientRegistration,
         secrets memory: SealedMemory
     ) throws(StorageFailure) {
@@ -118,7 +118,7 @@ extension WipedBytes {
 }
 
 extension ByteReader {
-    fileprivate mutating func registration(secrets memory: SealedMemory) throws -> ClientRegistration {
+    mutating func registration(secrets memory: SealedMemory) throws -> ClientRegistration {
         let purpose = ClientRegistration.Purpose(
             issuer: try required(),
             redirectURI: try required(),
@@ -152,7 +152,7 @@ extension ByteReader {
         return registration
     }
 
-    private mutating func required() throws(FormatFault) -> String {
+    mutating func required() throws(FormatFault) -> String {
         try text(Int(try integer(UInt32.self)))
     }
 

@@ -10,20 +10,19 @@ struct SnapshotDecoder {
     private let clock: ClockReading
     private var written: ClockReading
 
-    /// Decodes the plaintext of `record`, without its padding.
+    /// Decodes the plaintext of a record, without its padding.
     ///
     /// The secrets go into `memory`; nothing stays there when decoding fails. A token whose times contradict
-    /// `clock` comes back as expired, so that it is renewed.
+    /// `clock` comes back as expired, so that it is renewed. Without a `sealing` a record with a long-lived secret is refused.
     static func decode(
         _ bytes: UnsafeRawBufferPointer,
         secrets memory: SealedMemory,
         at clock: ClockReading,
-        record: RandomID,
-        under key: MasterKey
+        under sealing: (any SecretSealing)?
     ) throws(RecordFault) -> (SessionName, SessionSnapshot) {
         var decoder = unsafe SnapshotDecoder(reader: ByteReader(bytes), clock: clock, written: clock)
         do {
-            return try decoder.decode(memory, record, key)
+            return try decoder.decode(memory, sealing)
         } catch {
             for secret in decoder.secrets { memory.erase(secret) }
             switch error {
@@ -36,8 +35,7 @@ struct SnapshotDecoder {
 
     private mutating func decode(
         _ memory: SealedMemory,
-        _ record: RandomID,
-        _ key: MasterKey
+        _ sealing: (any SecretSealing)?
     ) throws -> (SessionName, SessionSnapshot) {
         guard try reader.integer(UInt8.self) == SnapshotEncoder.version else {
             throw FormatFault.invalid("its content has an unknown version")
@@ -51,7 +49,7 @@ struct SnapshotDecoder {
             throw FormatFault.invalid("the session has no valid name")
         }
         for _ in 0..<(try reader.integer(UInt16.self)) {
-            secrets.append(try secret(memory, record, key))
+            secrets.append(try secret(memory, sealing))
         }
         let snapshot = try snapshot()
         guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
@@ -60,23 +58,21 @@ struct SnapshotDecoder {
 
     private mutating func secret(
         _ memory: SealedMemory,
-        _ record: RandomID,
-        _ key: MasterKey
+        _ sealing: (any SecretSealing)?
     ) throws -> SecretID {
         guard let kind = SecretKind(rawValue: try reader.integer()) else {
             throw FormatFault.invalid("a secret is of an unknown kind")
         }
         let bytes = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
         guard kind.isLongLived else { return try unsafe memory.seal(bytes, as: kind) }
+        guard let sealing else { throw FormatFault.invalid("it holds a secret that it must not hold") }
         let count = bytes.count - AEAD.overhead
         guard count >= 0 else { throw FormatFault.truncated }
-        let associated = SnapshotEncoder.associatedData(kind, record)
         return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
             defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
-            let isGenuine = unsafe key.withKey(for: .refreshTokens, of: record) { key in
-                unsafe AEAD.open(bytes, associated: associated, key: key, into: plaintext)
+            guard unsafe sealing.open(bytes, as: kind, into: plaintext) else {
+                throw FormatFault.invalid("a secret does not open")
             }
-            guard isGenuine else { throw FormatFault.invalid("a secret does not open") }
             return try unsafe memory.seal(UnsafeRawBufferPointer(plaintext), as: kind)
         }
     }
@@ -128,7 +124,8 @@ extension SnapshotDecoder {
             proofKey: proofKey,
             server: tail.server,
             madeOf: tail.madeOf,
-            interruptions: max(0, uses - 1)
+            interruptions: max(0, uses - 1),
+            fleet: tail.fleet
         )
     }
 

@@ -22,14 +22,13 @@ struct SnapshotEncoder: ~Copyable {
         _ snapshot: SessionSnapshot,
         secrets memory: SealedMemory,
         at clock: ClockReading,
-        record: RandomID,
-        under key: MasterKey
+        under sealing: any SecretSealing
     ) throws(StorageFailure) -> WipedBytes {
         var encoder = SnapshotEncoder()
         encoder.bytes.append(integer: version)
         encoder.append(clock)
         encoder.bytes.append(session.description)
-        try encoder.append(snapshot.secrets, memory, record, key)
+        try encoder.append(snapshot.secrets, memory, sealing)
         try encoder.append(snapshot)
         return encoder.finished()
     }
@@ -45,8 +44,7 @@ struct SnapshotEncoder: ~Copyable {
     private mutating func append(
         _ secrets: Set<SecretID>,
         _ memory: SealedMemory,
-        _ record: RandomID,
-        _ key: MasterKey
+        _ sealing: any SecretSealing
     ) throws(StorageFailure) {
         try append(count: secrets.count, of: "secrets")
         for (number, id) in secrets.sorted(by: { $0.rawValue < $1.rawValue }).enumerated() {
@@ -55,7 +53,9 @@ struct SnapshotEncoder: ~Copyable {
                 throw StorageFailure(message: "a token to be stored is no longer in memory")
             }
             do {
-                try unsafe memory.open(id) { secret in unsafe append(secret, kind, record, key) }
+                try unsafe memory.open(id) { secret in try unsafe append(secret, kind, sealing) }
+            } catch let failure as StorageFailure {
+                throw failure
             } catch {
                 throw StorageFailure(message: "a token to be stored cannot be opened: \(error)")
             }
@@ -65,28 +65,16 @@ struct SnapshotEncoder: ~Copyable {
     private mutating func append(
         _ secret: UnsafeRawBufferPointer,
         _ kind: SecretKind,
-        _ record: RandomID,
-        _ key: MasterKey
-    ) {
+        _ sealing: any SecretSealing
+    ) throws(StorageFailure) {
         bytes.append(integer: kind.rawValue)
         guard kind.isLongLived else {
             bytes.append(integer: UInt32(secret.count))
             return unsafe bytes.append(secret)
         }
-        let associated = SnapshotEncoder.associatedData(kind, record)
-        let sealed = unsafe key.withKey(for: .refreshTokens, of: record) { key in
-            unsafe AEAD.seal(secret, associated: associated, key: key)
-        }
+        let sealed = try unsafe sealing.seal(secret, as: kind)
         bytes.append(integer: UInt32(sealed.count))
         unsafe sealed.withUnsafeBytes { unsafe bytes.append($0) }
-    }
-
-    /// Binds a long-lived secret to its kind and record.
-    static func associatedData(_ kind: SecretKind, _ record: RandomID) -> [UInt8] {
-        var bytes = Array("ta1 secret".utf8)
-        bytes.append(kind.rawValue)
-        bytes.append(record)
-        return bytes
     }
 }
 

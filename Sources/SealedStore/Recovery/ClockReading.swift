@@ -8,6 +8,8 @@ struct ClockReading: Equatable, Sendable {
     var boot: RandomID
     var now: Instant
     var wallTime: WallTime
+    /// How far the wall clock of another reading may be ahead of this one, and still be taken for the same moment.
+    var tolerance = Duration.zero
 
     /// The same moment as `instant`, on the clock of this reading.
     ///
@@ -17,8 +19,8 @@ struct ClockReading: Equatable, Sendable {
     func translate(_ instant: Instant, from written: ClockReading) -> Instant? {
         guard written.boot != boot else { return written.now <= now ? instant : nil }
         let elapsed = wallTime - written.wallTime
-        guard elapsed >= .zero else { return nil }
-        return instant + ((now - written.now) - elapsed - .seconds(1))
+        guard elapsed >= .zero - tolerance else { return nil }
+        return instant + ((now - written.now) - max(elapsed, .zero) - .seconds(1))
     }
 }
 

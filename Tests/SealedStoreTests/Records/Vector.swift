@@ -71,6 +71,7 @@ struct Vector {
         case "vault": try vaultOutcome()
         case "record": try recordOutcome()
         case "manifest": try manifestOutcome()
+        case let kind? where kind.hasPrefix("fleet-"): try fleetOutcome()
         default: "no such kind"
         }
     }
@@ -111,7 +112,9 @@ struct Vector {
             if let seen = fields["seen"].flatMap({ UInt64($0) }), header.generation < seen {
                 return "rolled-back"
             }
-            return content == nil ? "tombstone" : "ok"
+            guard let snapshot = content?.snapshot else { return "tombstone" }
+            guard let fleet = snapshot.fleet else { return "ok" }
+            return fleet == .exampleWithAnswer ? "ok, of a fleet" : "another fleet"
         } catch {
             return Vector.name(of: error)
         }

@@ -12,6 +12,7 @@ enum VectorWriter {
         var all = try vaultVectors()
         for (name, vector) in try recordVectors() { all["record-\(name)"] = vector }
         for (name, vector) in try manifestVectors() { all["manifest-\(name)"] = vector }
+        for (name, vector) in try FleetVectorWriter.vectors() { all[name] = vector }
         return all
     }
 
@@ -153,7 +154,8 @@ enum VectorWriter {
         generation: UInt64 = 7,
         epoch: UInt32 = 1,
         vaultID: RandomID = Vector.vault,
-        id: RandomID = Vector.record
+        id: RandomID = Vector.record,
+        fleet: FleetKeeping? = nil
     ) throws -> [UInt8] {
         let memory = try SealedMemory()
         let ring = KeyRing(vault: vaultID, current: try Vector.masterKey(epoch: epoch))
@@ -165,7 +167,9 @@ enum VectorWriter {
             now: .seconds(10_000),
             wallTime: .init(secondsSince1970: 1_800_000_000)
         )
-        return try sealer.seal(.named("work"), try snapshot(memory), entry, phase, at: clock)
+        var snapshot = try snapshot(memory)
+        snapshot.fleet = fleet
+        return try sealer.seal(.named("work"), snapshot, entry, phase, at: clock)
     }
 
     private static func recordVectors() throws -> [String: Vector] {
@@ -181,6 +185,7 @@ enum VectorWriter {
         }
         add("commit", "ok", good, "a session with three tokens")
         add("intent", "ok", try record(.intent), "about to be refreshed")
+        add("fleet", "ok, of a fleet", try record(fleet: .exampleWithAnswer), "of a fleet, with an answer")
         add("tombstone", "tombstone", try record(.tombstone), "logged out")
         add("followed-by-zeros", "ok", good + [UInt8](repeating: 0, count: 64), "as read from a half")
         add("magic", "not-a-record", changed(0, 1), "another magic")

@@ -20,6 +20,7 @@ struct PowerCutTests {
     struct Found: Equatable {
         var refreshTokens: [String?]
         var interrupted: Bool
+        var fleet: [FleetKeeping] = []
     }
 
     /// Runs `operation` on an unlocked copy, cuts the power after every change and hands what recovery found to
@@ -60,7 +61,11 @@ struct PowerCutTests {
         let (open, loaded) = try fixture.unlocked()
         defer { open.store.close() }
         let tokens = try loaded.sessions.map { try open.refreshToken(of: $0.snapshot) }
-        return Found(refreshTokens: tokens, interrupted: loaded.sessions.contains { $0.interrupted })
+        return Found(
+            refreshTokens: tokens,
+            interrupted: loaded.sessions.contains { $0.interrupted },
+            fleet: loaded.sessions.compactMap(\.snapshot.fleet)
+        )
     }
 
     @Test func `a refresh`() async throws {
@@ -109,6 +114,30 @@ struct PowerCutTests {
         } check: { found, acknowledged in
             #expect(found.refreshTokens == ["RT-2"] || !acknowledged && found.refreshTokens == ["RT-1"])
         }
+        #expect(states >= 10)
+    }
+
+    /// Without the answer the host knows of none; with it, it knows what the answer was to and under which intent.
+    @Test func `a refresh in a fleet leaves the answer with what has to become of it, or neither`()
+        async throws
+    {
+        let before = FleetKeeping.example
+        let after = FleetKeeping.exampleWithAnswer
+        let states = try await enumerate { open, old in
+            var held = old
+            held.fleet = before
+            #expect(open.store.commit(.work, held) == .durable)
+        } operation: { open, held in
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), held)
+            var answered = try open.snapshot(refreshToken: "RT-2")
+            answered.fleet = after
+            #expect(open.store.commit(.work, answered) == .durable)
+        } check: { found, acknowledged in
+            let isNew = found.refreshTokens == ["RT-2"] && found.fleet == [after]
+            let isOld = found.refreshTokens == ["RT-1"] && found.fleet == [before]
+            #expect(isNew || !acknowledged && isOld)
+        }
+        print("a refresh in a fleet: \(states) states")
         #expect(states >= 10)
     }
 

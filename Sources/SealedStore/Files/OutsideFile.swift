@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// Files outside the store that hold a key, named by an absolute path.
+///
+/// Root's are accepted beside our own, as service managers hand them out. No link is followed.
+enum OutsideFile {
+    /// Reads all of a file whose size is in `sizes` into guarded memory.
+    static func read(
+        _ path: String,
+        sizes: ClosedRange<Int>,
+        files: any FileOperations
+    ) throws(FileFault) -> GuardedBytes {
+        try contents(of: try open(path, files), sizes: sizes)
+    }
+
+    /// Reads all of an open file.
+    static func contents(of file: OpenFile, sizes: ClosedRange<Int>) throws(FileFault) -> GuardedBytes {
+        let size = try OpenDirectory.checked { () throws(SystemCallError) in try file.status().size }
+        guard sizes.contains(size) else {
+            throw .untrusted("it has \(size) bytes instead of \(sizes.lowerBound) to \(sizes.upperBound)")
+        }
+        let bytes: GuardedBytes
+        do throws(SealedMemoryError) {
+            bytes = try GuardedBytes(count: size)
+        } catch {
+            throw .system(SystemCallError(call: "mmap", code: ENOMEM))
+        }
+        let count = try OpenDirectory.checked { () throws(SystemCallError) in
+            try unsafe bytes.write { buffer throws(SystemCallError) in
+                try unsafe file.read(into: buffer, at: 0)
+            }
+        }
+        guard count == size else { throw .untrusted("it changed while it was read") }
+        return bytes
+    }
+
+    private static func open(_ path: String, _ files: any FileOperations) throws(FileFault) -> OpenFile {
+        let file = OpenFile(descriptor: try open(path, O_RDONLY, files), files: files)
+        let status = try OpenDirectory.checked { () throws(SystemCallError) in try file.status() }
+        guard status.kind == .regular else { throw .untrusted("it is not a regular file") }
+        guard status.owner == geteuid() || status.owner == 0 else {
+            throw .untrusted("it belongs to uid \(status.owner)")
+        }
+        guard status.mode & (status.owner == geteuid() ? 0o077 : 0o037) == 0 else {
+            throw .untrusted("its mode \(String(status.mode, radix: 8)) lets others in")
+        }
+        return file
+    }
+
+    /// Makes the file `path`, which must not exist, with `bytes` in it, durably; it is removed again if that fails.
+    static func create(
+        _ path: String,
+        _ bytes: GuardedBytes,
+        files: any FileOperations
+    ) throws(FileFault) {
+        let parent = try openParent(of: path, files)
+        let descriptor = try open(path, O_RDWR | O_CREAT | O_EXCL, files)
+        do throws(FileFault) {
+            try write(bytes, to: OpenFile(descriptor: descriptor, files: files))
+            try parent.synchronize()
+        } catch {
+            remove(path, files: files)
+            throw error
+        }
+    }
+
+    /// Puts new files in the places of those at these paths, durably.
+    ///
+    /// Each is replaced in one step, the first one first, and none before all are written.
+    static func replace(
+        _ replacements: [(path: String, bytes: GuardedBytes)],
+        files: any FileOperations
+    ) throws(FileFault) {
+        var written: [(parent: OpenDirectory, name: String)] = []
+        defer { for file in written { try? file.parent.unlink(file.name + ".tmp") } }
+        for (path, bytes) in replacements {
+            let parent = try openParent(of: path, files)
+            let name = String(path.split(separator: "/").last ?? "")
+            let file = try parent.create(name + ".tmp")
+            written.append((parent, name))
+            try write(bytes, to: file)
+        }
+        for (parent, name) in written { try parent.rename(name + ".tmp", to: name) }
+        for (parent, _) in written { try parent.synchronize() }
+    }
+
+    /// Removes the file `path`, where that can be done.
+    static func remove(_ path: String, files: any FileOperations) {
+        try? files.unlink(path, in: AT_FDCWD)
+    }
+
+    /// Writes `bytes` into a file that is new.
+    static func write(_ bytes: GuardedBytes, to file: OpenFile) throws(FileFault) {
+        try OpenDirectory.checked { () throws(SystemCallError) in
+            try unsafe bytes.read { bytes throws(SystemCallError) in try unsafe file.write(bytes, at: 0) }
+            try file.synchronize()
+        }
+    }
+
+    private static func openParent(
+        of path: String,
+        _ files: any FileOperations
+    ) throws(FileFault) -> OpenDirectory {
+        let parent = parent(of: path)
+        let descriptor = try open(parent, O_RDONLY | O_DIRECTORY, files)
+        return OpenDirectory(path: parent, descriptor: descriptor, files: files)
+    }
+
+    /// Opens `path`, which must be absolute.
+    private static func open(
+        _ path: String,
+        _ flags: Int32,
+        _ files: any FileOperations
+    ) throws(FileFault) -> Int32 {
+        guard path.utf8.first == UInt8(ascii: "/") else { throw .untrusted("its path is not absolute") }
+        do throws(SystemCallError) {
+            return try files.open(path, in: AT_FDCWD, flags: flags)
+        } catch {
+            switch error.code {
+            case ENOENT: throw .missing
+            case ELOOP: throw .untrusted("it is a symbolic link")
+            default: throw .system(error)
+            }
+        }
+    }
+
+    /// Does something with the file at `path`, and gives `advice` where the agent's own confinement is in the way.
+    static func advising<Result>(
+        _ advice: String,
+        _ path: String,
+        creating: Bool = false,
+        _ body: () throws(FileFault) -> Result
+    ) throws(FileFault) -> Result {
+        do throws(FileFault) {
+            return try body()
+        } catch {
+            guard case .system(let cause) = error, cause.code == EACCES, isClosedOff(path, creating: creating)
+            else { throw error }
+            throw .untrusted("the agent, confined at its start, cannot reach it; \(advice)")
+        }
+    }
+
+    /// Whether our confinement refused, not the mode of the file or of the directory it would be made in.
+    private static func isClosedOff(_ path: String, creating: Bool) -> Bool {
+        guard creating else { return unsafe access(path, R_OK) == 0 }
+        return unsafe access(parent(of: path), W_OK) == 0
+    }
+
+    /// The directory that `path` lies in.
+    private static func parent(of path: String) -> String {
+        "/" + path.split(separator: "/").dropLast().joined(separator: "/")
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// The fleet's own values as bytes, in etcd and in records on disk; integers are little endian.
+///
+/// ```
+/// lineage  u64 number | u128 id            attempt  u64 host | u64 random
+/// header   lineage | u64 generation | attempt | u8 1 live, 2 rescued, 3 dead, 4 out | u8 length, reason if dead
+///          | u64 proven | u64 mark of the refresh token | u64 cluster
+/// late     lineage | u64 parent | attempt | u64 mark | u64 cluster
+/// intent   lineage | u64 generation | attempt | i64 at | i64 first | u8 count, attempts
+/// want     lineage | u64 generation        place    u64 cluster | i64 revision
+/// ```
+extension [UInt8] {
+    mutating func append(_ lineage: Lineage) {
+        append(integer: lineage.number)
+        append(integer: lineage.id)
+    }
+
+    mutating func append(_ attempt: AttemptID) {
+        append(integer: attempt.host)
+        append(integer: attempt.random)
+    }
+
+    mutating func append(_ header: FleetHeader) {
+        append(header.lineage)
+        append(integer: header.generation)
+        append(header.attempt)
+        append(header.status.code)
+        if case .dead(let reason) = header.status {
+            append(UInt8(clamping: reason.rawValue.utf8.count))
+            self += reason.rawValue.utf8
+        }
+        append(integer: header.proven)
+        append(integer: header.tokenMark)
+        append(integer: header.cluster)
+    }
+
+    mutating func append(_ late: LateAnswer) {
+        append(late.lineage)
+        append(integer: late.parent)
+        append(late.attempt)
+        append(integer: late.tokenMark)
+        append(integer: late.cluster)
+    }
+
+    mutating func append(_ intent: FleetIntent) {
+        append(intent.lineage)
+        append(integer: intent.generation)
+        append(intent.attempt)
+        append(integer: intent.at.seconds)
+        append(integer: intent.first.seconds)
+        append(UInt8(clamping: intent.before.count))
+        for attempt in intent.before { append(attempt) }
+    }
+
+    mutating func append(_ want: FleetWant) {
+        append(want.lineage)
+        append(integer: want.generation)
+    }
+
+    mutating func append(_ place: FleetPlace) {
+        append(integer: place.cluster)
+        append(integer: place.revision)
+    }
+}
+
+extension ByteReader {
+    mutating func lineage() throws(FormatFault) -> Lineage {
+        Lineage(number: try integer(), id: try integer())
+    }
+
+    mutating func attempt() throws(FormatFault) -> AttemptID {
+        AttemptID(host: try integer(), random: try integer())
+    }
+
+    mutating func fleetHeader() throws(FormatFault) -> FleetHeader {
+        FleetHeader(
+            lineage: try lineage(),
+            generation: try integer(),
+            attempt: try attempt(),
+            status: try fleetStatus(),
+            proven: try integer(),
+            tokenMark: try integer(),
+            cluster: try integer()
+        )
+    }
+
+    private mutating func fleetStatus() throws(FormatFault) -> FleetHeader.Status {
+        switch try integer(UInt8.self) {
+        case 1: return .live
+        case 2: return .rescued
+        case 3:
+            guard let reason = EndReason(word: try text(Int(try integer(UInt8.self)))) else {
+                throw .invalid("it ended for an unknown reason")
+            }
+            return .dead(reason)
+        case 4: return .out
+        default: throw .invalid("its status is unknown")
+        }
+    }
+
+    mutating func lateAnswer() throws(FormatFault) -> LateAnswer {
+        LateAnswer(
+            lineage: try lineage(),
+            parent: try integer(),
+            attempt: try attempt(),
+            tokenMark: try integer(),
+            cluster: try integer()
+        )
+    }
+
+    mutating func fleetIntent() throws(FormatFault) -> FleetIntent {
+        var intent = FleetIntent(
+            lineage: try lineage(),
+            generation: try integer(),
+            attempt: try attempt(),
+            at: FleetTime(seconds: try integer()),
+            first: FleetTime(seconds: try integer()),
+            before: []
+        )
+        let count = Int(try integer(UInt8.self))
+        guard count <= FleetIntent.mostPredecessors else {
+            throw .invalid("it has more attempts before it than are ever remembered")
+        }
+        for _ in 0..<count { intent.before.append(try attempt()) }
+        return intent
+    }
+
+    mutating func fleetWant() throws(FormatFault) -> FleetWant {
+        FleetWant(lineage: try lineage(), generation: try integer())
+    }
+
+    mutating func fleetPlace() throws(FormatFault) -> FleetPlace {
+        FleetPlace(cluster: try integer(), revision: try integer())
+    }
+}
+
+extension FleetHeader.Status {
+    fileprivate var code: UInt8 {
+        switch self {
+        case .live: 1
+        case .rescued: 2
+        case .dead: 3
+        case .out: 4
+        }
+    }
+}
+
+/// A wish for new tokens, by a host that cannot refresh itself or whose token was refused.
+package struct FleetWant: Hashable, Sendable {
+    package var lineage: Lineage
+    /// The generation whose tokens are no longer good.
+    package var generation: UInt64
+
+    package init(lineage: Lineage, generation: UInt64) {
+        self.lineage = lineage
+        self.generation = generation
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What a host's own settings have to say too, or the record is not used there.
+package struct FleetBinding: Sendable {
+    /// `kind` of the session.
+    package var kind: String
+    package var issuer: String
+    package var client: String
+    /// Where refresh tokens are sent.
+    package var endpoint: String
+
+    package init(kind: String, issuer: String, client: String, endpoint: String) {
+        self.kind = kind
+        self.issuer = issuer
+        self.client = client
+        self.endpoint = endpoint
+    }
+
+    fileprivate var texts: [String] { [kind, issuer, client, endpoint] }
+
+    /// What differs, as configuration keys; empty: nothing.
+    package func differences(from other: FleetBinding) -> [String] {
+        zip(["kind", "issuer", "client_id", "token_endpoint"], zip(texts, other.texts))
+            .filter { !$0.1.0.utf8.elementsEqual($0.1.1.utf8) }
+            .map(\.0)
+    }
+}
+
+// As bytes: what Unicode calls equivalent is another name.
+extension FleetBinding: Equatable {
+    package static func == (left: FleetBinding, right: FleetBinding) -> Bool {
+        left.differences(from: right).isEmpty
+    }
+}
+
+/// A session as the hosts of a fleet share it.
+package struct FleetContent: Equatable, Sendable {
+    package var snapshot: SessionSnapshot
+    package var binding: FleetBinding
+    /// The client that the server has registered for the login, where a refresh needs it.
+    package var registration: ClientRegistration?
+
+    package init(
+        snapshot: SessionSnapshot,
+        binding: FleetBinding,
+        registration: ClientRegistration? = nil
+    ) {
+        self.snapshot = snapshot
+        self.binding = binding
+        self.registration = registration
+    }
+
+    /// Every secret it names.
+    package var secrets: Set<SecretID> { snapshot.secrets.union(registration?.secrets ?? []) }
+}
+
+/// Which of it goes into a value.
+enum FleetPart {
+    /// For keepers: everything but the access tokens, which are in the value beside it.
+    case keepers
+    /// For readers: access tokens, and what is shown of the session; nothing that is of use at the token endpoint.
+    case readers
+    /// All of it, in a late answer.
+    case all
+}
+
+extension FleetContent {
+    func part(_ part: FleetPart) -> FleetContent {
+        var content = self
+        // Each host's own.
+        content.snapshot.fleet = nil
+        switch part {
+        case .keepers: content.snapshot.tokens = [:]
+        case .readers:
+            content.snapshot.renewal = .impossible
+            content.snapshot.proofKey = nil
+            content.registration = nil
+        case .all: break
+        }
+        return content
+    }
+
+    /// With the session's own token alone.
+    var withoutVariants: FleetContent {
+        var content = self
+        content.snapshot = snapshot.withoutVariants
+        return content
+    }
+}
+
+/// The plaintext of a value: fields of a tag, a 4-byte length and the content; unknown ones are skipped.
+private enum FleetField: UInt8 {
+    /// ``SnapshotEncoder``'s plaintext.
+    case snapshot = 1
+    /// ``FleetBinding``: four texts.
+    case binding = 2
+    /// ``ClientRegistration``, as in ``RegistrationFile``.
+    case registration = 3
+}
+
+/// Writes the plaintext of a value.
+struct FleetContentWriter: ~Copyable {
+    private var bytes = WipedBytes()
+
+    /// - Parameters:
+    ///   - session: whose it is.
+    ///   - content: `nil`: the session is logged out.
+    ///   - memory: has its secrets.
+    ///   - clock: what its times are dated with.
+    ///   - sealing: for its long-lived secrets.
+    /// - Returns: the plaintext, without padding.
+    /// - Throws: ``StorageFailure`` when one of its secrets cannot be had.
+    static func encode(
+        _ session: SessionName,
+        _ content: FleetContent?,
+        secrets memory: SealedMemory,
+        at clock: FleetClock,
+        under sealing: any SecretSealing
+    ) throws(StorageFailure) -> WipedBytes {
+        var writer = FleetContentWriter()
+        if let content {
+            let snapshot = try SnapshotEncoder.encode(
+                session,
+                content.snapshot.movingWallTimes(by: clock.lead),
+                secrets: memory,
+                at: clock.reading,
+                under: sealing
+            )
+            writer.add(.snapshot, snapshot)
+            var binding = WipedBytes()
+            for text in content.binding.texts { binding.append(text) }
+            writer.add(.binding, binding)
+            if let registration = content.registration {
+                var bytes = WipedBytes()
+                try bytes.append(registration, secrets: memory)
+                writer.add(.registration, bytes)
+            }
+        }
+        return writer.finished()
+    }
+
+    private consuming func finished() -> WipedBytes { bytes }
+
+    private mutating func add(_ field: FleetField, _ content: borrowing WipedBytes) {
+        bytes.append(field.rawValue)
+        bytes.append(integer: UInt32(clamping: content.count))
+        unsafe content.read { unsafe bytes.append($0) }
+    }
+}
+
+/// Reads what ``FleetContentWriter`` wrote, putting the secrets into sealed memory.
+struct FleetContentReader {
+    private(set) var snapshot: SessionSnapshot?
+    private(set) var binding: FleetBinding?
+    private(set) var registration: ClientRegistration?
+
+    /// All there is; `nil` if the session is logged out.
+    var content: FleetContent? {
+        guard let snapshot, let binding else { return nil }
+        return FleetContent(snapshot: snapshot, binding: binding, registration: registration)
+    }
+
+    /// Reads a plaintext without its padding; nothing stays in `memory` when that fails.
+    init(
+        _ bytes: UnsafeRawBufferPointer,
+        of session: SessionName,
+        secrets memory: SealedMemory,
+        at clock: FleetClock,
+        under sealing: (any SecretSealing)?
+    ) throws(RecordFault) {
+        do {
+            var reader = unsafe ByteReader(bytes)
+            var seen: Set<FleetField> = []
+            while reader.remaining > 0 {
+                let tag = try reader.integer(UInt8.self)
+                let content = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
+                guard let field = FleetField(rawValue: tag) else { continue }
+                guard seen.insert(field).inserted else {
+                    throw FormatFault.invalid("it says something twice")
+                }
+                try unsafe read(field, content, session, memory, clock, sealing)
+            }
+            guard (snapshot == nil) == (binding == nil) else {
+                throw FormatFault.invalid("a part of it is missing")
+            }
+        } catch {
+            for secret in (snapshot?.secrets ?? []).union(registration?.secrets ?? []) {
+                memory.erase(secret)
+            }
+            switch error {
+            case let fault as RecordFault: throw fault
+            case FormatFault.truncated: throw .malformed("it ends too early")
+            case FormatFault.invalid(let reason): throw .malformed(reason)
+            default: throw .malformed("\(error)")
+            }
+        }
+    }
+
+    private mutating func read(
+        _ field: FleetField,
+        _ content: UnsafeRawBufferPointer,
+        _ session: SessionName,
+        _ memory: SealedMemory,
+        _ clock: FleetClock,
+        _ sealing: (any SecretSealing)?
+    ) throws {
+        var reader = unsafe ByteReader(content)
+        switch field {
+        case .snapshot:
+            let (name, found) = try unsafe SnapshotDecoder.decode(
+                content,
+                secrets: memory,
+                at: clock.reading,
+                under: sealing
+            )
+            snapshot = found.movingWallTimes(by: .zero - clock.lead)
+            guard name == session else { throw FormatFault.invalid("it is of another session") }
+            return
+        case .binding:
+            binding = FleetBinding(
+                kind: try reader.required(),
+                issuer: try reader.required(),
+                client: try reader.required(),
+                endpoint: try reader.required()
+            )
+        case .registration:
+            guard sealing != nil else {
+                throw FormatFault.invalid("it holds a secret that it must not hold")
+            }
+            registration = try reader.registration(secrets: memory)
+        }
+        guard reader.remaining == 0 else { throw FormatFault.invalid("a field is longer than it should be") }
+    }
+}

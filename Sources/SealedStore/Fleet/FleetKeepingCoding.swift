@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What a host keeps of the fleet, as bytes in a session's record on disk.
+///
+/// ```
+/// u32 epoch | u8 what follows: 1 record, 2 answer, 4 place, 8 attempt; 16 it is news, 32 etcd was restored
+/// record    header (``FleetCoding``)
+/// answer    header of the parent | intent | u64 mark | u64 cluster | u8 0 or 1, u64 cluster it lies in
+/// place | attempt | u8 count × (attempt | u32 length, sealed tokens)
+/// ```
+private struct FleetKept: OptionSet {
+    let rawValue: UInt8
+
+    static let record = FleetKept(rawValue: 1)
+    static let answer = FleetKept(rawValue: 2)
+    static let place = FleetKept(rawValue: 4)
+    static let attempt = FleetKept(rawValue: 8)
+    static let news = FleetKept(rawValue: 16)
+    static let restored = FleetKept(rawValue: 32)
+
+    init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    init(_ keeping: FleetKeeping) {
+        self = []
+        let memory = keeping.memory
+        if memory.record != nil { insert(.record) }
+        if memory.answer != nil { insert(.answer) }
+        if memory.place != nil { insert(.place) }
+        if keeping.attempt != nil { insert(.attempt) }
+        if memory.isNews { insert(.news) }
+        if memory.isRestored { insert(.restored) }
+    }
+}
+
+extension [UInt8] {
+    mutating func append(_ keeping: FleetKeeping) {
+        append(integer: keeping.epoch)
+        append(FleetKept(keeping).rawValue)
+        if let record = keeping.memory.record { append(record) }
+        if let answer = keeping.memory.answer {
+            append(answer.parent)
+            append(answer.intent)
+            append(integer: answer.tokenMark)
+            append(integer: answer.cluster)
+            append(answer.placedIn == nil ? 0 : 1)
+            append(integer: answer.placedIn ?? 0)
+        }
+        if let place = keeping.memory.place { append(place) }
+        if let attempt = keeping.attempt { append(attempt) }
+        let others = keeping.others.sorted { $0.key < $1.key }.prefix(Int(UInt8.max))
+        append(UInt8(clamping: others.count))
+        for (attempt, sealed) in others {
+            append(attempt)
+            append(integer: UInt32(clamping: sealed.count))
+            self += sealed
+        }
+    }
+}
+
+extension ByteReader {
+    mutating func fleetKeeping() throws(FormatFault) -> FleetKeeping {
+        let epoch = try integer(UInt32.self)
+        let kept = FleetKept(rawValue: try integer())
+        var memory = FleetMemory()
+        memory.isNews = kept.contains(.news)
+        memory.isRestored = kept.contains(.restored)
+        if kept.contains(.record) { memory.record = try fleetHeader() }
+        if kept.contains(.answer) { memory.answer = try fleetAnswer() }
+        if kept.contains(.place) { memory.place = try fleetPlace() }
+        var keeping = FleetKeeping(
+            memory: memory,
+            attempt: kept.contains(.attempt) ? try attempt() : nil,
+            epoch: epoch
+        )
+        for _ in 0..<(try integer(UInt8.self)) {
+            let attempt = try attempt()
+            keeping.others[attempt] = try bytes(Int(try integer(UInt32.self)))
+        }
+        return keeping
+    }
+
+    private mutating func fleetAnswer() throws(FormatFault) -> FleetAnswerKept {
+        var answer = FleetAnswerKept(
+            parent: try fleetHeader(),
+            intent: try fleetIntent(),
+            tokenMark: try integer(),
+            cluster: try integer()
+        )
+        let isPlaced = try integer(UInt8.self) == 1
+        let cluster: UInt64 = try integer()
+        answer.placedIn = isPlaced ? cluster : nil
+        return answer
+    }
+}

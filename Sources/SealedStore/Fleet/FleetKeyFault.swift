@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+
+/// Why a fleet's keys cannot be had from what is given for them.
+package enum FleetKeyFault: Error, Equatable, Sendable {
+    case file(FileFault)
+    /// It is something else: another file, or the key of a vault.
+    case notAKey
+    /// Written by a newer version.
+    case futureVersion(Int)
+    /// It was cut, changed or mistyped.
+    case damaged
+    /// A reader was given what opens refresh tokens.
+    case keepersKey
+    /// A keeper was given what opens access tokens only.
+    case readersKey
+    /// The fleet's name is none.
+    case badLabel
+    case outOfMemory
+
+    /// What is wrong, as the end of a sentence that begins with the file, command or credential.
+    package var sentence: String {
+        switch self {
+        case .file(let fault): "cannot be used: \(fault)"
+        case .notAKey: "is not the key of a fleet"
+        case .futureVersion(let version): "has format version \(version), newer than this program"
+        case .damaged: "is damaged: it was cut or changed"
+        case .keepersKey:
+            "is the keepers' key, which opens refresh tokens: a reader gets the file beside it that ends in "
+                + FleetKeyFile.readersSuffix
+        case .readersKey: "is the readers' key, which opens no refresh token: this host is a keeper"
+        case .badLabel: "cannot be made: a fleet's name has 1 to 64 visible ASCII characters"
+        case .outOfMemory: "cannot be kept: there is no more locked memory"
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The two files with a fleet's keys: the keepers' and, beside it, the readers'.
+///
+/// `FILE` opens everything; `FILE.reader` follows from it and opens no refresh token. Both are 0600, and a link is never
+/// followed. After ``renew(_:keeping:files:)`` both hold the epoch before the new one too, so that a host that was away, or has
+/// its new file already, can open what is in etcd. A host with the old file cannot open what the others seal from then on,
+/// which is the point of it.
+package enum FleetKeyFile {
+    /// What the readers' file is called, after the name of the keepers'.
+    package static let readersSuffix = ".reader"
+
+    /// Makes the keys of a new fleet, in two files that must not exist.
+    ///
+    /// - Parameters:
+    ///   - path: absolute path of the keepers' file.
+    ///   - label: what people call the fleet: 1 to 64 visible ASCII characters.
+    ///   - files: how files are opened and written.
+    /// - Returns: the keepers' keys.
+    /// - Throws: ``FleetKeyFault``; no new file is left then.
+    @discardableResult
+    package static func create(
+        _ path: String,
+        label: String,
+        files: any FileOperations = SystemFileOperations()
+    ) throws(FleetKeyFault) -> FleetKeys {
+        let keys = try FleetKeys.random(label: label)
+        let keepers = try FleetKeyText.text(of: keys, for: .keeper)
+        let readers = try FleetKeyText.text(of: keys, for: .reader)
+        try changing { () throws(FileFault) in
+            try OutsideFile.create(path, keepers, files: files)
+            do throws(FileFault) {
+                try OutsideFile.create(path + readersSuffix, readers, files: files)
+            } catch {
+                OutsideFile.remove(path, files: files)
+                throw error
+            }
+        }
+        return keys
+    }
+
+    /// Puts a new epoch into both files.
+    ///
+    /// The keepers' file is replaced first: after a crash between the two, doing it again is enough.
+    /// - Parameters:
+    ///   - path: absolute path of the keepers' file.
+    ///   - keeping: how many older epochs stay, at most 3.
+    ///   - files: how files are opened and written.
+    /// - Returns: the keepers' keys.
+    /// - Throws: ``FleetKeyFault``.
+    @discardableResult
+    package static func renew(
+        _ path: String,
+        keeping: Int = 1,
+        files: any FileOperations = SystemFileOperations()
+    ) throws(FleetKeyFault) -> FleetKeys {
+        let keys = try read(path, as: .keeper, files: files).renewed(keeping: keeping)
+        let keepers = try FleetKeyText.text(of: keys, for: .keeper)
+        let readers = try FleetKeyText.text(of: keys, for: .reader)
+        try changing { () throws(FileFault) in
+            try OutsideFile.replace([(path, keepers), (path + readersSuffix, readers)], files: files)
+        }
+        return keys
+    }
+
+    /// Reads the file that a host of `role` was given.
+    package static func read(
+        _ path: String,
+        as role: FleetRole,
+        files: any FileOperations = SystemFileOperations()
+    ) throws(FleetKeyFault) -> FleetKeys {
+        let text: GuardedBytes
+        do throws(FileFault) {
+            text = try OutsideFile.advising("restart it", path) { () throws(FileFault) in
+                try OutsideFile.read(path, sizes: 1...FleetKeyText.maximumCount, files: files)
+            }
+        } catch {
+            throw .file(error)
+        }
+        return try keys(in: text, as: role)
+    }
+
+    /// Reads what a command printed, or a credential holds.
+    package static func keys(in text: GuardedBytes, as role: FleetRole) throws(FleetKeyFault) -> FleetKeys {
+        try FleetKeyText.keys(in: text, for: role)
+    }
+
+    private static func changing(_ body: () throws(FileFault) -> Void) throws(FleetKeyFault) {
+        do throws(FileFault) {
+            try body()
+        } catch {
+            throw .file(error)
+        }
+    }
+}

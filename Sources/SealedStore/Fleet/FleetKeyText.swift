@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+
+import CSodium
+import Text
+import TokenCore
+
+/// A fleet's keys as one line of text, as it lies in a file, a credential or what a command prints.
+///
+/// ```
+/// "tokenagent-fleet-" | "keeper" or "reader" | "-1:" | Base64, URL-safe, without padding
+/// inside: fleet_id[16] | u8 length, label | name key[32] | u8 count | count × (u32 epoch | secret) | checksum[32]
+/// secret: keepers' 32 bytes; readers' 32 bytes and the public key of keepers' signatures
+/// checksum = BLAKE2b-256(key: name key, all before it, with the text before the Base64)
+/// ```
+///
+/// The newest epoch comes first. Integers are little endian. The checksum finds what was cut, mistyped or made of two
+/// files; it keeps nobody out, as whoever can change the file has the keys.
+enum FleetKeyText {
+    private static let version = 1
+    private static let start = "tokenagent-fleet-"
+    /// Bytes of the longest text: four epochs and the longest label need 650.
+    static let maximumCount = 1_024
+
+    static func isLabel(_ label: String) -> Bool {
+        (1...64).contains(label.utf8.count) && label.utf8.allSatisfy(\.isVisibleASCII)
+    }
+
+    private static func prefix(_ role: FleetRole) -> [UInt8] {
+        Array("\(start)\(role.word)-\(version):".utf8)
+    }
+
+    /// The text of what `role` gets of `keys`, with a line break at its end.
+    /// - Throws: ``FleetKeyFault/readersKey`` if keepers' keys are to be made of readers'.
+    static func text(of keys: FleetKeys, for role: FleetRole) throws(FleetKeyFault) -> GuardedBytes {
+        let prefix = prefix(role)
+        var content = WipedBytes()
+        content.append(keys.fleet)
+        content.append(UInt8(clamping: keys.label.utf8.count))
+        for byte in keys.label.utf8 { content.append(byte) }
+        unsafe keys.withNameKey { unsafe content.append($0) }
+        content.append(UInt8(clamping: keys.epochs.count))
+        for epoch in keys.epochs {
+            content.append(integer: epoch)
+            let isWritten = unsafe keys.withSecret(of: epoch, for: role) { secret in
+                unsafe content.append(secret)
+                return true
+            }
+            guard isWritten == true else { throw .readersKey }
+        }
+        let checksum = unsafe content.read { content -> [UInt8] in
+            unsafe keys.withNameKey { unsafe FleetKeyText.checksum(prefix, content, key: $0) }
+        }
+        for byte in checksum { content.append(byte) }
+        return try unsafe content.read { content throws(FleetKeyFault) in
+            try unsafe text(prefix, content)
+        }
+    }
+
+    private static func text(
+        _ prefix: [UInt8],
+        _ content: UnsafeRawBufferPointer
+    ) throws(FleetKeyFault) -> GuardedBytes {
+        let room = sodium_base64_encoded_len(content.count, variant)
+        // The library ends its text with a zero byte, whose place the line break takes.
+        let text = try guarded(prefix.count + room)
+        unsafe text.write { text in
+            unsafe text.copyBytes(from: prefix)
+            guard let digits = unsafe text.baseAddress?.advanced(by: prefix.count) else { return }
+            unsafe sodium_bin2base64(
+                digits.assumingMemoryBound(to: CChar.self),
+                room,
+                content.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                content.count,
+                variant
+            )
+            unsafe text[text.count - 1] = UInt8(ascii: "\n")
+        }
+        return text
+    }
+
+    private static let variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING
+
+    /// Reads what a host of `role` was given; blanks and line breaks after it are no part of it.
+    static func keys(in text: GuardedBytes, for role: FleetRole) throws(FleetKeyFault) -> FleetKeys {
+        try unsafe text.read { text throws(FleetKeyFault) in
+            guard text.count <= maximumCount else { throw .notAKey }
+            let end = unsafe text.lastIndex { $0.isVisibleASCII }.map { $0 + 1 } ?? 0
+            let text = unsafe UnsafeRawBufferPointer(rebasing: text[..<end])
+            let prefix = prefix(role)
+            guard unsafe text.starts(with: prefix) else { throw unsafe stranger(text, role) }
+            let content = try unsafe decoded(UnsafeRawBufferPointer(rebasing: text[prefix.count...]))
+            return try unsafe content.bytes.read { bytes throws(FleetKeyFault) in
+                let bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<content.count])
+                return try unsafe keys(in: bytes, for: role, prefix)
+            }
+        }
+    }
+
+    /// What a text is that does not begin as it should.
+    private static func stranger(_ text: UnsafeRawBufferPointer, _ role: FleetRole) -> FleetKeyFault {
+        for other in FleetRole.all {
+            let word = Array("\(start)\(other.word)-".utf8)
+            guard unsafe text.starts(with: word) else { continue }
+            let digits = unsafe text[word.count...].prefix { $0.isASCIIDigit }.prefix(4)
+            let number = unsafe String(decoding: digits, as: UTF8.self)
+            guard let found = Int(number) else { return .notAKey }
+            guard found == version else { return found > version ? .futureVersion(found) : .notAKey }
+            guard other == role else { return other == .keeper ? .keepersKey : .readersKey }
+        }
+        return .notAKey
+    }
+
+    private static func decoded(
+        _ digits: UnsafeRawBufferPointer
+    ) throws(FleetKeyFault) -> (bytes: GuardedBytes, count: Int) {
+        // The library takes some bytes beyond ASCII for digits.
+        guard unsafe digits.isVisibleWord else { throw .damaged }
+        let content = try guarded(digits.count)
+        var count = 0
+        let status = unsafe content.write { content -> Int32 in
+            guard let place = unsafe content.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                return -1
+            }
+            return unsafe sodium_base642bin(
+                place,
+                content.count,
+                digits.baseAddress?.assumingMemoryBound(to: CChar.self),
+                digits.count,
+                nil,
+                &count,
+                nil,
+                variant
+            )
+        }
+        guard status == 0 else { throw .damaged }
+        return (content, count)
+    }
+
+    private static func keys(
+        in content: UnsafeRawBufferPointer,
+        for role: FleetRole,
+        _ prefix: [UInt8]
+    ) throws(FleetKeyFault) -> FleetKeys {
+        do {
+            var reader = unsafe ByteReader(content)
+            let fleet = try reader.id()
+            let label = try reader.text(Int(try reader.integer(UInt8.self)))
+            let nameKey = unsafe try reader.take(AEAD.keyCount)
+            let count = Int(try reader.integer(UInt8.self))
+            guard isLabel(label), (1...FleetKeys.maximumEpochs).contains(count) else {
+                throw FleetKeyFault.damaged
+            }
+            var epochs: [UInt32] = []
+            var secrets: [UnsafeRawBufferPointer] = unsafe [nameKey]
+            for _ in 0..<count {
+                epochs.append(try reader.integer())
+                unsafe secrets.append(try reader.take(role.secretCount))
+            }
+            let body = unsafe UnsafeRawBufferPointer(rebasing: content[..<reader.offset])
+            let expected = unsafe checksum(prefix, body, key: nameKey)
+            let isWhole = KeyDerivation.areEqual(try reader.bytes(expected.count), expected)
+            guard isWhole, reader.remaining == 0, isFalling(epochs) else { throw FleetKeyFault.damaged }
+            return try unsafe FleetKeys(
+                fleet: fleet,
+                label: label,
+                role: role,
+                epochs: epochs
+            ) { all in
+                var place = 0
+                for index in unsafe secrets.indices {
+                    let secret = unsafe secrets[index]
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: all[place..<place + secret.count])
+                        .copyMemory(from: secret)
+                    place += secret.count
+                }
+            }
+        } catch let fault as FleetKeyFault {
+            throw fault
+        } catch {
+            throw .damaged
+        }
+    }
+
+    /// Epochs from 1 on, each older than the one before it.
+    private static func isFalling(_ epochs: [UInt32]) -> Bool {
+        zip(epochs, epochs.dropFirst()).allSatisfy { $0 > $1 } && (epochs.last ?? 0) > 0
+    }
+
+    private static func checksum(
+        _ prefix: [UInt8],
+        _ content: UnsafeRawBufferPointer,
+        key: UnsafeRawBufferPointer
+    ) -> [UInt8] {
+        var all = WipedBytes()
+        unsafe prefix.withUnsafeBytes { unsafe all.append($0) }
+        unsafe all.append(content)
+        return unsafe all.read { unsafe KeyDerivation.code(of: $0, key: key) }
+    }
+
+    private static func guarded(_ count: Int) throws(FleetKeyFault) -> GuardedBytes {
+        do throws(SealedMemoryError) {
+            return try GuardedBytes(count: count)
+        } catch {
+            throw .outOfMemory
+        }
+    }
+}

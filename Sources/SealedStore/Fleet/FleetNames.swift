@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// A session's name as etcd sees it: a MAC that only the fleet's hosts can make.
+package struct FleetName: Hashable, Sendable {
+    let code: RandomID
+}
+
+/// One key of etcd that belongs to a session of the fleet.
+package struct FleetKeyName: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        /// `rt`: what keepers open.
+        case record
+        /// `at`: what readers open.
+        case access
+        case intent
+        case lock
+        case want
+        /// An answer to the refresh token of generation `parent` that came late.
+        case late(Lineage, parent: UInt64, AttemptID)
+        /// Nothing in etcd: tokens of an attempt that a host keeps in its own record.
+        case kept(AttemptID)
+    }
+
+    package var name: FleetName
+    package var kind: Kind
+
+    package init(_ kind: Kind, of name: FleetName) {
+        self.name = name
+        self.kind = kind
+    }
+}
+
+extension LateAnswer {
+    /// The kind of key under which it lies.
+    package var kind: FleetKeyName.Kind { .late(lineage, parent: parent, attempt) }
+}
+
+/// A range of etcd's keys: from `start` on, and before `end`.
+package struct FleetRange: Equatable, Sendable {
+    package let start: [UInt8]
+    package let end: [UInt8]
+
+    /// All keys that begin with `prefix`, which ends in `/`.
+    fileprivate init(below prefix: [UInt8]) {
+        start = prefix
+        // The byte after "/" is "0".
+        end = prefix.dropLast() + [UInt8(ascii: "0")]
+    }
+}
+
+/// The names of a fleet's keys in etcd.
+///
+/// ```
+/// /tokenagent/FLEET/s/NAME/rt
+///                         /at | /intent | /lock | /want
+///                         /late/LINEAGE/GENERATION/ATTEMPT
+/// ```
+///
+/// FLEET and NAME are MACs of 128 bits. LINEAGE has 48 digits, GENERATION 16 and ATTEMPT 32, all in lower-case
+/// hexadecimal, so that the late answers to one refresh token are a range, and a name has one spelling. Names stay through
+/// all epochs: a host that was away for a new one finds records that it cannot open, and not an empty place to put its
+/// own in.
+package struct FleetNames: Sendable {
+    /// What all names begin with, for the rights of an etcd user.
+    package let prefix: [UInt8]
+    private let keys: FleetKeys
+
+    package init(_ keys: FleetKeys) {
+        self.keys = keys
+        var fleet: [UInt8] = []
+        fleet.append(keys.fleet)
+        prefix = Array("/tokenagent/\(FleetNames.code(of: fleet, "fleet", keys))/".utf8)
+    }
+
+    /// The name of `session` in this fleet.
+    package func name(of session: SessionName) -> FleetName {
+        FleetName(code: FleetNames.code(of: Array(session.description.utf8), "session", keys))
+    }
+
+    private static func code(of text: [UInt8], _ purpose: String, _ keys: FleetKeys) -> RandomID {
+        let message = Array("ta1 fleet \(purpose)\0".utf8) + text
+        let code = unsafe message.withUnsafeBytes { message in
+            unsafe keys.withNameKey { unsafe KeyDerivation.code(of: message, key: $0, count: 16) }
+        }
+        return RandomID(code)
+    }
+
+    /// Everything of every session: what a host watches.
+    package var all: FleetRange { FleetRange(below: prefix + Array("s/".utf8)) }
+
+    /// Everything of one session.
+    package func all(of name: FleetName) -> FleetRange { FleetRange(below: start(name)) }
+
+    /// The late answers of one session.
+    package func lates(of name: FleetName) -> FleetRange {
+        FleetRange(below: start(name) + Array("late/".utf8))
+    }
+
+    /// The late answers to one refresh token.
+    package func lates(of name: FleetName, _ lineage: Lineage, parent: UInt64) -> FleetRange {
+        FleetRange(below: start(name) + Array(FleetNames.late(lineage, parent).utf8))
+    }
+
+    /// The bytes of a name, ASCII.
+    package func bytes(of key: FleetKeyName) -> [UInt8] {
+        let rest =
+            switch key.kind {
+            case .record: "rt"
+            case .access: "at"
+            case .intent: "intent"
+            case .lock: "lock"
+            case .want: "want"
+            case .late(let lineage, let parent, let attempt):
+                FleetNames.late(lineage, parent) + FleetNames.digits(attempt)
+            case .kept(let attempt): "kept/\(FleetNames.digits(attempt))"
+            }
+        return start(key.name) + Array(rest.utf8)
+    }
+
+    /// What a name says; `nil` if it is none of this fleet's.
+    package func key(named bytes: [UInt8]) -> FleetKeyName? {
+        guard bytes.count <= FleetNames.longest, bytes.starts(with: all.start),
+            let text = String(validating: bytes[all.start.count...], as: UTF8.self)
+        else { return nil }
+        let parts = text.bytewise.split(on: "/", omittingEmpty: false)
+        guard parts.count >= 2, let code = RandomID(hexadecimal: parts[0]),
+            let kind = FleetNames.kind(parts[1...])
+        else { return nil }
+        let key = FleetKeyName(kind, of: FleetName(code: code))
+        // Digits have two cases, and numbers leading zeros.
+        return self.bytes(of: key) == bytes ? key : nil
+    }
+
+    /// Bytes of the longest name.
+    private static let longest = 200
+
+    private static func kind(_ parts: ArraySlice<Substring>) -> FleetKeyName.Kind? {
+        switch parts.map(\.bytewise) {
+        case ["rt"]: return .record
+        case ["at"]: return .access
+        case ["intent"]: return .intent
+        case ["lock"]: return .lock
+        case ["want"]: return .want
+        case let words where words.count == 4 && words[0] == "late":
+            return late(words.dropFirst().map(\.text))
+        default: return nil
+        }
+    }
+
+    private static func late(_ words: [String]) -> FleetKeyName.Kind? {
+        let digits = words[0].utf8
+        guard digits.count == 48,
+            let number = UInt64(String(decoding: digits.prefix(16), as: UTF8.self), radix: 16),
+            let id = UInt128(String(decoding: digits.dropFirst(16), as: UTF8.self), radix: 16),
+            let parent = UInt64(words[1], radix: 16), let attempt = RandomID(hexadecimal: words[2])
+        else { return nil }
+        return .late(
+            Lineage(number: number, id: id),
+            parent: parent,
+            AttemptID(host: attempt.high, random: attempt.low)
+        )
+    }
+
+    private static func late(_ lineage: Lineage, _ parent: UInt64) -> String {
+        "late/\(digits(lineage.number))\(digits(lineage.id))/\(digits(parent))/"
+    }
+
+    private func start(_ name: FleetName) -> [UInt8] { all.start + Array("\(name.code)/".utf8) }
+
+    /// 32 digits.
+    private static func digits(_ attempt: AttemptID) -> String {
+        digits(attempt.host) + digits(attempt.random)
+    }
+
+    /// Two digits a byte.
+    private static func digits(_ number: some FixedWidthInteger) -> String {
+        Hex.encoded(unsafe Swift.withUnsafeBytes(of: number.bigEndian) { unsafe Array($0) })
+    }
+}

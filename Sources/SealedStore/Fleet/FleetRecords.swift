@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The two values of a record, always written together.
+package struct FleetRecordValues: Equatable, Sendable {
+    /// `rt`, for keepers; `nil`: not there, or not read.
+    package var record: [UInt8]?
+    /// `at`, for readers.
+    package var access: [UInt8]?
+
+    package init(record: [UInt8]?, access: [UInt8]?) {
+        self.record = record
+        self.access = access
+    }
+}
+
+/// Writes and reads the values of a fleet, taking secrets from sealed memory and putting them there.
+package struct FleetRecords: Sendable {
+    /// Bytes of the longest record, both values together, and of the longest late answer.
+    ///
+    /// etcd takes 1.5 MiB in one request (`--max-request-bytes`): a record and a late answer fit into one.
+    package static let maximumCount = 704 << 10
+
+    package let names: FleetNames
+    let keys: FleetKeys
+    let memory: SealedMemory
+    let sealing: FleetSealing
+
+    package init(keys: FleetKeys, memory: SealedMemory) {
+        self.keys = keys
+        self.memory = memory
+        sealing = FleetSealing(keys)
+        names = sealing.names
+    }
+
+    /// The mark of a refresh token: 64 bits by which keepers recognize it.
+    /// - Throws: ``StorageFailure`` when it is not in memory, or this host is a reader.
+    package func mark(of refreshToken: SecretID) throws(StorageFailure) -> UInt64 {
+        var mark: UInt64?
+        do {
+            mark = try unsafe memory.open(refreshToken) { token in
+                unsafe keys.withKey(for: .marks, epoch: keys.epoch) { key in
+                    RandomID(unsafe KeyDerivation.code(of: token, key: key, count: RandomID.byteCount)).high
+                }
+            }
+        } catch {
+            throw StorageFailure(message: "a refresh token cannot be opened: \(error)")
+        }
+        guard let mark else { throw FleetSealing.closed }
+        return mark
+    }
+
+    /// The values of a record, never longer than ``maximumCount`` together.
+    ///
+    /// Tokens of further scopes and audiences are left out where they do not fit, as in records on disk.
+    /// - Parameters:
+    ///   - header: what stands in clear.
+    ///   - content: the session; of one that is logged out nothing is written.
+    ///   - session: whose it is.
+    ///   - clock: what its times are dated with.
+    /// - Returns: both values, to be written in one transaction.
+    /// - Throws: ``StorageFailure`` when a token cannot be had, or the login itself does not fit.
+    package func values(
+        _ header: FleetHeader,
+        _ content: FleetContent?,
+        of session: SessionName,
+        at clock: FleetClock
+    ) throws(StorageFailure) -> FleetRecordValues {
+        let content = header.status == .out ? nil : content
+        return try fitting(content, of: session) { content throws(StorageFailure) in
+            let access = try seal(content?.part(.readers), .record(header), .access, of: session, at: clock)
+            let record = try seal(
+                content?.part(.keepers),
+                .record(header),
+                .record,
+                of: session,
+                at: clock
+            )
+            return (FleetRecordValues(record: record, access: access), access.count + record.count)
+        }
+    }
+
+    /// The value of a late answer.
+    /// - Throws: as ``values(_:_:of:at:)``.
+    package func value(
+        _ late: LateAnswer,
+        _ content: FleetContent,
+        of session: SessionName,
+        at clock: FleetClock
+    ) throws(StorageFailure) -> [UInt8] {
+        try value(content, .late(late), late.kind, of: session, at: clock)
+    }
+
+    /// Tokens that this host keeps for itself, in ``FleetKeeping/others``.
+    /// - Throws: as ``values(_:_:of:at:)``.
+    package func kept(
+        _ content: FleetContent,
+        of attempt: AttemptID,
+        _ session: SessionName,
+        at clock: FleetClock
+    ) throws(StorageFailure) -> [UInt8] {
+        try value(content, .kept, .kept(attempt), of: session, at: clock)
+    }
+
+    private func value(
+        _ content: FleetContent,
+        _ clear: FleetClear,
+        _ kind: FleetKeyName.Kind,
+        of session: SessionName,
+        at clock: FleetClock
+    ) throws(StorageFailure) -> [UInt8] {
+        try fitting(content, of: session) { content throws(StorageFailure) in
+            let value = try seal(content?.part(.all), clear, kind, of: session, at: clock)
+            return (value, value.count)
+        }
+    }
+
+    /// The value of an intent: the same bytes for the same intent, to be compared.
+    package func value(_ intent: FleetIntent, of session: SessionName) throws(StorageFailure) -> [UInt8] {
+        try sealing.sign(.intent(intent), under: key(.intent, session))
+    }
+
+    /// The value of a want, which readers write too.
+    package func value(_ want: FleetWant, of session: SessionName) throws(StorageFailure) -> [UInt8] {
+        try sealing.sign(.want(want), under: key(.want, session))
+    }
+
+    /// The value of a lock.
+    ///
+    /// Whoever can write one can also delete it, so it is not signed.
+    package static func value(lock attempt: AttemptID) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(attempt)
+        return bytes
+    }
+
+    func key(_ kind: FleetKeyName.Kind, _ session: SessionName) -> FleetKeyName {
+        FleetKeyName(kind, of: names.name(of: session))
+    }
+
+    private func seal(
+        _ content: FleetContent?,
+        _ clear: FleetClear,
+        _ kind: FleetKeyName.Kind,
+        of session: SessionName,
+        at clock: FleetClock
+    ) throws(StorageFailure) -> [UInt8] {
+        let key = key(kind, session)
+        let plaintext = try FleetContentWriter.encode(
+            session,
+            content,
+            secrets: memory,
+            at: clock,
+            under: FleetSecretSealing(keys: keys, epoch: keys.epoch, name: key.name)
+        )
+        return try sealing.seal(plaintext, clear, under: key)
+    }
+
+    /// What `seal` makes of `content`, or of its login alone if that is too long.
+    private func fitting<Values>(
+        _ content: FleetContent?,
+        of session: SessionName,
+        _ seal: (FleetContent?) throws(StorageFailure) -> (values: Values, count: Int)
+    ) throws(StorageFailure) -> Values {
+        let whole = try seal(content)
+        guard whole.count > FleetRecords.maximumCount else { return whole.values }
+        let least = try seal(content?.withoutVariants)
+        guard least.count > FleetRecords.maximumCount else { return least.values }
+        throw StorageFailure(
+            message:
+                "\(session) would have \(least.count) bytes in the fleet, and \(FleetRecords.maximumCount) is the most: "
+                + "the authorization server's tokens are too long to be shared"
+        )
+    }
+}

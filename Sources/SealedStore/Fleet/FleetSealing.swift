@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Seals, signs, opens and checks values of the fleet.
+///
+/// A value is bound to the fleet, to the name of its key in etcd, and to what stands in clear before it. So one that was moved,
+/// exchanged with another or put under an older header does not open. One that was put back as a whole does, and its
+/// header says that it is old. What readers open is signed too, because every reader has the key that it is sealed with.
+struct FleetSealing {
+    let keys: FleetKeys
+    let names: FleetNames
+
+    init(_ keys: FleetKeys) {
+        self.keys = keys
+        names = FleetNames(keys)
+    }
+
+    /// What everything under `key` is bound to beside its own bytes.
+    func associatedData(_ head: [UInt8], under key: FleetKeyName) -> [UInt8] {
+        let name = names.bytes(of: key)
+        var bytes = Array("ta1 fleet".utf8)
+        bytes.append(keys.fleet)
+        bytes.append(integer: UInt16(clamping: name.count))
+        return bytes + name + head
+    }
+
+    /// Seals `content` to be put under `key`, with `clear` before it.
+    func seal(
+        _ content: consuming WipedBytes,
+        _ clear: FleetClear,
+        under key: FleetKeyName
+    ) throws(StorageFailure) -> [UInt8] {
+        var content = content
+        content.pad(toMultipleOf: PaddedSealing.block)
+        let head = FleetValue.head(clear, under: key, epoch: keys.epoch)
+        let associated = associatedData(head, under: key)
+        let sealed = unsafe content.read { content in
+            unsafe withKey(of: key, keys.epoch) { unsafe AEAD.seal(content, associated: associated, key: $0) }
+        }
+        guard let sealed else { throw FleetSealing.closed }
+        guard key.kind == .access else { return head + sealed }
+        guard let signature = keys.signature(of: associated + sealed) else { throw FleetSealing.closed }
+        return head + sealed + signature
+    }
+
+    /// Puts a MAC after `clear`, to be put under `key`.
+    func sign(_ clear: FleetClear, under key: FleetKeyName) throws(StorageFailure) -> [UInt8] {
+        let head = FleetValue.head(clear, under: key, epoch: keys.epoch)
+        guard let code = code(of: head, under: key, keys.epoch) else { throw FleetSealing.closed }
+        return head + code
+    }
+
+    static let closed = StorageFailure(message: "this host is a reader of its fleet and cannot write that")
+
+    /// Opens a value found under `key`.
+    ///
+    /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
+    func open<Result>(
+        _ value: FleetValue,
+        under key: FleetKeyName,
+        _ body: (UnsafeRawBufferPointer) throws(RecordFault) -> Result
+    ) throws(FleetFault) -> Result {
+        try checkKey(of: value, under: key)
+        let associated = associatedData(value.authenticated, under: key)
+        let sealed = try unsigned(value, under: key, associated)
+        do {
+            let opened = try unsafe withKey(of: key, value.epoch) { key in
+                try unsafe PaddedSealing.open(
+                    sealed,
+                    associated: associated,
+                    key: key,
+                    body
+                )
+            }
+            guard let opened else { throw FleetFault.unknownKey(epoch: value.epoch) }
+            return opened
+        } catch let fault as FleetFault {
+            throw fault
+        } catch let fault as RecordFault {
+            throw FleetFault(fault)
+        } catch {
+            throw .malformed("\(error)")
+        }
+    }
+
+    /// What is sealed of a value, once its signature was checked, if it has to have one.
+    private func unsigned(
+        _ value: FleetValue,
+        under key: FleetKeyName,
+        _ associated: [UInt8]
+    ) throws(FleetFault) -> ArraySlice<UInt8> {
+        guard key.kind == .access else { return value.sealed }
+        let sealed = value.sealed.dropLast(KeyDerivation.signatureCount)
+        let signature = Array(value.sealed[sealed.endIndex...])
+        guard keys.isSignature(signature, of: associated + sealed, epoch: value.epoch) else { throw .forged }
+        return sealed
+    }
+
+    /// Checks the MAC of a value found under `key`.
+    func check(_ value: FleetValue, under key: FleetKeyName) throws(FleetFault) {
+        try checkKey(of: value, under: key)
+        guard let code = code(of: value.authenticated, under: key, value.epoch),
+            KeyDerivation.areEqual(Array(value.sealed), code)
+        else { throw .forged }
+    }
+
+    private func checkKey(of value: FleetValue, under key: FleetKeyName) throws(FleetFault) {
+        guard let purpose = key.kind.purpose else { throw .notAValue }
+        guard keys.has(epoch: value.epoch) else { throw .unknownKey(epoch: value.epoch) }
+        guard purpose.isReaders || keys.role == .keeper else { throw .closedToReaders }
+    }
+
+    private func code(of head: [UInt8], under key: FleetKeyName, _ epoch: UInt32) -> [UInt8]? {
+        unsafe associatedData(head, under: key).withUnsafeBytes { message in
+            unsafe withKey(of: key, epoch) { unsafe KeyDerivation.code(of: message, key: $0) }
+        }
+    }
+
+    private func withKey<Result>(
+        of key: FleetKeyName,
+        _ epoch: UInt32,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result? {
+        guard let purpose = key.kind.purpose else { return nil }
+        return try unsafe keys.withKey(for: purpose, epoch: epoch, body)
+    }
+}
+
+/// For a value of the fleet: a key that only keepers have.
+struct FleetSecretSealing: SecretSealing {
+    let keys: FleetKeys
+    let epoch: UInt32
+    let name: FleetName
+
+    func seal(_ secret: UnsafeRawBufferPointer, as kind: SecretKind) throws(StorageFailure) -> [UInt8] {
+        let associated = associatedData(kind)
+        let sealed = unsafe keys.withKey(for: .secrets, epoch: epoch) { key in
+            unsafe AEAD.seal(secret, associated: associated, key: key)
+        }
+        guard let sealed else { throw FleetSealing.closed }
+        return sealed
+    }
+
+    func open(
+        _ sealed: UnsafeRawBufferPointer,
+        as kind: SecretKind,
+        into plaintext: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        let associated = associatedData(kind)
+        let isGenuine = unsafe keys.withKey(for: .secrets, epoch: epoch) { key in
+            unsafe AEAD.open(sealed, associated: associated, key: key, into: plaintext)
+        }
+        return isGenuine == true
+    }
+
+    /// Binds a secret to its kind and to the session.
+    private func associatedData(_ kind: SecretKind) -> [UInt8] {
+        var bytes = Array("ta1 fleet secret".utf8)
+        bytes.append(kind.rawValue)
+        bytes.append(keys.fleet)
+        bytes.append(name.code)
+        return bytes
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What stands in clear in a value, and is authenticated with it.
+enum FleetClear: Equatable {
+    /// Of `rt` and `at`.
+    case record(FleetHeader)
+    case late(LateAnswer)
+    case intent(FleetIntent)
+    case want(FleetWant)
+    case kept
+
+    fileprivate var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        switch self {
+        case .record(let header): bytes.append(header)
+        case .late(let late): bytes.append(late)
+        case .intent(let intent): bytes.append(intent)
+        case .want(let want): bytes.append(want)
+        case .kept: break
+        }
+        return bytes
+    }
+}
+
+/// A value of the fleet in etcd, not opened yet; nothing in it is believed before ``FleetSealing`` has.
+///
+/// ```
+/// "TKAFLT\0" | u8 version 1 | u16 suite 1 | u8 1 rt, 2 at, 3 late, 4 intent, 5 want, 6 kept | u32 epoch | what is in clear
+/// rt, late, kept: nonce[24] | ciphertext | tag[16]     at: the same, and an Ed25519 signature[64]     intent, want: mac[32]
+/// ```
+struct FleetValue {
+    private static let magic = Array("TKAFLT\0".utf8)
+    private static let version: UInt8 = 1
+    /// Bytes of the longest value that is looked at: etcd takes no larger request (`--max-request-bytes`).
+    static let maximumReadCount = 3 << 19
+
+    let epoch: UInt32
+    let clear: FleetClear
+    /// Everything before the nonce or the MAC.
+    let authenticated: [UInt8]
+    /// Everything after it.
+    let sealed: ArraySlice<UInt8>
+
+    /// The bytes before the nonce or the MAC of a value under `key`.
+    static func head(_ clear: FleetClear, under key: FleetKeyName, epoch: UInt32) -> [UInt8] {
+        var bytes = magic
+        bytes.append(version)
+        bytes.append(integer: VaultFile.suite)
+        bytes.append(key.kind.code)
+        bytes.append(integer: epoch)
+        return bytes + clear.bytes
+    }
+
+    /// Takes a value found under `key` apart.
+    init(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetFault) {
+        guard bytes.count <= FleetValue.maximumReadCount else { throw .tooLong(bytes.count) }
+        do {
+            let (epoch, clear, count) = try unsafe bytes.withUnsafeBytes { bytes in
+                var reader = unsafe ByteReader(bytes)
+                return try FleetValue.parse(&reader, under: key)
+            }
+            self.epoch = epoch
+            self.clear = clear
+            authenticated = Array(bytes[..<count])
+            sealed = bytes[count...]
+        } catch let fault as FleetFault {
+            throw fault
+        } catch FormatFault.invalid(let reason) {
+            throw .malformed(reason)
+        } catch {
+            throw .truncated
+        }
+    }
+
+    private static func parse(
+        _ reader: inout ByteReader,
+        under key: FleetKeyName
+    ) throws -> (UInt32, FleetClear, Int) {
+        guard try reader.bytes(magic.count) == magic else { throw FleetFault.notAValue }
+        let version = try reader.integer(UInt8.self)
+        guard version <= Self.version else { throw FleetFault.futureVersion(Int(version)) }
+        guard version == Self.version, try reader.integer(UInt16.self) == VaultFile.suite,
+            try reader.integer(UInt8.self) == key.kind.code
+        else { throw FleetFault.notAValue }
+        let epoch = try reader.integer(UInt32.self)
+        let clear: FleetClear =
+            switch key.kind {
+            case .record, .access: .record(try reader.fleetHeader())
+            case .late: .late(try reader.lateAnswer())
+            case .intent: .intent(try reader.fleetIntent())
+            case .want: .want(try reader.fleetWant())
+            case .kept: .kept
+            case .lock: throw FleetFault.notAValue
+            }
+        return (epoch, clear, reader.offset)
+    }
+}
+
+extension FleetKeyName.Kind {
+    /// What a value under it says it is.
+    fileprivate var code: UInt8 { form.code }
+
+    /// The key that a value under it is sealed or signed with; `nil`: none.
+    var purpose: FleetKeys.Purpose? { form.purpose }
+
+    private var form: (code: UInt8, purpose: FleetKeys.Purpose?) {
+        switch self {
+        case .record: (1, .refreshTokens)
+        case .access: (2, .accessTokens)
+        case .late: (3, .refreshTokens)
+        case .intent: (4, .intents)
+        case .want: (5, .wants)
+        case .kept: (6, .refreshTokens)
+        // Says only whose it is.
+        case .lock: (0, nil)
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+
+import CSodium
+
+/// Opens what was padded before it was sealed.
+enum PaddedSealing {
+    /// Plaintexts are padded to a multiple of this, so that a token's length does not show.
+    static let block = 512
+
+    /// Opens `sealed`, which `key` sealed bound to `associated`.
+    ///
+    /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
+    /// - Throws: ``RecordFault/forged``, ``RecordFault/malformed(_:)``, or what `body` throws.
+    static func open<Result>(
+        _ sealed: ArraySlice<UInt8>,
+        associated: [UInt8],
+        key: UnsafeRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(RecordFault) -> Result
+    ) throws -> Result {
+        let count = sealed.count - AEAD.overhead
+        guard count >= 0 else { throw RecordFault.truncated }
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
+            defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
+            let isGenuine = unsafe sealed.withUnsafeBytes { sealed in
+                unsafe AEAD.open(sealed, associated: associated, key: key, into: plaintext)
+            }
+            guard isGenuine else { throw RecordFault.forged }
+            return try unsafe body(unpadded(UnsafeRawBufferPointer(plaintext)))
+        }
+    }
+
+    private static func unpadded(
+        _ bytes: UnsafeRawBufferPointer
+    ) throws(RecordFault) -> UnsafeRawBufferPointer {
+        var count = 0
+        guard let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            unsafe sodium_unpad(&count, base, bytes.count, block) == 0
+        else { throw .malformed("its padding is wrong") }
+        return unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])
+    }
+}

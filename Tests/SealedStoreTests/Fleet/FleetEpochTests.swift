@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import TokenCore
+
+@testable import SealedStore
+
+/// New keys of a fleet: who is left out, and what still opens.
+struct FleetEpochTests {
+    let first: FleetFixture
+    let second: FleetFixture
+
+    init() throws {
+        first = try FleetFixture()
+        second = try FleetFixture(try first.keepers.renewed())
+    }
+
+    private func values(_ fixture: FleetFixture) throws -> FleetRecordValues {
+        let keeper = try fixture.keeper()
+        return try keeper.values(try keeper.content())
+    }
+
+    @Test func `a host with the new key opens what was sealed before it`() throws {
+        let old = try values(first)
+        let (keeper, reader) = (try second.keeper(), try second.reader())
+        #expect(try keeper.open(old).epoch == 1)
+        #expect(try keeper.refreshToken(of: try keeper.open(old).content) == "RT-1")
+        #expect(try reader.open(old).content != nil)
+        let intent = try first.keeper().records.value(FleetIntent.example, of: .work)
+        #expect(try keeper.records.intent(intent, of: .work) == .example)
+    }
+
+    @Test func `a host without the new key opens nothing that is sealed under it`() throws {
+        let new = try values(second)
+        for host in [try first.keeper(), try first.reader()] {
+            #expect(throws: FleetFault.unknownKey(epoch: 2)) { try host.open(new) }
+            #expect(throws: FleetFault.unknownKey(epoch: 2)) { try host.records.header(of: new, of: .work) }
+        }
+        let intent = try second.keeper().records.value(FleetIntent.example, of: .work)
+        #expect(throws: FleetFault.unknownKey(epoch: 2)) {
+            try first.keeper().records.intent(intent, of: .work)
+        }
+    }
+
+    @Test func `a host that has seen the new key in use takes nothing sealed under an older one`() throws {
+        let old = try values(first)
+        let (keeper, reader) = (try second.keeper(), try second.reader())
+        for host in [keeper, reader] {
+            #expect(throws: FleetFault.retiredKey(epoch: 1)) { try host.open(old, since: 2) }
+            #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+                try host.records.header(of: old, of: .work, since: 2)
+            }
+        }
+        let removed = try first.keeper()
+        let intent = try removed.records.value(FleetIntent.example, of: .work)
+        let want = try removed.records.value(FleetWant(lineage: .example, generation: 1), of: .work)
+        let late = try removed.records.value(.example, try removed.content(), of: .work, at: .fleet)
+        let key = keeper.key(.late(.example, parent: 7, .other))
+        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+            try keeper.records.intent(intent, of: .work, since: 2)
+        }
+        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+            try keeper.records.want(want, of: .work, since: 2)
+        }
+        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+            try keeper.records.open(late: late, under: key, of: .work, since: 2, at: .fleet)
+        }
+        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+            try keeper.records.late(late, under: key, since: 2)
+        }
+    }
+
+    @Test func `a key that was dropped opens nothing`() throws {
+        let old = try values(first)
+        let last = try FleetFixture(try second.keepers.renewed(keeping: 1))
+        #expect(last.keepers.epochs == [3, 2])
+        #expect(throws: FleetFault.unknownKey(epoch: 1)) { try last.keeper().open(old) }
+        #expect(throws: FleetFault.unknownKey(epoch: 1)) { try last.reader().open(old) }
+    }
+
+    @Test func `the epoch before a value cannot be changed to another one`() throws {
+        var old = try values(first)
+        // magic[7] | version | suite[2] | kind | epoch
+        old.record?[11] = 2
+        old.access?[11] = 2
+        #expect(throws: FleetFault.forged) { try second.keeper().open(old) }
+        #expect(throws: FleetFault.forged) { try second.reader().open(old) }
+    }
+}
