@@ -5,8 +5,8 @@ package enum EtcdNews: Equatable, Sendable {
     /// The watch stands: what changes from here on is told.
     case connected(EtcdHeader)
     case changes(EtcdHeader, [EtcdChange])
-    /// What happened before this revision cannot be told any more, or is another history: read everything, the watch
-    /// goes on from what is there now.
+    /// What has happened since the last news cannot be told any more, or is another history: read everything once the
+    /// watch stands again.
     case historyLost
     /// The watch has been lost; it is tried again by itself.
     case trouble(EtcdFailure)
@@ -90,10 +90,9 @@ package struct EtcdWatch: Sendable {
                     end.hasConnected = true
                     if end.place == nil { end.place = header }
                     await alarm.resting { await take(.connected(header)) }
-                case .changes(let header, let changes):
-                    guard !changes.isEmpty else { continue }
-                    await alarm.resting { await take(.changes(header, changes)) }
-                    end.place = header
+                case .changes(let header, let changes, let isWhole):
+                    if !changes.isEmpty { await alarm.resting { await take(.changes(header, changes)) } }
+                    if isWhole { end.place = header.reached(by: changes) }
                 }
             }
             end.failure = .unreachable("the watch has ended")
@@ -130,6 +129,13 @@ package struct EtcdWatch: Sendable {
 }
 
 extension EtcdHeader {
+    /// How far a watch is after these changes: the header itself may be of a later moment, from which others follow.
+    fileprivate func reached(by changes: [EtcdChange]) -> EtcdHeader {
+        var place = self
+        if let last = changes.last { place.revision = last.pair.modRevision }
+        return place
+    }
+
     /// Whether this answer can have come after `known` from the same history.
     fileprivate func continues(_ known: EtcdHeader) -> Bool {
         cluster == known.cluster && revision >= known.revision

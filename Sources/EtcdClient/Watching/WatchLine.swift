@@ -6,8 +6,9 @@ import Text
 enum WatchLine: Equatable, Sendable {
     /// The watch stands.
     case created(EtcdHeader)
-    /// Changes; none: the history has come as far as the header says.
-    case changes(EtcdHeader, [EtcdChange])
+    /// Changes; `isWhole`: the next line begins with another revision. Without any, the history has come as far as the
+    /// header says.
+    case changes(EtcdHeader, [EtcdChange], isWhole: Bool)
     /// etcd has ended the watch.
     case ended(EtcdFailure)
 
@@ -32,7 +33,7 @@ enum WatchLine: Equatable, Sendable {
         }
         var changes: [EtcdChange] = []
         for event in try result.answers("events") { changes.append(try event.change()) }
-        self = .changes(header, changes)
+        self = .changes(header, changes, isWhole: try !result.truth("fragment"))
     }
 
     /// A watch that may not be is answered with status 200 and ended in the same breath.

@@ -107,14 +107,16 @@ import Testing
             try WatchLine(parsing: Array(#"{"result":{\#(header)\#(rest)}}"#.utf8))
         }
         #expect(try line(#","created":true"#) == .created(place))
-        #expect(try line("") == .changes(place, []))
+        #expect(try line("") == .changes(place, [], isWhole: true))
         let pair = EtcdKeyValue(key: [0x6B], value: [0x76])
         let gone = EtcdKeyValue(key: [0x6B], value: [])
         #expect(
             try line(
                 #","events":[{"kv":{"key":"aw==","value":"dg=="}},{"type":"DELETE","kv":{"key":"aw=="}}]"#
-            ) == .changes(place, [EtcdChange(pair), EtcdChange(gone, isDeletion: true)])
+            ) == .changes(place, [EtcdChange(pair), EtcdChange(gone, isDeletion: true)], isWhole: true)
         )
+        let part = #","fragment":true,"events":[{"kv":{"key":"aw==","value":"dg=="}}]"#
+        #expect(try line(part) == .changes(place, [EtcdChange(pair)], isWhole: false))
         #expect(throws: EtcdFailure.self) { try line(#","events":[{"type":"PUT"}]"#) }
     }
 

@@ -117,4 +117,34 @@ import Testing
             #expect(news.failures.first == .unanswered("no answer in time"))
         }
     }
+
+    @Test func `a watch that breaks goes on behind the last change that came whole`() async throws {
+        func change(_ value: String, _ revision: Int, _ rest: String = "") -> String {
+            let pair = #"{"kv":{"key":"aw==","value":"\#(value)","mod_revision":"\#(revision)"}}"#
+            return #"{"result":{"header":{"cluster_id":"1","revision":"90"},"events":[\#(pair)]\#(rest)}}"#
+                + "\n"
+        }
+        let whole = change("YQ==", 10)
+        let part = change("Yg==", 11, #","fragment":true"#)
+        let server = try StreamingServer { _, peer in
+            peer.beginStream()
+            peer.piece(#"{"result":{"header":{"cluster_id":"1","revision":"90"},"created":true}}"# + "\n")
+            peer.piece(whole + part)
+            peer.endStream()
+        }
+        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
+        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+            let news = NewsList()
+            let watch = EtcdWatch(client, EtcdKeys(key: [0x6B]))
+            let start = EtcdHeader(cluster: 1, member: 0, revision: 5)
+            let following = Task { await watch.follow(after: start) { news.add($0) } }
+            defer { following.cancel() }
+            #expect(try await Polling.until { server.requests.count >= 2 })
+            let starts = server.requests.prefix(2).map {
+                $0.json?["create_request"]?.object?["start_revision"]?.string
+            }
+            #expect(starts == ["6", "11"])
+            #expect(news.values.prefix(2) == ["a", "b"])
+        }
+    }
 }
