@@ -2,6 +2,9 @@
 
 /// The token that etcd gives to a user for name and password; whoever needs a new one meanwhile waits for the same.
 actor AccessPass {
+    /// How long a new token may take, after which another call tries anew: a program may print the password.
+    private static let longestRenewal = Duration.seconds(30)
+
     private let user: EtcdDoor.User?
     private var token: String?
     private var renewal: Task<Result<String, EtcdFailure>, Never>?
@@ -14,35 +17,63 @@ actor AccessPass {
     ///
     /// - Parameters:
     ///   - refused: a token that etcd does not know any more.
+    ///   - end: when the caller waits no longer; whoever else waits still gets the token.
     ///   - ask: has etcd give out a token.
     /// - Returns: `nil` if there is no user.
     /// - Throws: ``EtcdFailure``: why there is none.
     func token(
         besides refused: String? = nil,
+        until end: ContinuousClock.Instant,
         _ ask: @escaping @Sendable (String, [UInt8]) async throws(EtcdFailure) -> String
     ) async throws(EtcdFailure) -> String? {
         guard let user else { return nil }
         if let token, token != refused { return token }
         let renewal = renewal ?? renew(user, ask)
         self.renewal = renewal
-        let result = await renewal.value
-        if self.renewal == renewal {
-            self.renewal = nil
-            token = try? result.get()
-        }
-        return try result.get()
+        return try await AccessPass.result(of: renewal, until: end).get()
+    }
+
+    /// etcd does not know `refused` any more: the next one who needs a token gets another one.
+    func forget(_ refused: String?) {
+        if token == refused { token = nil }
     }
 
     private func renew(
         _ user: EtcdDoor.User,
         _ ask: @escaping @Sendable (String, [UInt8]) async throws(EtcdFailure) -> String
     ) -> Task<Result<String, EtcdFailure>, Never> {
-        Task {
+        let asking = Task.detached { () async -> Result<String, EtcdFailure> in
             do throws(EtcdFailure) {
                 return .success(try await ask(user.name, try await user.password()))
             } catch {
                 return .failure(error)
             }
         }
+        return Task {
+            let result = await AccessPass.result(of: asking, until: .now + AccessPass.longestRenewal)
+            asking.cancel()
+            renewal = nil
+            token = try? result.get()
+            return result
+        }
+    }
+
+    /// What `work` brings, waited for until `end` or until the caller's task is cancelled; the work goes on.
+    private static func result(
+        of work: Task<Result<String, EtcdFailure>, Never>,
+        until end: ContinuousClock.Instant
+    ) async -> Result<String, EtcdFailure> {
+        let (results, mark) = AsyncStream.makeStream(of: Result<String, EtcdFailure>.self)
+        Task {
+            mark.yield(await work.value)
+            mark.finish()
+        }
+        let alarm = Task {
+            try? await Task.sleep(until: end, clock: .continuous)
+            mark.finish()
+        }
+        defer { alarm.cancel() }
+        for await result in results { return result }
+        return .failure(.unreachable("there is no token for the user in time"))
     }
 }

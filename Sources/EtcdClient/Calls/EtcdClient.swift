@@ -49,7 +49,7 @@ package final class EtcdClient: Sendable {
         within time: Duration = callTime
     ) async throws(EtcdFailure) -> EtcdAnswer<EtcdRange> {
         try await call(.range(keys, limit: limit), isRepeatable: true, within: time) {
-            answer throws(EtcdFailure) in try answer.range()
+            answer throws(EtcdFailure) in try answer.range(of: keys)
         }
     }
 
@@ -104,8 +104,9 @@ package final class EtcdClient: Sendable {
                 return answer
             } catch {
                 latest = error
-                guard error.isOfOneMember, isRepeatable || !error.mayHaveActed else { throw error }
+                guard error.isOfOneMember else { throw error }
                 order.avoid(endpoint)
+                guard isRepeatable || !error.mayHaveActed else { throw error }
             }
         }
         throw latest
@@ -119,19 +120,13 @@ package final class EtcdClient: Sendable {
         _ read: (GatewayAnswer) throws(EtcdFailure) -> Content
     ) async throws(EtcdFailure) -> EtcdAnswer<Content> {
         let end = ContinuousClock.now + time
-        let token = try await token(at: endpoint, within: time)
-        var reply = try await transport.send(request, to: endpoint, token: token, within: time)
+        let token = try await token(at: endpoint, until: end)
+        var reply = try await transport.send(request, to: endpoint, token: token, until: end)
         if let token, reply.status != 200,
             GatewayRefusal(status: reply.status, body: reply.body).wantsNewToken
         {
-            let left = end - ContinuousClock.now
-            let fresh = try await self.token(besides: token, at: endpoint, within: left)
-            reply = try await transport.send(
-                request,
-                to: endpoint,
-                token: fresh,
-                within: end - ContinuousClock.now
-            )
+            let fresh = try await self.token(besides: token, at: endpoint, until: end)
+            reply = try await transport.send(request, to: endpoint, token: fresh, until: end)
         }
         guard reply.status == 200 else {
             throw GatewayRefusal(status: reply.status, body: reply.body).failure
@@ -147,11 +142,11 @@ package final class EtcdClient: Sendable {
     func token(
         besides refused: String? = nil,
         at endpoint: EtcdEndpoint,
-        within time: Duration
+        until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> String? {
-        try await pass.token(besides: refused) { [transport] name, password throws(EtcdFailure) in
+        try await pass.token(besides: refused, until: end) { [transport] name, password throws(EtcdFailure) in
             let request = GatewayRequest.authenticate(name: name, password: password)
-            let reply = try await transport.send(request, to: endpoint, token: nil, within: time)
+            let reply = try await transport.send(request, to: endpoint, token: nil, until: end)
             guard reply.status == 200 else {
                 throw GatewayRefusal(status: reply.status, body: reply.body).failure
             }
@@ -160,5 +155,10 @@ package final class EtcdClient: Sendable {
             else { throw EtcdFailure.malformed("there is no token for the user") }
             return token
         }
+    }
+
+    /// A watch was refused with `token`, which etcd does not know any more.
+    func forget(_ token: String?) async {
+        await pass.forget(token)
     }
 }

@@ -4,6 +4,10 @@ import Text
 
 /// Reads what the JSON gateway answers; a member that is missing has its default, one of another kind is a failure.
 struct GatewayAnswer: Sendable {
+    /// Seven for each key: some 37,000 keys in a range, and more than etcd tells of in one line of a watch, which holds
+    /// at most 1,000 revisions.
+    private static let mostValues = 1 << 18
+
     private let members: JSONObject
 
     init(_ members: JSONObject) {
@@ -14,7 +18,7 @@ struct GatewayAnswer: Sendable {
     init(parsing bytes: some Sequence<UInt8>) throws(EtcdFailure) {
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONValue(parsing: bytes)
+            value = try JSONValue(parsing: bytes, maximumValues: GatewayAnswer.mostValues)
         } catch {
             throw .malformed("the answer is no JSON: \(error)")
         }
@@ -109,9 +113,13 @@ extension GatewayAnswer {
         )
     }
 
-    func range() throws(EtcdFailure) -> EtcdRange {
+    /// Some of `keys`, and nothing else.
+    func range(of keys: EtcdKeys) throws(EtcdFailure) -> EtcdRange {
         var pairs: [EtcdKeyValue] = []
         for pair in try answers("kvs") { pairs.append(try pair.keyValue()) }
+        guard pairs.allSatisfy({ keys.contains($0.key) }) else {
+            throw .malformed("the answer has a key that was not asked for")
+        }
         return EtcdRange(pairs: pairs, hasMore: try truth("more"))
     }
 

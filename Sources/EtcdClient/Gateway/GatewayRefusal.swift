@@ -30,6 +30,11 @@ struct GatewayRefusal: Equatable, Sendable {
         self.init(status, code, words ?? "")
     }
 
+    /// What etcd says where it ends a watch, which it has answered with status 200.
+    init(ending reason: String) {
+        self.init(200, nil, reason)
+    }
+
     private init(_ status: Int, _ code: Int64?, _ words: String) {
         self.status = status
         self.code = code
@@ -37,7 +42,11 @@ struct GatewayRefusal: Equatable, Sendable {
     }
 
     /// The token is not known any more: it ends with the member that gave it, or after five idle minutes.
-    var wantsNewToken: Bool { status == 401 || code == 16 || says("invalid auth token") }
+    ///
+    /// So it is when users or rights have changed since.
+    var wantsNewToken: Bool {
+        status == 401 || code == 16 || says("invalid auth token") || says("revision of auth store is old")
+    }
 
     /// What it means.
     ///
@@ -46,14 +55,21 @@ struct GatewayRefusal: Equatable, Sendable {
         if says("CommonName of client") { return .unauthenticated(message) }
         if wantsNewToken { return .unauthenticated(message) }
         if says("database space exceeded") { return .outOfSpace }
-        if says("authentication is not enabled") || says("authentication failed") {
+        if says("authentication is not enabled") || says("authentication failed")
+            || says("user name is empty")
+        {
             return .unauthenticated(message)
         }
+        if says("permission denied") { return .denied(message) }
         if says("failed to write client preface") || says("bad certificate") {
             return .insecure("the gateway cannot use its client certificate (\(message))")
         }
+        if code == 14, says("connection closed") || says("broken pipe") {
+            return .unanswered("the gateway has no connection to its own member (\(message))")
+        }
         if says("no leader") || says("too many requests") { return .unreachable(message) }
         switch (status, code) {
+        case (404, nil): return .refused("there is no JSON gateway (etcd 3.4 or later has one)")
         case (_, 7), (403, nil): return .denied(message)
         case (_, 3), (_, 5), (_, 9), (_, 11), (_, 12), (404, _), (400, _): return .refused(message)
         default: return .unanswered(message.isEmpty ? "status \(status)" : message)

@@ -44,13 +44,10 @@ final class GatewayTransport: Sendable {
         handshake.certificateVerification = .fullVerification
         do {
             if let authorities = door.authorities {
-                handshake.additionalTrustRoots = [
-                    .certificates(try NIOSSLCertificate.fromPEMBytes(authorities))
-                ]
+                handshake.additionalTrustRoots = [.certificates(try certificates(authorities))]
             }
             if let identity = door.identity {
-                handshake.certificateChain = try NIOSSLCertificate.fromPEMBytes(identity.certificates)
-                    .map { .certificate($0) }
+                handshake.certificateChain = try certificates(identity.certificates).map { .certificate($0) }
                 handshake.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: identity.key, format: .pem))
             }
         } catch {
@@ -59,15 +56,23 @@ final class GatewayTransport: Sendable {
         return handshake
     }
 
+    /// At least one.
+    private static func certificates(_ bytes: [UInt8]) throws -> [NIOSSLCertificate] {
+        let found = try NIOSSLCertificate.fromPEMBytes(bytes)
+        guard !found.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
+        return found
+    }
+
     /// Sends a request, and returns when its whole answer has come.
     func send(
         _ request: GatewayRequest,
         to endpoint: EtcdEndpoint,
         token: String?,
-        within limit: Duration
+        until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> GatewayReply {
-        let outgoing = GatewayTransport.outgoing(request, to: endpoint, token)
-        return try await GatewayTransport.limited(to: limit) { [client] in
+        let body = OutgoingJSON(request.body)
+        let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
+        return try await GatewayTransport.limited(body, until: end) { [client] in
             let incoming = try await client.execute(outgoing, deadline: .distantFuture)
             var body: [UInt8] = []
             for try await piece in incoming.body {
@@ -89,10 +94,11 @@ final class GatewayTransport: Sendable {
         _ request: GatewayRequest,
         at endpoint: EtcdEndpoint,
         token: String?,
-        within limit: Duration
+        until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> GatewayStream {
-        let outgoing = GatewayTransport.outgoing(request, to: endpoint, token)
-        let incoming = try await GatewayTransport.limited(to: limit) { [client] in
+        let body = OutgoingJSON(request.body)
+        let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
+        let incoming = try await GatewayTransport.limited(body, until: end) { [client] in
             try await client.execute(outgoing, deadline: .distantFuture)
         }
         return GatewayStream(status: Int(incoming.status.code), body: incoming.body)
@@ -105,26 +111,33 @@ final class GatewayTransport: Sendable {
 
     private static func outgoing(
         _ request: GatewayRequest,
+        _ body: OutgoingJSON,
         to endpoint: EtcdEndpoint,
         _ token: String?
     ) -> HTTPClientRequest {
         var outgoing = HTTPClientRequest(url: endpoint.origin + request.path)
         outgoing.method = .POST
         outgoing.headers.add(name: "content-type", value: "application/json")
+        // Without this field etcd 3.4 takes a request without a token for one of the user whom the gateway's own
+        // certificate names (`AuthInfoFromTLS`).
+        outgoing.headers.add(name: "accept", value: "application/json")
         outgoing.headers.add(name: "accept-encoding", value: "identity")
+        // A member that is cut off from the others says so at once, also in a watch, and does nothing.
+        outgoing.headers.add(name: "grpc-metadata-hasleader", value: "true")
         if let token { outgoing.headers.add(name: "authorization", value: token) }
-        outgoing.body = .bytes(ByteBuffer(bytes: JSONValue.object(request.body).serialized))
+        outgoing.body = .stream(body, length: .known(Int64(body.count)))
         return outgoing
     }
 
     /// Runs `work`, and gives it up when its time is over or the caller's task is cancelled.
     private static func limited<Result: Sendable>(
-        to limit: Duration,
+        _ body: OutgoingJSON,
+        until end: ContinuousClock.Instant,
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws(EtcdFailure) -> Result {
         let task = Task { try await work() }
         let alarm = Task {
-            try await Task.sleep(for: limit)
+            try await Task.sleep(until: end, clock: .continuous)
             task.cancel()
         }
         let result = await withTaskCancellationHandler {
@@ -135,7 +148,10 @@ final class GatewayTransport: Sendable {
         alarm.cancel()
         switch result {
         case .success(let value): return value
-        case .failure(let error): throw EtcdFailure(explaining: error)
+        case .failure(let error):
+            let failure = EtcdFailure(explaining: error)
+            guard case .unanswered = failure, !body.wasTaken else { throw failure }
+            throw .unreachable(task.isCancelled ? "no connection in time" : "the connection ended at once")
         }
     }
 }
@@ -180,7 +196,7 @@ extension EtcdFailure {
             switch error {
             case let failure as EtcdFailure: failure
             case let error as NIOConnectionError: .unreachable(EtcdFailure.reason(error))
-            case let error as NIOSSLError: EtcdFailure(handshake: error)
+            case is NIOSSLError, is BoringSSLError: EtcdFailure(handshake: error)
             case is NIOSSLExtraError: .insecure("the certificate is for another host name")
             case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
                 .unreachable("no connection in time")
@@ -190,17 +206,17 @@ extension EtcdFailure {
             }
     }
 
-    private init(handshake error: NIOSSLError) {
+    private init(handshake error: any Error) {
         let text = "\(error)"
         self =
             if text.contains("CERTIFICATE_VERIFY_FAILED") {
                 .insecure(
                     "the member's certificate is not signed by an authority known here, or not valid now"
                 )
-            } else if text.contains("ALERT") {
-                .insecure("the member does not take our client certificate")
+            } else if text.contains("ALERT"), text.contains("CERT") || text.contains("UNKNOWN_CA") {
+                // With TLS 1.3 a member says so only after the handshake, but before it reads anything.
+                .insecure("the member does not take our certificate, or wants one")
             } else {
-                // With TLS 1.3 a member that refuses our certificate says so only after the handshake.
                 .unanswered("the connection ended before the answer was complete")
             }
     }

@@ -64,9 +64,10 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     /// What helps; `nil`: time, or what the sentence says.
     package var remedy: String? {
         switch self {
-        case .unreachable, .unanswered, .compacted, .refused, .malformed: nil
-        case .insecure(let text) where text.contains("client certificate"):
+        case .insecure(let text) where text.contains("the gateway cannot"),
+            .unanswered(let text) where text.contains("the gateway has no"):
             "with --client-cert-auth the members' own certificates need the extended key usage clientAuth too"
+        case .unreachable, .unanswered, .compacted, .refused, .malformed: nil
         case .insecure:
             "name the authority of etcd's certificates in ca_file, and our certificate in certificate_file"
         case .unauthenticated(let text) where text.contains("CommonName"):

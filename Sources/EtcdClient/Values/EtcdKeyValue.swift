@@ -54,6 +54,12 @@ package struct EtcdKeys: Hashable, Sendable {
         }
         self.end = end + [last + 1]
     }
+
+    /// Whether `key` is one of them.
+    package func contains(_ key: [UInt8]) -> Bool {
+        guard let end else { return key == start }
+        return !key.lexicographicallyPrecedes(start) && (end == [0] || key.lexicographicallyPrecedes(end))
+    }
 }
 
 /// What comes with every answer: which etcd it is, and how far its history has come.

@@ -16,6 +16,8 @@ package enum EtcdNews: Equatable, Sendable {
 package struct EtcdWatch: Sendable {
     /// Nothing has come for this long: the member may be paused, or cut off from us.
     package static let silence = Duration.seconds(30)
+    /// Until a member begins to answer: it asks no other one for that.
+    private static let openingTime = Duration.seconds(2)
     private static let shortestPause = Duration.milliseconds(200)
     private static let longestPause = Duration.seconds(15)
 
@@ -35,6 +37,9 @@ package struct EtcdWatch: Sendable {
 
     /// Hands on news, one after the other, until the task is cancelled.
     ///
+    /// A watch of which nothing is heard is begun anew without a word: where nothing changes, etcd 3.4 says nothing for ten
+    /// minutes.
+    ///
     /// - Parameters:
     ///   - start: tells changes after what this header says; `nil`: from now on.
     ///   - take: is waited for, so that whoever is slow is sent no more.
@@ -47,18 +52,21 @@ package struct EtcdWatch: Sendable {
         while !Task.isCancelled {
             let endpoint = client.order.present[0]
             let from = place
-            let end = await SilenceAlarm(silence).guarding { alarm in
+            let alarm = SilenceAlarm(silence)
+            let end = await alarm.guarding { alarm in
                 await self.follow(from: from, at: endpoint, alarm, take)
             }
             guard !Task.isCancelled else { return }
-            if end.hasConnected { pause = EtcdWatch.shortestPause }
             place = end.place
-            client.order.avoid(endpoint)
-            guard end.failure != nil else {
-                await take(.historyLost)
-                continue
+            if end.hasConnected {
+                pause = EtcdWatch.shortestPause
+                if alarm.hasRung { continue }
             }
-            if let failure = end.failure { await take(.trouble(failure)) }
+            if end.hasLostHistory { await take(.historyLost) }
+            if let failure = end.failure {
+                client.order.avoid(endpoint)
+                await take(.trouble(failure))
+            }
             try? await Task.sleep(for: pause * .random(in: 0.5..<1.5))
             pause = min(pause * 2, EtcdWatch.longestPause)
         }
@@ -69,8 +77,14 @@ package struct EtcdWatch: Sendable {
         /// Where the next one goes on; `nil`: from then on.
         var place: EtcdHeader?
         var hasConnected = false
-        /// `nil`: what was before cannot be told any more.
+        /// What was before cannot be told any more.
+        var hasLostHistory = false
         var failure: EtcdFailure?
+
+        mutating func loseHistory() {
+            hasLostHistory = true
+            place = nil
+        }
     }
 
     private func follow(
@@ -80,49 +94,66 @@ package struct EtcdWatch: Sendable {
         _ take: @Sendable (EtcdNews) async -> Void
     ) async -> End {
         var end = End(place: start)
+        var token: String?
         do throws(EtcdFailure) {
-            var lines = try await open(after: start, at: endpoint, alarm)
+            token = try await client.token(at: endpoint, until: .now + EtcdClient.callTime)
+            var lines = try await open(after: start, at: endpoint, token, alarm)
             while let line = try await lines.next() {
                 switch line {
                 case .ended(let failure): throw failure
                 case .created(let header):
-                    guard start.map(header.continues) ?? true else { return End(place: nil) }
+                    guard start.map(header.continues) ?? true else {
+                        end.loseHistory()
+                        return end
+                    }
                     end.hasConnected = true
                     if end.place == nil { end.place = header }
                     await alarm.resting { await take(.connected(header)) }
                 case .changes(let header, let changes, let isWhole):
+                    guard changes.allSatisfy({ keys.contains($0.pair.key) }) else {
+                        throw .malformed("a change is of a key that is not watched")
+                    }
                     if !changes.isEmpty { await alarm.resting { await take(.changes(header, changes)) } }
                     if isWhole { end.place = header.reached(by: changes) }
                 }
             }
             end.failure = .unreachable("the watch has ended")
-        } catch .compacted {
-            return End(place: nil)
         } catch {
-            end.failure = error
+            await fail(&end, error, token)
         }
         return end
+    }
+
+    private func fail(_ end: inout End, _ failure: EtcdFailure, _ token: String?) async {
+        switch failure {
+        case .compacted: end.loseHistory()
+        case .malformed:
+            // What cannot be read here cannot be read the next time either.
+            if end.hasConnected { end.loseHistory() }
+            end.failure = failure
+        case .unauthenticated:
+            // A token ends with the member that gave it; the next try has another one.
+            await client.forget(token)
+            end.failure = failure
+        default: end.failure = failure
+        }
     }
 
     private func open(
         after place: EtcdHeader?,
         at endpoint: EtcdEndpoint,
+        _ token: String?,
         _ alarm: SilenceAlarm
     ) async throws(EtcdFailure) -> WatchLines {
-        let request = GatewayRequest.watch(keys, from: place.map { $0.revision &+ 1 } ?? 0)
-        let token = try await client.token(at: endpoint, within: EtcdClient.callTime)
         let stream = try await client.transport.open(
-            request,
+            GatewayRequest.watch(keys, from: place.map { $0.revision &+ 1 } ?? 0),
             at: endpoint,
             token: token,
-            within: EtcdClient.callTime
+            until: .now + EtcdWatch.openingTime
         )
         guard stream.status == 200 else {
-            let refusal = GatewayRefusal(status: stream.status, body: await WatchLines.beginning(of: stream))
-            if refusal.wantsNewToken, let token {
-                _ = try await client.token(besides: token, at: endpoint, within: EtcdClient.callTime)
-            }
-            throw refusal.failure
+            let body = await WatchLines.beginning(of: stream)
+            throw GatewayRefusal(status: stream.status, body: body).failure
         }
         return WatchLines(stream, alarm)
     }

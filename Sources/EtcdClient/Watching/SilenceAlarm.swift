@@ -7,11 +7,15 @@ final class SilenceAlarm: Sendable {
     private let limit: Duration
     /// When it has been silent for too long; `nil`: the work is busy with what it has heard.
     private let end: Mutex<ContinuousClock.Instant?>
+    private let rung = Atomic(false)
 
     init(_ limit: Duration) {
         self.limit = limit
         end = Mutex(.now + limit)
     }
+
+    /// It has been silent for too long.
+    var hasRung: Bool { rung.load(ordering: .acquiring) }
 
     /// Something has come.
     func heard() {
@@ -33,7 +37,10 @@ final class SilenceAlarm: Sendable {
         let watch = Task {
             while !Task.isCancelled {
                 let left = (end.withLock(\.self) ?? .now + limit) - .now
-                guard left > .zero else { return task.cancel() }
+                guard left > .zero else {
+                    rung.store(true, ordering: .releasing)
+                    return task.cancel()
+                }
                 try? await Task.sleep(for: left)
             }
         }

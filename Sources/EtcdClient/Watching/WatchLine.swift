@@ -40,10 +40,11 @@ enum WatchLine: Equatable, Sendable {
     private static func end(_ result: GatewayAnswer) throws(EtcdFailure) -> EtcdFailure {
         let compacted = try result.number("compact_revision")
         guard compacted == 0 else { return .compacted(compacted) }
-        let reason = GatewayRefusal.cleaned(try result.text("cancel_reason") ?? "")
-        if reason.bytewise.contains("permission denied") { return .denied(reason) }
-        if reason.bytewise.contains("invalid auth token") { return .unauthenticated(reason) }
-        return .unreachable(reason.isEmpty ? "the watch was ended" : reason)
+        let failure = GatewayRefusal(ending: try result.text("cancel_reason") ?? "the watch was ended")
+            .failure
+        // A watch does nothing, so there is nothing to find out.
+        guard case .unanswered(let words) = failure else { return failure }
+        return .unreachable(words)
     }
 }
 

@@ -61,13 +61,22 @@ import Text
         #expect(EtcdKeys(prefix: prefix) == EtcdKeys(from: prefix, upTo: end))
     }
 
+    @Test func `keys know which are among them`() {
+        let prefix = EtcdKeys(prefix: [1, 255])
+        #expect([[1, 255], [1, 255, 0], [1, 255, 255, 255]].allSatisfy(prefix.contains))
+        #expect(![[], [1], [1, 254], [2], [2, 0]].contains(where: prefix.contains))
+        #expect(EtcdKeys(key: [1]).contains([1]) && !EtcdKeys(key: [1]).contains([1, 0]))
+        #expect(EtcdKeys(prefix: []).contains([]) && EtcdKeys(prefix: [255]).contains([255, 255]))
+    }
+
     @Test func `what is left out has its default`() throws {
         let answer = try GatewayAnswer(
             parsing: #"{"header":{"cluster_id":"18446744073709551615"},"kvs":[{"key":"aw=="}]}"#.utf8
         )
         #expect(try answer.header() == EtcdHeader(cluster: .max, member: 0, revision: 0))
         #expect(
-            try answer.range() == EtcdRange(pairs: [EtcdKeyValue(key: Self.key, value: [])], hasMore: false)
+            try answer.range(of: EtcdKeys(prefix: []))
+                == EtcdRange(pairs: [EtcdKeyValue(key: Self.key, value: [])], hasMore: false)
         )
         #expect(try answer.truth("succeeded") == false)
     }
@@ -87,7 +96,7 @@ import Text
         #expect(throws: EtcdFailure.self) {
             let answer = try GatewayAnswer(parsing: text.utf8)
             _ = try answer.header()
-            _ = try answer.range()
+            _ = try answer.range(of: EtcdKeys(prefix: []))
         }
     }
 

@@ -34,6 +34,7 @@ import Testing
             "password"
         ),
         (400, #"{"message":"etcdserver: authentication is not enabled","code":9}"#, "auth enable"),
+        (400, #"{"message":"etcdserver: user name is empty","code":3}"#, "user and password"),
         (
             400,
             "CommonName of client sending a request against gateway will be ignored and not used as expected\n",
@@ -64,12 +65,25 @@ import Testing
         #expect(Self.failure(status, body).mayHaveActed == mayHaveActed)
     }
 
-    @Test func `members whose certificate is none for clients are named with the remedy`() {
-        let failure = Self.failure(
-            503,
-            #"{"message":"all SubConns are in TransientFailure, failed to write client preface: tls: bad certificate","code":14}"#
-        )
+    @Test(arguments: [
+        "all SubConns are in TransientFailure, failed to write client preface: tls: bad certificate",
+        // As Debian's etcd 3.4.23 says it.
+        "connection closed",
+        #"write tcp 127.0.0.1:39602-\u003e127.0.0.1:23793: write: broken pipe"#,
+    ])
+    func `members whose certificate is none for clients are named with the remedy`(words: String) {
+        let failure = Self.failure(503, #"{"message":"\#(words)","code":14}"#)
         #expect(failure.remedy?.contains("clientAuth") == true)
+    }
+
+    @Test func `rights that have changed meanwhile want a new token`() {
+        let body = #"{"message":"etcdserver: revision of auth store is old","code":3}"#
+        #expect(GatewayRefusal(status: 400, body: Array(body.utf8)).wantsNewToken)
+    }
+
+    @Test func `an address without a gateway is named as one`() {
+        let failure = Self.failure(404, "Not Found\n")
+        #expect(failure.sentence.contains("JSON gateway") && !failure.mayHaveActed)
     }
 
     @Test func `words of a server are shown without tricks, and not all of them`() {

@@ -82,7 +82,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         let watch = EtcdWatch(client, EtcdKeys(key: Array("w".utf8)))
         let following = Task { await watch.follow(after: start) { news.add($0) } }
         defer { following.cancel() }
-        #expect(try await Polling.until { news.hasLostHistory && news.connections > 0 })
+        #expect(try await Polling.until { news.standsAfterLoss })
         try await client.put("w", "new")
         #expect(try await Polling.until { news.values == ["new"] })
     }

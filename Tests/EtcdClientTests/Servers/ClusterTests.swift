@@ -54,12 +54,13 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         let elsewhere = try await failure(etcd.client(user: "keeper"), "/elsewhere")
         #expect(elsewhere?.remedy?.contains("grant-permission") == true)
         let nobody = try await failure(etcd.client())
-        #expect(nobody?.remedy?.contains("grant-permission") == true, "\(String(describing: nobody))")
+        #expect(nobody?.remedy?.contains("user") == true, "\(String(describing: nobody))")
         let named = try await failure(etcd.client(user: "keeper", certificate: "client_cn"))
         #expect(named?.remedy?.contains("CommonName") == true, "\(String(describing: named))")
         for certificate in [nil, "stranger"] {
             let refused = try await failure(etcd.client(user: "keeper", certificate: certificate))
-            #expect(refused != nil && refused?.mayHaveActed != nil, "\(String(describing: refused))")
+            #expect(refused?.mayHaveActed == false, "\(String(describing: refused))")
+            #expect(refused?.remedy?.contains("certificate_file") == true)
         }
         let door = EtcdDoor()
         let stranger = try EtcdClient(etcd.endpoints, door, on: .testing, first: 0)

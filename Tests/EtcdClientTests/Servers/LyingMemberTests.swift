@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `a member that says nothing for too long is left`() async throws {
+    @Test func `a member that says nothing for too long is asked anew, without a word`() async throws {
         let server = try StreamingServer { _, peer in
             peer.beginStream()
             peer.piece(#"{"result":{\#(Self.header),"created":true}}"# + "\n")
@@ -114,7 +114,7 @@ import Testing
             let following = Task { await watch.follow(after: nil) { news.add($0) } }
             defer { following.cancel() }
             #expect(try await Polling.until { news.connections >= 2 })
-            #expect(news.failures.first == .unanswered("no answer in time"))
+            #expect(news.failures.isEmpty)
         }
     }
 

@@ -32,4 +32,10 @@ final class NewsList: Sendable {
 
     var troubles: Int { failures.count }
     var hasLostHistory: Bool { all.contains(.historyLost) }
+
+    /// History was lost, and the watch stands again.
+    var standsAfterLoss: Bool {
+        let loss = all.firstIndex(of: .historyLost)
+        return loss.map { all[$0...].contains { if case .connected = $0 { true } else { false } } } ?? false
+    }
 }
