@@ -84,10 +84,11 @@ import Testing
         }
     }
 
-    @Test func `a watch that lies is begun anew`() async throws {
+    /// What a watch tells at a server that begins each one, says `rest` and falls silent.
+    private static func watched(_ rest: String, _ check: (NewsList) async throws -> Void) async throws {
         let server = try StreamingServer { _, peer in
             peer.beginStream()
-            peer.piece(#"{"result":{\#(Self.header),"created":true}}"# + "\nnonsense\n")
+            peer.piece(#"{"result":{\#(header),"created":true}}"# + "\n" + rest)
             peer.waitUntilLeft()
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
@@ -96,23 +97,19 @@ import Testing
             let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .milliseconds(200))
             let following = Task { await watch.follow(after: nil) { news.add($0) } }
             defer { following.cancel() }
+            try await check(news)
+        }
+    }
+
+    @Test func `a watch that lies is begun anew`() async throws {
+        try await Self.watched("nonsense\n") { news async throws in
             #expect(try await Polling.until { news.connections >= 2 && news.troubles >= 2 })
             #expect(news.values.isEmpty)
         }
     }
 
     @Test func `a member that says nothing for too long is asked anew, without a word`() async throws {
-        let server = try StreamingServer { _, peer in
-            peer.beginStream()
-            peer.piece(#"{"result":{\#(Self.header),"created":true}}"# + "\n")
-            peer.waitUntilLeft()
-        }
-        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
-            let news = NewsList()
-            let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .milliseconds(200))
-            let following = Task { await watch.follow(after: nil) { news.add($0) } }
-            defer { following.cancel() }
+        try await Self.watched("") { news async throws in
             #expect(try await Polling.until { news.connections >= 2 })
             #expect(news.failures.isEmpty)
         }
