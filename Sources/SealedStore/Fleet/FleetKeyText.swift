@@ -26,7 +26,7 @@ enum FleetKeyText {
     }
 
     private static func prefix(_ role: FleetRole) -> [UInt8] {
-        Array("\(start)\(role.word)-\(version):".utf8)
+        Array("\(start)\(role.rawValue)-\(version):".utf8)
     }
 
     /// The text of what `role` gets of `keys`, with a line break at its end.
@@ -98,8 +98,8 @@ enum FleetKeyText {
 
     /// What a text is that does not begin as it should.
     private static func stranger(_ text: UnsafeRawBufferPointer, _ role: FleetRole) -> FleetKeyFault {
-        for other in FleetRole.all {
-            let word = Array("\(start)\(other.word)-".utf8)
+        for other in FleetRole.allCases {
+            let word = Array("\(start)\(other.rawValue)-".utf8)
             guard unsafe text.starts(with: word) else { continue }
             let digits = unsafe text[word.count...].prefix { $0.isASCIIDigit }.prefix(4)
             let number = unsafe String(decoding: digits, as: UTF8.self)

@@ -234,11 +234,6 @@ package final class FleetKeys: Sendable {
 }
 
 extension FleetRole {
-    static let all: [FleetRole] = [.keeper, .reader]
-
-    /// What key files call it.
-    var word: String { self == .keeper ? "keeper" : "reader" }
-
     /// Bytes that a key file has of each epoch: a secret, and for readers the public key of keepers' signatures.
     var secretCount: Int { (self == .keeper ? 1 : 2) * AEAD.keyCount }
 }

@@ -35,7 +35,7 @@ struct FleetKeyFileTests {
             #expect(text.hasPrefix("tokenagent-fleet-\(word)-1:") && text.hasSuffix("\n"))
             #expect(text.dropLast().utf8.allSatisfy { (0x21...0x7E).contains($0) })
         }
-        for role in FleetRole.all {
+        for role in FleetRole.allCases {
             let keys = try FleetKeyFile.read(role == .keeper ? path : readersPath, as: role)
             #expect(keys.fleet == made.fleet && keys.label == "production" && keys.epochs == [1])
             #expect(keys.role == role)
@@ -65,7 +65,7 @@ struct FleetKeyFileTests {
         let keys = try FleetKeys.random(label: "f").renewed(keeping: 1)
         var all: Set<[UInt8]> = [keys.withNameKey { Array($0) }]
         for epoch in keys.epochs {
-            for role in FleetRole.all {
+            for role in FleetRole.allCases {
                 all.insert(try #require(keys.withSecret(of: epoch, for: role) { Array($0) }))
             }
             for purpose in FleetKeys.Purpose.allCases {

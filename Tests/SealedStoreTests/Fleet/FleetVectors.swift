@@ -28,7 +28,7 @@ extension Vector {
 
     /// What the host that `secret` names, a keeper or a reader, makes of it.
     func fleetOutcome() throws -> String {
-        let role = FleetRole.all.first { $0.word == fields["secret"] } ?? .keeper
+        let role = FleetRole(rawValue: fields["secret"] ?? "") ?? .keeper
         guard let kind = Vector.fleetKinds[fields["kind"] ?? ""] else { return try fleetKeyOutcome(role) }
         let keepers = try Vector.fleetKeys(epochs: [2, 1])
         let host = try FleetHost(role == .keeper ? keepers : keepers.forReaders(), .fleet)
@@ -102,7 +102,7 @@ enum FleetVectorWriter {
         _ comment: String,
         reader: Bool = false
     ) -> Vector {
-        let secret = (reader ? FleetRole.reader : .keeper).word
+        let secret = (reader ? FleetRole.reader : .keeper).rawValue
         return Vector(
             ["kind": "fleet-\(kind)", "expect": expect, "comment": comment, "secret": secret],
             bytes

@@ -39,8 +39,8 @@ package enum FleetNewsResult: Equatable, Sendable {
     case superseded(by: FleetHeader)
 }
 
-/// What a host may do with the session's refresh tokens.
-package enum FleetRole: Hashable, Sendable {
+/// What a host may do with the session's refresh tokens, spelled as in the configuration and in key files.
+package enum FleetRole: String, CaseIterable, Sendable {
     /// Holds and uses them.
     case keeper
     /// Opens access tokens only, and asks the keepers for new ones.
