@@ -179,7 +179,7 @@ let package = Package(
         .target(
             name: "AgentSettings",
             dependencies: [
-                "Text", "AgentProtocol", "TokenCore", "OAuthClient", "ServerCertificates",
+                "Text", "AgentProtocol", "EtcdClient", "TokenCore", "OAuthClient", "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: cold
@@ -360,7 +360,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AgentSettingsTests",
-            dependencies: ["AgentSettings", "OAuthClient", "Text", "TokenCore", "TestSupport"],
+            dependencies: ["AgentSettings", "EtcdClient", "OAuthClient", "Text", "TokenCore", "TestSupport"],
             swiftSettings: testing
         ),
         .testTarget(

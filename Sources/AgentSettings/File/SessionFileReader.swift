@@ -4,11 +4,7 @@ import TokenCore
 
 /// Reads the files of `sessions.d`, each of which may cost its own session and nothing else.
 struct SessionFileReader {
-    let home: String?
-    /// Whether there is a command that asks a person for confirmation.
-    let canAskPerson: Bool
-    /// What `[agent]` sets for all sessions.
-    let policy: SessionPolicy
+    let surroundings: SessionSurroundings
     /// The path of the configuration file, for messages.
     let configuration: String
 
@@ -78,8 +74,8 @@ struct SessionFileReader {
                 "is also at \(place), which holds: remove one of them"
             )
         }
-        var session = SessionReader(name: file.name, table: reader, home: home, canAskPerson: canAskPerson)
-        guard let session = session.read(defaults: policy), problems.isEmpty else { return nil }
+        var session = SessionReader(name: file.name, table: reader, surroundings: surroundings)
+        guard let session = session.read(), problems.isEmpty else { return nil }
         return (session, reader)
     }
 }

@@ -117,6 +117,10 @@ package struct SettingsReader {
             settings.vault.acceptedCounter = accepted.map { UInt64($0) }
             vault.refuseUnknownKeys()
         }
+        if let table = root.table("fleet") {
+            var fleet = FleetReader(table, home: home)
+            settings.fleet = fleet.read()
+        }
         let known = readSessions(&root, policy, file, files, into: &settings)
         let remarks = ProblemList()
         settings.sockets = sockets(&root, settings, known, remarks)
@@ -141,25 +145,37 @@ package struct SettingsReader {
             if sessions.count > most {
                 root.report("session", "holds \(sessions.count) sessions; there may be \(most)")
             } else {
-                let hooks = settings.hooks
+                let surroundings = surroundings(root, settings, policy)
                 let written = sessions.tables("a table, as in [session.NAME]")
                 for (key, table) in written {
                     guard let name = SessionName(key) else { continue }
                     settings.places[name] = SessionPlace(line: table.position.line)
                     tables[name] = table
                 }
-                settings.sessions = written.compactMap { session($0.key, $0.reader, policy, hooks) }
+                settings.sessions = written.compactMap { session($0.key, $0.reader, surroundings) }
             }
         }
         let reader = SessionFileReader(
-            home: home,
-            canAskPerson: !settings.hooks.confirm.isEmpty,
-            policy: policy,
+            surroundings: surroundings(root, settings, policy),
             configuration: file
         )
         let known = reader.read(files, into: &settings, &tables)
         SourceCheck(known, tables, root.problems).check(&settings)
         return known
+    }
+
+    private func surroundings(
+        _ root: TableReader,
+        _ settings: Settings,
+        _ policy: SessionPolicy
+    ) -> SessionSurroundings {
+        SessionSurroundings(
+            home: home,
+            canAskPerson: !settings.hooks.confirm.isEmpty,
+            policy: policy,
+            // A fleet with a mistake is one all the same: the mistake has been reported.
+            fleetRole: settings.fleet?.role ?? (root.has("fleet") ? .keeper : nil)
+        )
     }
 
     private func sockets(
@@ -261,8 +277,7 @@ package struct SettingsReader {
     private func session(
         _ key: String,
         _ reader: TableReader,
-        _ policy: SessionPolicy,
-        _ hooks: HookSettings
+        _ surroundings: SessionSurroundings
     ) -> ConfiguredSession? {
         guard let name = SessionName(key) else {
             reader.problems.add(
@@ -272,13 +287,8 @@ package struct SettingsReader {
             )
             return nil
         }
-        var session = SessionReader(
-            name: name,
-            table: reader,
-            home: home,
-            canAskPerson: !hooks.confirm.isEmpty
-        )
-        return session.read(defaults: policy)
+        var session = SessionReader(name: name, table: reader, surroundings: surroundings)
+        return session.read()
     }
 }
 

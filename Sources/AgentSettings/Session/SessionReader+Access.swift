@@ -80,7 +80,7 @@ extension SessionReader {
         let digest = digest(&reader)
         let confirms = reader.boolean("confirm") ?? false
         reader.refuseUnknownKeys()
-        if confirms, !canAskPerson {
+        if confirms, !surroundings.canAskPerson {
             table.problems.add(
                 reader.path,
                 at: value.position,

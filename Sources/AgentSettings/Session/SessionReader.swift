@@ -9,16 +9,27 @@ protocol SessionPartReading {
     var table: TableReader { get }
 }
 
+/// What the rest of the configuration means for a session.
+struct SessionSurroundings {
+    /// What `~/` at the beginning of a path stands for.
+    let home: String?
+    /// Whether there is a command that asks a person for confirmation.
+    let canAskPerson: Bool
+    /// What `[agent]` sets for all sessions.
+    let policy: SessionPolicy
+    /// What this host is in the fleet; `nil`: there is no `[fleet]`.
+    let fleetRole: FleetRole?
+}
+
 /// Reads one `[session.NAME]`.
 struct SessionReader {
     let name: SessionName
     var table: TableReader
-    let home: String?
-    /// Whether there is a command that asks a person for confirmation.
-    let canAskPerson: Bool
+    let surroundings: SessionSurroundings
+    var home: String? { surroundings.home }
 
     /// The session, or `nil` with the reasons in the problem list.
-    mutating func read(defaults: SessionPolicy) -> ConfiguredSession? {
+    mutating func read() -> ConfiguredSession? {
         let written: ServerKind? = table.word("kind", ServerKind.self)
         guard let kind = table.has("kind") ? written : usualKind else { return nil }
         let isStandard = kind.isStandard
@@ -37,7 +48,7 @@ struct SessionReader {
         let hasLogins = kind.hasLogins && flow.isLogin
         let hasSilentLogins = hasLogins && kind.hasSilentLogins
         let reauthentication = hasSilentLogins ? reauthentication() : []
-        var policy = policy(defaults, reauthentication, kind, flow)
+        var policy = policy(reauthentication, kind, flow)
         // What was made from another session ends with that.
         if !sources.all.isEmpty { policy.tokensOutliveLogin = false }
         let command = hasSilentLogins ? reauthenticationCommand(reauthentication) : []
@@ -122,17 +133,17 @@ struct SessionReader {
     }
 
     private mutating func policy(
-        _ defaults: SessionPolicy,
         _ reauthentication: [ReauthenticationStep],
         _ kind: ServerKind,
         _ flow: LoginFlow
     ) -> SessionPolicy {
-        var policy = SessionPolicy(reading: &table, defaults: defaults)
+        var policy = SessionPolicy(reading: &table, defaults: surroundings.policy)
         let range = Duration.seconds(1)...Duration.seconds(3650 * 86_400)
         policy.maximumSessionAge = table.duration("max_session_age", in: range, "1s to 3650d")
         policy.warnBefore = table.duration("warn_before", in: range, "1s to 3650d")
         policy.tokensOutliveLogin = kind.isStandard || kind == .command || kind == .gitHubApp
         policy.startsByItself = flow.needsNobody
+        policy.isShared = isShared(kind, flow)
         if kind == .awsRole {
             policy = policy.forRoles
             policy.roles = .own

@@ -6,7 +6,8 @@ import TokenCore
 extension Settings {
     /// What differs from `old`, tables in the order of their names.
     package func changes(from old: Settings) -> [ConfigurationChange] {
-        agentChanges(from: old) + placeChanges("socket", from: old.sockets, to: sockets, at: \.path)
+        agentChanges(from: old) + fleetChanges(from: old)
+            + placeChanges("socket", from: old.sockets, to: sockets, at: \.path)
             + placeChanges("file", from: old.files, to: files, at: \.path) + listenerChanges(from: old)
             + sessionChanges(from: old)
     }
@@ -20,6 +21,12 @@ extension Settings {
         ]
         let keys = differing.filter(\.1).map(\.0) + hooks.keys(differingFrom: old.hooks)
         return (keys + vault.keys(differingFrom: old.vault)).map { ConfigurationChange(.changed, $0) }
+    }
+
+    private func fleetChanges(from old: Settings) -> [ConfigurationChange] {
+        guard let fleet else { return old.fleet == nil ? [] : [ConfigurationChange(.removed, "fleet")] }
+        let kind: ConfigurationChange.Kind = old.fleet == nil ? .added : .changed
+        return fleet.keys(differingFrom: old.fleet).map { ConfigurationChange(kind, $0) }
     }
 
     /// What differs in the tables `[[name]]`, each of which is told by its path or name.
@@ -75,7 +82,7 @@ extension HookSettings {
 
 extension VaultSettings {
     /// The keys of `[vault]` that differ, of those only read at the start: all but `unlock_command`.
-    package func keys(differingFrom old: VaultSettings) -> [String] {
+    func keys(differingFrom old: VaultSettings) -> [String] {
         let differing: [(String, Bool)] = [
             ("vault.keyfile", keyFile != old.keyFile),
             ("vault.require_locked_memory", requiresLockedMemory != old.requiresLockedMemory),
@@ -132,6 +139,7 @@ extension ConfiguredSession {
             ("get_timeout", policy.getTimeout != old.policy.getTimeout),
             ("max_session_age", policy.maximumSessionAge != old.policy.maximumSessionAge),
             ("warn_before", policy.warnBefore != old.policy.warnBefore),
+            ("fleet", policy.isShared != old.policy.isShared),
             ("reauth", reauthentication != old.reauthentication),
             ("reauth_command", reauthenticationCommand != old.reauthenticationCommand),
         ]

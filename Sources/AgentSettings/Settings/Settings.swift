@@ -11,6 +11,8 @@ package struct Settings: Equatable, Sendable {
     package var keepsAudit: Bool
     package var hooks: HookSettings
     package var vault: VaultSettings
+    /// `nil`: this host is in no fleet.
+    package var fleet: FleetSettings?
     /// In the order of the file, then those beside it in the order of their names.
     package var sessions: [ConfiguredSession]
     /// Where the table of each session is.
@@ -32,6 +34,7 @@ package struct Settings: Equatable, Sendable {
         keepsAudit: Bool = true,
         hooks: HookSettings = HookSettings(),
         vault: VaultSettings = VaultSettings(),
+        fleet: FleetSettings? = nil,
         sessions: [ConfiguredSession] = [],
         places: [SessionName: SessionPlace] = [:],
         sockets: [SocketSettings] = [],
@@ -45,6 +48,7 @@ package struct Settings: Equatable, Sendable {
         self.keepsAudit = keepsAudit
         self.hooks = hooks
         self.vault = vault
+        self.fleet = fleet
         self.sessions = sessions
         self.places = places
         self.sockets = sockets

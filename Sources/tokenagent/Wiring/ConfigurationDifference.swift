@@ -9,8 +9,8 @@ import TokenCore
 struct ConfigurationDifference {
     /// The settings in force, as ``Settings/withoutSecrets`` leaves them.
     let old: Settings
-    /// `[vault]` as it was at the agent's start; `nil` during the start.
-    let vaultAtStart: VaultSettings?
+    /// What is read at the agent's start alone; `nil` during the start.
+    let atStart: SettingsAtStart?
     /// Whether the command line sets how much is logged.
     let isLevelFixed: Bool
     /// Whether a client secret written in the file is the one in force.
@@ -21,7 +21,7 @@ struct ConfigurationDifference {
         changes.changes = settings.withoutSecrets.changes(from: old)
         let written = old.sessions.filter(\.holdsLiteralSecret).map(\.name)
         changes.changes += replacedSecrets(in: settings, among: Set(written))
-        let late = vaultAtStart.map { settings.vault.keys(differingFrom: $0) } ?? []
+        let late = atStart?.keys(changedIn: settings) ?? []
         changes.restarts = late.map {
             ConfigurationChanges.Restart($0, reason: "it is read at the start alone")
         }

@@ -28,8 +28,8 @@ final class ConfigurationInForce: ConfigurationProviding {
     /// What is in force, without client secrets, and the file it came from.
     private struct Standing {
         var settings = Settings()
-        /// `[vault]` as it was at the start: most of it is only read then.
-        var vaultSettings: VaultSettings?
+        /// What is read at the start alone.
+        var atStart: SettingsAtStart?
         var stamp: ConfigurationStamp
     }
 
@@ -167,7 +167,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         addresses.withLock { $0 = places }
         standing.withLock { standing in
             standing.settings = settings.withoutSecrets
-            if standing.vaultSettings == nil { standing.vaultSettings = settings.vault }
+            if standing.atStart == nil { standing.atStart = SettingsAtStart(settings) }
         }
         return AgentConfiguration(settings, in: file.path)
     }
@@ -187,11 +187,11 @@ final class ConfigurationInForce: ConfigurationProviding {
         to settings: Settings,
         keeping kept: Set<SessionName>
     ) -> ConfigurationChanges {
-        let (old, atStart) = standing.withLock { ($0.settings, $0.vaultSettings) }
+        let (old, atStart) = standing.withLock { ($0.settings, $0.atStart) }
         let sealed = secrets.withLock { $0 }
         let difference = ConfigurationDifference(
             old: old,
-            vaultAtStart: atStart,
+            atStart: atStart,
             isLevelFixed: threshold.isFixed
         ) { [memory] text, name in
             // While the agent is locked nothing can be compared.

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import EtcdClient
+import Glibc
+import TokenCore
+
+/// Reads `[fleet]`.
+struct FleetReader {
+    private var table: TableReader
+    private let home: String?
+
+    init(_ table: TableReader, home: String?) {
+        self.table = table
+        self.home = home
+    }
+
+    /// The fleet, or `nil` with the reasons in the problem list.
+    mutating func read() -> FleetSettings? {
+        let name = label(
+            table.required("name", "what the fleet is called, as at tokenctl fleet init"),
+            "name"
+        )
+        let endpoints = endpoints()
+        let user = user()
+        let authority = table.path("ca_file", home: home)
+        let certificate = certificate()
+        let key = key()
+        let role = table.word("role", FleetRole.self) ?? .keeper
+        let host = host()
+        // With less the lease of the host that is waited for would not even be over.
+        let range = Duration.seconds(30)...Duration.seconds(86_400)
+        let patience = table.duration("takeover_patience", in: range, "30s to 1d")
+        table.refuseUnknownKeys()
+        guard let name, let key, let host, !endpoints.isEmpty else { return nil }
+        return FleetSettings(
+            name: name,
+            endpoints: endpoints,
+            user: user,
+            authorityFile: authority,
+            certificate: certificate,
+            key: key,
+            role: role,
+            host: host,
+            patience: patience ?? FleetTiming.defaultPatience
+        )
+    }
+
+    /// `text` if it can name a fleet or a host.
+    private func label(_ text: String?, _ key: String) -> String? {
+        guard let text else { return nil }
+        guard SessionName(text) != nil else {
+            table.report(
+                key,
+                "must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+            )
+            return nil
+        }
+        return text
+    }
+
+    private mutating func host() -> String? {
+        guard !table.has("host") else { return label(table.string("host"), "host") }
+        let machine = FleetReader.machineName
+        guard let machine, SessionName(machine) != nil else {
+            let shown = machine.map { "\"\($0)\"" } ?? "none"
+            table.report("host", "is missing: the machine's name, \(shown), cannot stand for it")
+            return nil
+        }
+        return machine
+    }
+
+    /// What the kernel calls this machine.
+    private static var machineName: String? {
+        // 64 bytes and the zero byte after them (gethostname(2), HOST_NAME_MAX).
+        var bytes = [CChar](repeating: 0, count: 65)
+        guard unsafe gethostname(&bytes, bytes.count) == 0 else { return nil }
+        return String(validating: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    // MARK: etcd
+
+    private mutating func endpoints() -> [EtcdEndpoint] {
+        if !table.has("endpoints") {
+            table.report(
+                "endpoints",
+                "is missing: where etcd is, such as [\"https://etcd1.example.com:2379\"]"
+            )
+        }
+        guard let texts = table.strings("endpoints") else { return [] }
+        if texts.isEmpty { table.report("endpoints", "must name a member of etcd") }
+        var endpoints: [EtcdEndpoint] = []
+        for text in texts {
+            guard let endpoint = EtcdEndpoint(text) else {
+                table.report("endpoints", FleetReader.refusal(of: text))
+                continue
+            }
+            if endpoints.contains(endpoint) { table.report("endpoints", "names \(endpoint.origin) twice") }
+            endpoints.append(endpoint)
+        }
+        return endpoints
+    }
+
+    private static func refusal(of text: String) -> String {
+        if let address = ServerAddress(url: text), address.isClear {
+            return "\"\(text)\" must begin with https://: plain http is for 127.0.0.1 and [::1] alone"
+        }
+        return "\"\(text)\" is no member of etcd; write \"https://etcd1.example.com:2379\""
+    }
+
+    private mutating func user() -> FleetSettings.User? {
+        let name = table.string("user")
+        let keys = ["password_file", "password_command"]
+        let isClear = table.permitsOne(of: keys)
+        let file = table.path("password_file", home: home)
+        let command = table.command("password_command")
+        let written = keys.first { table.has($0) }
+        if let written, !table.has("user") { table.report(written, "is never used: there is no user") }
+        guard let name, isClear else { return nil }
+        if written == nil { table.report("user", "needs its password_file or password_command") }
+        let password = file.map { FleetSettings.Password.file($0) } ?? command.map { .command($0) }
+        return password.map { FleetSettings.User(name: name, password: $0) }
+    }
+
+    private mutating func certificate() -> FleetSettings.Certificate? {
+        let file = table.path("certificate_file", home: home)
+        let keyFile = table.path("certificate_key_file", home: home)
+        let keys = ["certificate_file", "certificate_key_file"]
+        for (key, other) in zip(keys, keys.reversed()) where table.has(key) && !table.has(other) {
+            table.report(key, "is never used without \(other)")
+        }
+        guard let file, let keyFile else { return nil }
+        return FleetSettings.Certificate(file: file, keyFile: keyFile)
+    }
+
+    // MARK: The fleet's key
+
+    private mutating func key() -> FleetSettings.KeySource? {
+        let keys = ["fleet_key_file", "fleet_key_command", "fleet_key_credential"]
+        let isClear = table.permitsOne(of: keys)
+        let file = table.path("fleet_key_file", home: home)
+        let command = table.command("fleet_key_command")
+        let credential = credential()
+        guard keys.contains(where: { table.has($0) }) else {
+            table.report("fleet_key_file", "is missing: make it with tokenctl fleet init --key-file FILE")
+            return nil
+        }
+        guard isClear else { return nil }
+        return file.map { .file($0) } ?? command.map { .command($0) } ?? credential.map { .credential($0) }
+    }
+
+    /// The name of a credential, which is a file below a directory of systemd's.
+    private mutating func credential() -> String? {
+        guard let name = table.string("fleet_key_credential") else { return nil }
+        guard !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
+            table.report("fleet_key_credential", "is the name of a credential, not a path")
+            return nil
+        }
+        return name
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+import OAuthClient
+import TokenCore
+
+/// Whether the session is one of the fleet's.
+extension SessionReader {
+    /// `fleet`: all hosts of the fleet have the session.
+    mutating func isShared(_ kind: ServerKind, _ flow: LoginFlow) -> Bool {
+        guard table.boolean("fleet") == true else { return false }
+        if surroundings.fleetRole == nil {
+            table.report("fleet", "needs the table [fleet], which says where hosts share their sessions")
+        }
+        if !kind.hasLogins || flow.needsNobody {
+            let reason = kind.hasLogins ? "flow \(flow.rawValue)" : "kind \(kind.rawValue)"
+            table.report(
+                "fleet",
+                "is only for sessions with a refresh token: with \(reason) each host gets tokens of its own; "
+                    + "leave it out"
+            )
+        }
+        if kind.isStandard, table.boolean("dpop") == true, surroundings.fleetRole == .reader {
+            table.report(
+                "dpop",
+                "cannot be true on a reader, which gets no key to prove with: make this host a keeper, "
+                    + "or leave out the session"
+            )
+        }
+        table.refuse(["refresh_before"], "sessions of a fleet are refreshed with a third of their life left")
+        return true
+    }
+}

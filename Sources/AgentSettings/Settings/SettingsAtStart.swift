@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+
+/// The tables that are read at the agent's start alone, as they were then.
+package struct SettingsAtStart: Sendable {
+    private let vault: VaultSettings
+    private let fleet: FleetSettings?
+
+    package init(_ settings: Settings) {
+        vault = settings.vault
+        fleet = settings.fleet
+    }
+
+    /// The keys of `settings` that differ, so that only a restart takes them over.
+    package func keys(changedIn settings: Settings) -> [String] {
+        let vaultKeys = settings.vault.keys(differingFrom: vault)
+        guard settings.fleet != fleet else { return vaultKeys }
+        return vaultKeys + (settings.fleet?.keys(differingFrom: fleet) ?? ["fleet"])
+    }
+}
