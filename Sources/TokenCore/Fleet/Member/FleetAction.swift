@@ -29,6 +29,11 @@ package enum FleetAction: Equatable, Sendable {
     case revoke(AttemptID)
     /// Tell who logged in or out what became of it.
     case finishNews(FleetNewsResult)
+
+    /// It gives the session another record, which answers what it wanted of the former one.
+    var isAdoption: Bool {
+        if case .adopt = self { true } else { false }
+    }
 }
 
 /// What became of a login or a logout of this host.

@@ -124,10 +124,11 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     private mutating func take(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
-        wish = nil
         news = header
-        return step == .idle ? rest(at: now) : []
+        return refuseWish(FleetMember.outdated) + (step == .idle ? rest(at: now) : [])
     }
+
+    private static let outdated = "the login has changed"
 
     // MARK: Looking
 
@@ -366,11 +367,12 @@ package struct FleetMember: Equatable, Sendable {
             hold = nil
             return become(header, at: now)
         case .adopt(let header, _, _) where isDone: return become(header, at: now)
-        case .commit(let header, _) where isDone:
+        case .commit(let header, let answer) where isDone:
             var next = memory.marked
             next.record = header
             next.answer = nil
-            return keep(next, at: now)
+            // The session lost its tokens when they were laid beside the record.
+            return keep(next, telling: answer.placedIn == nil ? [] : [.adopt(header)], at: now)
         case .place(let late, _) where isDone && late == memory.answer?.late:
             let telling = memory.record.map { [FleetAction.adopt($0)] } ?? []
             return keep(memory.placing(in: place.cluster), telling: telling, at: now)
@@ -402,8 +404,6 @@ package struct FleetMember: Equatable, Sendable {
             telling += result
         }
         news = nil
-        // With another record the session asks anew, if it has to.
-        if next.record != memory.record { wish = nil }
         next.place = memory.place
         step = .keeping(next, telling: telling)
         return [.keep(next)]
@@ -413,11 +413,22 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func kept(at now: Instant) -> [FleetAction] {
         guard case .keeping(let next, let telling) = step else { return [] }
         let isNewAnswer = memory.answer?.attempt != next.answer?.attempt
+        let told = telling + settleWish(next, telling)
         memory = next
         // Nobody has to look for an answer that has just come.
         guard isNewAnswer, let answer = next.answer, !next.isNews, news == nil else {
-            return telling + look(at: now)
+            return told + look(at: now)
         }
-        return telling + transact(.commit(answer.header, answer))
+        return told + transact(.commit(answer.header, answer))
+    }
+
+    /// What the session wanted of tokens that it has no more, it asks anew if it has to, also if it has asked since the
+    /// record was on its way to the disk.
+    private mutating func settleWish(_ next: FleetMemory, _ telling: [FleetAction]) -> [FleetAction] {
+        if telling.contains(where: \.isAdoption) { wish = nil }
+        // The tokens of this host's own answer it has had since they came.
+        let isOwn = next.record?.attempt == memory.answer?.attempt
+        let isOther = next.record != memory.record && !isOwn || next.isNews != memory.isNews
+        return isOther ? refuseWish(FleetMember.outdated) : []
     }
 }

@@ -196,6 +196,8 @@ extension FleetKey.Encoder {
         if member.memory != host.disk { add(member.memory) }
         add(host.isPaused)
         add(host.isOverLate)
+        add(host.isAsking)
+        if let tokens = host.tokens { add(tokens) }
         add(until: host.postponed)
         add(host.request != nil)
         if let request = host.request { add(request) }

@@ -28,12 +28,12 @@ extension FleetWorld {
             tell(index) { $0.changed(at: instant) }
         case .want(let index):
             let attempt = nextAttempt(of: index)
+            hosts[index].isAsking = true
             tell(index) { $0.refreshWanted(as: attempt, expiry: nil, at: instant) }
         case .transact(let index, let fate): transact(index, fate)
         case .keep(let index):
             guard case .keep(let memory) = take(index) else { return }
-            hosts[index].disk = memory
-            tell(index) { $0.kept(at: instant) }
+            finishKeeping(memory, index)
         case .send(let index): send(index)
         case .serve, .lose, .gateway, .busy, .orphan: exchange(move)
         case .crash(let index, let isWritten):
@@ -41,7 +41,10 @@ extension FleetWorld {
             if case .keep(let memory) = hosts[index].pending, isWritten { hosts[index].disk = memory }
             stop(index)
         case .restart(let index):
-            hosts[index].member = FleetMember(hosts[index].disk, timing: habit.timing)
+            let disk = hosts[index].disk
+            hosts[index].member = FleetMember(disk, timing: habit.timing)
+            let answer = disk.answer.flatMap { $0.placedIn == nil && !disk.isNews ? $0.attempt : nil }
+            hosts[index].tokens = answer ?? disk.record?.attempt
             tell(index) { $0.started(at: instant) }
         case .destroy(let index):
             budget.gone -= 1
@@ -82,6 +85,7 @@ extension FleetWorld {
         hosts[index].request = nil
         hosts[index].pending = nil
         hosts[index].isPaused = false
+        hosts[index].isAsking = false
         hosts[index].postponed = 0
         hosts[index].member = nil
     }
@@ -171,6 +175,10 @@ extension FleetWorld {
         let others = server.tokens[token].senders.filter { $0 != attempt && !intent.before.contains($0) }
         if !others.isEmpty, habit != .keeps, !intent.before.contains(.lost) {
             violation = "I1 a second send that was not declared"
+        }
+        // A restored snapshot changes what is due under a host that may send already.
+        if header == etcd.record, !isDue, header.status != .rescued, !wasRestored {
+            violation = "I7 a token is refreshed that nobody wants to be"
         }
         server.tokens[token].senders.append(attempt)
         let isInGrace =

@@ -69,9 +69,12 @@ extension FleetWorld {
     var unrest: String? {
         for host in hosts where !host.isGone {
             guard let member = host.member, host.isIdle, member.hold == nil, member.wish == nil,
-                member.news == nil, host.disk.answer.map({ $0.placedIn != nil }) ?? true
+                !host.isAsking, member.news == nil, host.disk.answer.map({ $0.placedIn != nil }) ?? true
             else { return "a host never comes to rest" }
             if host.disk.record != etcd.record { return "I6 a host never has etcd's record" }
+            if let record = host.disk.record, record.status != .out, host.tokens != record.attempt {
+                return "I6 a session never has its record's tokens"
+            }
         }
         guard let record = etcd.record else { return "the record is gone for ever" }
         if etcd.lock != nil || isDue && record.isLive || record.status == .rescued {

@@ -77,13 +77,8 @@ extension FleetWorld {
         guard !host.isGone else { return [] }
         guard let member = host.member else { return [.restart(index)] }
         var moves = nextSteps(of: index)
-        if host.isIdle {
-            moves.append(.look(index))
-            let isWanted = isDue || host.disk.record?.status == .rescued
-            if isWanted, member.wish == nil, host.disk.record?.isLive == true, host.postponed <= now {
-                moves.append(.want(index))
-            }
-        }
+        if host.isIdle { moves.append(.look(index)) }
+        if mayWant(host) { moves.append(.want(index)) }
         if budget.crash > 0 {
             moves.append(.crash(index, isWritten: false))
             if case .keep = host.pending { moves.append(.crash(index, isWritten: true)) }
@@ -97,6 +92,17 @@ extension FleetWorld {
             moves.append(.logout(index))
         }
         return moves
+    }
+
+    /// Its session would ask to refresh, whatever the host does at the moment for other reasons.
+    private func mayWant(_ host: Host) -> Bool {
+        guard let member = host.member, !host.isAsking, member.hold == nil, host.postponed <= now,
+            let record = member.memory.record, record.isLive
+        else { return false }
+        // It has fresh tokens, or will as soon as they are on its disk.
+        if case .keep(let memory) = host.pending, memory.answer != member.memory.answer { return false }
+        if let answer = member.memory.answer, answer.placedIn == nil { return false }
+        return isDue || record.status == .rescued
     }
 
     /// What the host itself is about to do.

@@ -61,6 +61,10 @@ struct FleetWorld {
         var isOverLate = false
         /// Time has passed while it waited for that; it was paid for once.
         var isPaused = false
+        /// Its session waits to be told whether it may refresh.
+        var isAsking = false
+        /// Who brought the tokens that its session has.
+        var tokens: AttemptID?
         /// Its session does not want to refresh before.
         var postponed: Int64 = 0
 
@@ -119,7 +123,9 @@ struct FleetWorld {
         disk.record = record
         disk.place = etcd.place
         let timing = habit.timing
-        hosts = (0..<count).map { _ in Host(member: FleetMember(disk, timing: timing), disk: disk) }
+        hosts = (0..<count).map { _ in
+            Host(member: FleetMember(disk, timing: timing), disk: disk, tokens: record.attempt)
+        }
     }
 
     var instant: Instant { .seconds(now) }
@@ -141,6 +147,7 @@ struct FleetWorld {
 
     private mutating func perform(_ action: FleetAction, _ index: Int) {
         let instant = instant
+        note(action, index)
         switch action {
         case .look:
             let view = shown(to: index)
@@ -155,6 +162,18 @@ struct FleetWorld {
             hosts[index].postponed = until.seconds
         case .revoke(let attempt): revoke(attempt, index)
         case .hold, .refuse, .adopt, .ask, .asked, .finishNews: break
+        }
+    }
+
+    /// What the session makes of it.
+    private mutating func note(_ action: FleetAction, _ index: Int) {
+        switch action {
+        case .grant, .postpone, .refuse: hosts[index].isAsking = false
+        case .adopt(let header):
+            hosts[index].isAsking = false
+            hosts[index].tokens = header.attempt
+        case .finishNews(.done(let header)): hosts[index].tokens = header.attempt
+        case .look, .grantLease, .transact, .keep, .hold, .ask, .asked, .revoke, .finishNews: break
         }
     }
 
@@ -178,6 +197,14 @@ struct FleetWorld {
         guard !isNew, !memory.isNews else {
             hosts[index].pending = .keep(memory)
             return
+        }
+        finishKeeping(memory, index)
+    }
+
+    /// It is durable; a session has the tokens of an answer from then on.
+    mutating func finishKeeping(_ memory: FleetMemory, _ index: Int) {
+        if let answer = memory.answer, answer.attempt != hosts[index].disk.answer?.attempt {
+            hosts[index].tokens = answer.attempt
         }
         hosts[index].disk = memory
         let instant = instant
