@@ -163,12 +163,33 @@ import Testing
 
     @Test func `without etcd nothing is sent, and it is asked again later`() {
         var member = wishing()
-        let told = member.lookFailed(at: now)
-        #expect(told == [.refuse(.number(60), StorageFailure(message: "etcd does not answer"))])
-        #expect(member.wakeTime == now + .seconds(5))
-        _ = member.timeReached(now + .seconds(5))
-        _ = member.lookFailed(at: now + .seconds(5))
-        #expect(member.wakeTime == now + .seconds(15))
+        _ = member.changed(at: now)
+        let told = member.lookFailed(jitter: 0, at: now)
+        #expect(told == [.refuse(.number(60), StorageFailure(message: "etcd does not answer")), .look])
+        _ = member.lookFailed(jitter: 0, at: now)
+        #expect(member.wakeTime == now + .seconds(2))
+        #expect(member.timeReached(now + .seconds(2)) == [.look])
+        _ = member.lookFailed(jitter: 0.5, at: now + .seconds(2))
+        #expect(member.wakeTime == now + .seconds(8))
+    }
+
+    @Test func `a session's wish that etcd did not answer is the session's to repeat`() {
+        var member = wishing()
+        _ = member.lookFailed(jitter: 0, at: now)
+        #expect(member.wakeTime == nil)
+        var leasing = wishing()
+        _ = leasing.looked(.showing(record), at: now)
+        #expect(leasing.leaseFailed(jitter: 0, at: now).count == 1)
+        #expect(leasing.wakeTime == nil)
+    }
+
+    @Test func `an answer that etcd does not have yet is offered again`() {
+        var member = granted()
+        _ = member.answered(.tokens(tokenMark: 60), jitter: 0, at: now)
+        _ = member.kept(at: now)
+        #expect(member.transactionUnanswered(at: now) == [.look])
+        #expect(member.lookFailed(jitter: 0, at: now) == [])
+        #expect(member.wakeTime == now + .seconds(1))
     }
 
     @Test func `an answer that was flushed is settled after a restart`() {

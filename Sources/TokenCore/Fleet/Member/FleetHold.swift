@@ -27,6 +27,40 @@ struct FleetHold: Hashable, Sendable {
     let place: FleetPlace
     var stage = Stage.reserving
 
+    /// The right of `attempt` to send the refresh token of `record`, as `seen` allows it.
+    ///
+    /// - Parameters:
+    ///   - attempt: whose right it is.
+    ///   - record: what etcd showed.
+    ///   - seen: the look that it was decided on.
+    ///   - viewedSince: when that look began.
+    ///   - leaseEnds: when the lease of the lock may end.
+    init(
+        for attempt: AttemptID,
+        _ record: FleetHeader,
+        _ seen: FleetLook,
+        viewedSince: Instant,
+        leaseEnds: Instant
+    ) {
+        let (view, timing) = (seen.view, seen.timing)
+        self.record = record
+        intent = FleetIntent(of: attempt, for: record, after: view.presentIntent, at: view.time)
+        former = view.presentIntent
+        place = view.place
+        let leased = leaseEnds - timing.request - timing.margin
+        guard case .now(let until?) = seen.takeover else {
+            deadline = leased
+            return
+        }
+        // etcd's clock shows whole seconds, so it may be a second later there than it says.
+        deadline = min(leased, viewedSince + (until - view.time) - .seconds(1))
+    }
+
+    /// The reservation came in time, and from the etcd that was looked at.
+    func counts(_ answer: FleetPlace, at now: Instant) -> Bool {
+        now < deadline && answer.cluster == place.cluster && answer.revision > place.revision
+    }
+
     /// What ends it in etcd as its stage demands; `nil`: it is not over.
     var ending: FleetErrand? {
         switch stage {
@@ -61,25 +95,17 @@ struct FleetHold: Hashable, Sendable {
     }
 }
 
-/// A session wants to refresh.
-struct FleetWish: Hashable, Sendable {
-    let attempt: AttemptID
-    /// When the access token ends; `nil`: never, or nobody knows.
-    let expiry: FleetTime?
-    /// It was told that another host is at it.
-    var isHeld = false
-}
-
 /// Refusals of one refresh token that wait to be confirmed.
 struct FleetRefusals: Hashable, Sendable {
     let tokenMark: UInt64
     private(set) var attempts: [AttemptID] = []
 
-    init(tokenMark: UInt64) {
-        self.tokenMark = tokenMark
+    /// With the refusal of `hold`; `former` counts as long as it is about the same refresh token.
+    init(of hold: FleetHold, after former: FleetRefusals?) {
+        tokenMark = hold.record.tokenMark
+        if let former, former.tokenMark == tokenMark { attempts = former.attempts }
+        attempts.append(hold.intent.attempt)
     }
-
-    mutating func add(_ attempt: AttemptID) { attempts.append(attempt) }
 
     /// A refused token whose earlier answer is missing was most likely replaced by that answer.
     func believed(_ reason: EndReason, after intent: FleetIntent) -> EndReason {

@@ -201,6 +201,13 @@ struct FleetLook: Equatable, Sendable {
         return max(end - view.time, timing.margin)
     }
 
+    /// The longest that a host waits for its turn, so that there is time for another one inside a grace.
+    var longestTurn: Duration {
+        guard case .now(let until?) = takeover else { return timing.longestTurn }
+        // etcd's clock shows whole seconds.
+        return max((until - view.time - .seconds(1)) / 2, .zero)
+    }
+
     /// A reader's wish lies in etcd for a minute.
     private static let readersPause = Duration.seconds(60)
 }

@@ -36,12 +36,7 @@ package struct FleetMember: Equatable, Sendable {
     private(set) var refusals: FleetRefusals?
     /// A login or logout that waits for what is under way.
     private(set) var news: FleetHeader?
-    /// Something has changed in etcd since the last look began.
-    private(set) var isStale = false
-    /// Calls of etcd in a row that had no answer.
-    private var failures = 0
-    /// When it looks again although nothing says that anything has changed.
-    private var lookAgainAt: Instant?
+    private(set) var lookout = FleetLookout()
     /// The record of which the session knows that a reader wants another.
     private var asked: FleetHeader?
 
@@ -53,25 +48,22 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// When ``timeReached(_:)`` is next needed.
-    package var wakeTime: Instant? { step == .idle ? lookAgainAt : nil }
+    package var wakeTime: Instant? { step == .idle ? lookout.wakeTime : nil }
 
     // MARK: Occasions
 
     /// The host starts, and may have been stopped at any moment.
-    package mutating func started(at now: Instant) -> [FleetAction] { look(at: now) }
+    package mutating func started(at now: Instant) -> [FleetAction] { changed(at: now) }
 
     /// The watch says that something has changed, or that it does not know.
     package mutating func changed(at now: Instant) -> [FleetAction] {
-        guard step == .idle else {
-            isStale = true
-            return []
-        }
-        return look(at: now)
+        lookout.hear()
+        return step == .idle ? look(at: now) : []
     }
 
     /// A moment at or after ``wakeTime`` has come.
     package mutating func timeReached(_ now: Instant) -> [FleetAction] {
-        guard let lookAgainAt, lookAgainAt <= now, step == .idle else { return [] }
+        guard let wakeTime, wakeTime <= now else { return [] }
         return look(at: now)
     }
 
@@ -88,7 +80,8 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         wish = FleetWish(attempt: attempt, expiry: expiry)
-        return changed(at: now)
+        lookout.ask()
+        return step == .idle ? look(at: now) : []
     }
 
     /// The session does not want to refresh any more.
@@ -125,7 +118,7 @@ package struct FleetMember: Equatable, Sendable {
 
     private mutating func take(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
         news = header
-        return refuseWish(FleetMember.outdated) + (step == .idle ? rest(at: now) : [])
+        return refuseWish(FleetMember.outdated) + (step == .idle ? proceed(at: now) : [])
     }
 
     private static let outdated = "the login has changed"
@@ -133,24 +126,28 @@ package struct FleetMember: Equatable, Sendable {
     // MARK: Looking
 
     private mutating func look(at now: Instant) -> [FleetAction] {
-        isStale = false
-        lookAgainAt = nil
+        lookout.begin()
         step = .looking(knowing: memory.place, since: now)
         return [.look]
     }
 
     /// etcd could not be read.
-    package mutating func lookFailed(at now: Instant) -> [FleetAction] {
+    ///
+    /// - Parameters:
+    ///   - jitter: in `0..<1`, so that hosts do not all come back together.
+    ///   - now: now.
+    /// - Returns: what to do.
+    package mutating func lookFailed(jitter: Double = 0, at now: Instant) -> [FleetAction] {
         guard case .looking = step else { return [] }
-        return fail(at: now)
+        return fail(jitter: jitter, at: now)
     }
 
     /// Without etcd nothing is sent; what is owed to it is tried again.
-    private mutating func fail(at now: Instant) -> [FleetAction] {
-        failures += 1
-        let told = refuseWish("etcd does not answer") + rest(at: now)
-        if step == .idle { lookAgainAt = now + RetrySchedule.recommitDelay(failures: failures) }
-        return told
+    private mutating func fail(jitter: Double, at now: Instant) -> [FleetAction] {
+        let told = refuseWish("etcd does not answer")
+        lookout.fail(jitter: jitter, at: now)
+        step = .idle
+        return told + proceed(at: now)
     }
 
     private mutating func refuseWish(_ message: String) -> [FleetAction] {
@@ -162,7 +159,7 @@ package struct FleetMember: Equatable, Sendable {
     /// etcd has been read.
     package mutating func looked(_ view: FleetView, at now: Instant) -> [FleetAction] {
         guard case .looking(let known, let since) = step else { return [] }
-        failures = 0
+        lookout.see(view.place)
         // Not what is known now: the watch may have overtaken the answer.
         let isBack = known.map { view.place.cluster == $0.cluster && view.place.contradicts($0) } ?? false
         memory.place = view.place
@@ -197,13 +194,12 @@ package struct FleetMember: Equatable, Sendable {
         case .granted: return granted(look.view.place, at: now)
         case .end(let stage): return end(stage, at: now)
         case .reserve:
+            wish?.takeTurn(within: look.longestTurn, at: now)
+            if let turn = wish?.turn, now < turn { return rest(until: turn, at: now) }
             step = .leasing(look, viewedSince: viewedSince, since: now)
             return [.grantLease(timing.lease)]
         case .wait: return wait(look, at: now)
-        case .postpone(let time):
-            let told = wish.map { [FleetAction.postpone($0.attempt, until: now + (time - look.view.time))] }
-            wish = nil
-            return (told ?? []) + rest(at: now)
+        case .postpone(let time): return postpone(time, look, at: now)
         case .notLive:
             guard let record = memory.record else {
                 return refuseWish("the fleet has no login of this session") + rest(at: now)
@@ -216,12 +212,18 @@ package struct FleetMember: Equatable, Sendable {
 
     private mutating func wait(_ look: FleetLook, at now: Instant) -> [FleetAction] {
         guard let wish else { return rest(at: now) }
-        self.wish?.isHeld = true
+        self.wish?.hold()
         var told: [FleetAction] = wish.isHeld ? [] : [.hold(wish.attempt)]
         if role == .reader, let record = memory.record { told.append(.ask(generation: record.generation)) }
-        told += rest(at: now)
-        if step == .idle { lookAgainAt = now + look.nextLook }
-        return told
+        return told + rest(until: now + look.nextLook, at: now)
+    }
+
+    /// All hosts that wait for one moment come within the pause that follows it.
+    private mutating func postpone(_ time: FleetTime, _ look: FleetLook, at now: Instant) -> [FleetAction] {
+        guard let wish else { return rest(at: now) }
+        self.wish = nil
+        let until = now + (time - look.view.time) + timing.longestTurn * wish.attempt.share
+        return [.postpone(wish.attempt, until: until)] + rest(at: now)
     }
 
     /// A reader's wish is passed on once for each record.
@@ -233,11 +235,17 @@ package struct FleetMember: Equatable, Sendable {
         return [.asked]
     }
 
-    /// Comes to rest, unless something has come up meanwhile.
-    private mutating func rest(at now: Instant) -> [FleetAction] {
+    /// Comes to rest, until `time` at most.
+    private mutating func rest(until time: Instant? = nil, at now: Instant) -> [FleetAction] {
         step = .idle
+        lookout.rest(until: time)
+        return proceed(at: now)
+    }
+
+    /// Goes on with what has come up meanwhile.
+    private mutating func proceed(at now: Instant) -> [FleetAction] {
         guard news == nil else { return keep(memory, at: now) }
-        return isStale ? look(at: now) : []
+        return lookout.isNeeded ? look(at: now) : []
     }
 
     // MARK: Reserving
@@ -257,34 +265,29 @@ package struct FleetMember: Equatable, Sendable {
         guard case .leasing(let seen, let viewedSince, let since) = step else { return [] }
         let view = seen.view
         guard let wish, let record = view.record, !place.contradicts(view.place) else { return look(at: now) }
-        var deadline = since + lifetime - timing.request - timing.margin
-        if case .now(let until?) = seen.takeover {
-            // etcd's clock shows whole seconds, so it may be a second later there than it says.
-            deadline = min(deadline, viewedSince + (until - view.time) - .seconds(1))
-        }
         let hold = FleetHold(
-            record: record,
-            intent: FleetIntent(of: wish.attempt, for: record, after: view.presentIntent, at: view.time),
-            former: view.presentIntent,
-            deadline: deadline,
-            place: view.place
+            for: wish.attempt,
+            record,
+            seen,
+            viewedSince: viewedSince,
+            leaseEnds: since + lifetime
         )
         self.hold = hold
         return transact(.reserve(hold, over: view.intent))
     }
 
-    /// etcd has granted no lease.
-    package mutating func leaseFailed(at now: Instant) -> [FleetAction] {
+    /// etcd has granted no lease; `jitter` as for ``lookFailed(jitter:at:)``.
+    package mutating func leaseFailed(jitter: Double = 0, at now: Instant) -> [FleetAction] {
         guard case .leasing = step else { return [] }
-        return fail(at: now)
+        return fail(jitter: jitter, at: now)
     }
 
     /// The reservation stands in etcd: it counts if it came in time and from the etcd that was looked at.
     private mutating func granted(_ place: FleetPlace, at now: Instant) -> [FleetAction] {
         guard let hold else { return look(at: now) }
-        guard let wish, wish.attempt == hold.intent.attempt, news == nil, now < hold.deadline,
-            place.cluster == hold.place.cluster, place.revision > hold.place.revision
-        else { return end(.untouched, at: now) }
+        guard let wish, wish.attempt == hold.intent.attempt, news == nil, hold.counts(place, at: now) else {
+            return end(.untouched, at: now)
+        }
         self.hold?.stage = .granted
         self.wish = nil
         step = .exchanging
@@ -323,10 +326,7 @@ package struct FleetMember: Equatable, Sendable {
         case .untouched: return end(.untouched, at: now)
         case .unanswered: return end(.unanswered, at: now)
         case .refused(let reason, let confirmations):
-            let mark = hold.record.tokenMark
-            var refusals =
-                refusals.flatMap { $0.tokenMark == mark ? $0 : nil } ?? FleetRefusals(tokenMark: mark)
-            refusals.add(hold.intent.attempt)
+            let refusals = FleetRefusals(of: hold, after: refusals)
             self.refusals = refusals
             guard refusals.attempts.count > confirmations else {
                 let until = now + RetrySchedule.confirmationDelay(jitter: jitter)
@@ -340,6 +340,7 @@ package struct FleetMember: Equatable, Sendable {
 
     private mutating func transact(_ errand: FleetErrand) -> [FleetAction] {
         step = .transacting(errand)
+        lookout.unsettle()
         return [.transact(errand.transaction)]
     }
 
@@ -358,7 +359,7 @@ package struct FleetMember: Equatable, Sendable {
     /// - Returns: what to do.
     package mutating func transacted(_ isDone: Bool, _ place: FleetPlace, at now: Instant) -> [FleetAction] {
         guard case .transacting(let errand) = step else { return [] }
-        failures = 0
+        lookout.succeed()
         if let known = memory.place, !place.contradicts(known) { memory.place = place }
         switch errand {
         case .reserve where isDone: return granted(place, at: now)

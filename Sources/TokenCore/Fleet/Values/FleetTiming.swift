@@ -30,6 +30,9 @@ package struct FleetTiming: Equatable, Sendable {
         self.patience = max(patience, lease + margin)
     }
 
+    /// Over how long hosts spread that would all do the same at one moment.
+    var longestTurn: Duration { patience / 4 }
+
     /// A reboot takes no longer.
     package static let defaultPatience = Duration.seconds(120)
 

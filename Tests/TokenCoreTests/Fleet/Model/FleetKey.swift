@@ -18,7 +18,7 @@ struct FleetKey: Hashable {
     }
 
     /// Mixes what it is given into the two halves.
-    fileprivate struct Encoder {
+    struct Encoder {
         let world: FleetWorld
         var low: UInt64 = 0x9E37_79B9_7F4A_7C15
         var high: UInt64 = 0xD1B5_4A32_D192_ED03
@@ -70,7 +70,7 @@ struct FleetKey: Hashable {
         mutating func add(until then: Int64) { add(UInt64(max(then - world.now, 0))) }
     }
 
-    fileprivate static func index<Value: Equatable>(of value: Value, in known: inout [Value]) -> Int {
+    static func index<Value: Equatable>(of value: Value, in known: inout [Value]) -> Int {
         if let index = known.firstIndex(of: value) { return index }
         known.append(value)
         return known.count - 1
@@ -78,7 +78,7 @@ struct FleetKey: Hashable {
 }
 
 extension FleetKey.Encoder {
-    fileprivate mutating func encode() {
+    mutating func encode() {
         add(world.budget)
         add(world.isDue)
         add(world.isOut)
@@ -103,7 +103,7 @@ extension FleetKey.Encoder {
         addTokens()
     }
 
-    private mutating func add(_ budget: FleetWorld.Budget) {
+    mutating func add(_ budget: FleetWorld.Budget) {
         let left = [
             budget.due, budget.slow, budget.crash, budget.gone, budget.lost, budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.restore,
@@ -111,7 +111,7 @@ extension FleetKey.Encoder {
         for count in left { add(count) }
     }
 
-    private mutating func add(_ header: FleetHeader?) {
+    mutating func add(_ header: FleetHeader?) {
         guard let header else { return add(0) }
         add(header.lineage)
         add(header.generation)
@@ -127,7 +127,7 @@ extension FleetKey.Encoder {
         add(header.cluster)
     }
 
-    private mutating func add(_ intent: FleetIntent?) {
+    mutating func add(_ intent: FleetIntent?) {
         guard let intent else { return add(0) }
         add(intent.lineage)
         add(intent.generation)
@@ -138,7 +138,7 @@ extension FleetKey.Encoder {
         for attempt in intent.before { add(attempt) }
     }
 
-    private mutating func add(_ late: LateAnswer) {
+    mutating func add(_ late: LateAnswer) {
         add(late.lineage)
         add(late.parent)
         add(late.attempt)
@@ -146,13 +146,13 @@ extension FleetKey.Encoder {
         add(late.cluster)
     }
 
-    private mutating func add(_ place: FleetPlace?) {
+    mutating func add(_ place: FleetPlace?) {
         guard let place else { return add(0) }
         add(place.cluster)
         add(place.revision > world.etcd.place.revision)
     }
 
-    private mutating func add(_ etcd: ModelEtcd) {
+    mutating func add(_ etcd: ModelEtcd) {
         add(etcd.record)
         add(etcd.intent)
         add(etcd.lock != nil)
@@ -165,7 +165,7 @@ extension FleetKey.Encoder {
         add(etcd.place.cluster)
     }
 
-    private mutating func add(_ memory: FleetMemory) {
+    mutating func add(_ memory: FleetMemory) {
         add(memory.record)
         add(memory.isNews)
         add(memory.isRestored)
@@ -180,14 +180,14 @@ extension FleetKey.Encoder {
         add(memory.place)
     }
 
-    private mutating func add(_ request: FleetWorld.Request) {
+    mutating func add(_ request: FleetWorld.Request) {
         add(token: request.token)
         add(request.attempt)
         add(age: request.sentAt, upTo: world.habit.timing.request.wholeSeconds)
         add(request.isExcused)
     }
 
-    private mutating func add(_ host: FleetWorld.Host) {
+    mutating func add(_ host: FleetWorld.Host) {
         add(host.isGone)
         guard !host.isGone else { return }
         add(host.disk)
@@ -205,11 +205,17 @@ extension FleetKey.Encoder {
         add(member)
     }
 
-    private mutating func add(_ member: FleetMember) {
+    mutating func add(_ member: FleetMember) {
         add(member.wish != nil)
-        if let wish = member.wish { add(wish.attempt) }
+        if let wish = member.wish {
+            add(wish.attempt)
+            add(wish.isHeld)
+            if world.hasTurns { add(wish.turns) }
+            let turn = wish.turn.map { max($0.nanoseconds - world.instant.nanoseconds, 0) }
+            add(Int(turn ?? -1))
+        }
         add(member.news)
-        add(member.isStale)
+        add(member.lookout.isStale)
         add(member.hold != nil)
         if let hold = member.hold {
             add(hold.record)
@@ -229,68 +235,6 @@ extension FleetKey.Encoder {
         if let refusals = member.refusals {
             add(token: Int(refusals.tokenMark) - 1)
             for attempt in refusals.attempts { add(attempt) }
-        }
-    }
-
-    private mutating func add(_ pending: FleetAction?, _ host: FleetWorld.Host) {
-        switch pending {
-        case .transact(let transaction):
-            add(1)
-            add(until: host.leaseEnds)
-            for condition in transaction.conditions { add(condition) }
-            for change in transaction.changes { add(change) }
-        case .keep(let memory):
-            add(2)
-            add(memory)
-        case .grant(let attempt, _, _):
-            add(3)
-            add(attempt)
-        case nil, .look, .grantLease, .hold, .postpone, .refuse, .adopt, .ask, .asked, .revoke,
-            .finishNews:
-            add(4)
-        }
-    }
-
-    private mutating func add(_ condition: FleetTransaction.Condition) {
-        switch condition {
-        case .record(let header): add(header)
-        case .intent(let intent): add(intent)
-        case .lock(let attempt): if let attempt { add(attempt) } else { add(98) }
-        case .late(let late): add(late)
-        case .noLate(_, let parent): add(parent)
-        }
-    }
-
-    private mutating func add(_ change: FleetTransaction.Change) {
-        switch change {
-        case .putRecord(let header): add(header)
-        case .putIntent(let intent): add(intent)
-        case .putLock(let attempt): add(attempt)
-        case .putLate(let late), .deleteLate(let late): add(late)
-        case .deleteIntent: add(91)
-        case .deleteLock: add(92)
-        case .deleteLates: add(93)
-        }
-    }
-
-    /// What the server knows of the tokens that somebody may still send.
-    private mutating func addTokens() {
-        var index = 0
-        while index < tokens.count {
-            let token = world.server.tokens[tokens[index]]
-            add(token.isUsed)
-            add(token.isReplaced)
-            add(token.isDoubtful)
-            add(token.family)
-            add(world.server.ended.contains(token.family))
-            if token.isUsed { add(age: token.usedAt, upTo: grace) }
-            if let successor = token.successor, world.habit.hasGrace { add(token: successor) }
-            // An attempt that nobody names can never be declared.
-            let known = token.senders.compactMap { attempts.firstIndex(of: $0) }.sorted()
-            add(known.count)
-            for sender in known { add(sender) }
-            add(known.count < token.senders.count)
-            index += 1
         }
     }
 }

@@ -26,6 +26,7 @@ extension FleetWorld {
         case .look(let index):
             hosts[index].isPaused = false
             tell(index) { $0.changed(at: instant) }
+        case .wake(let index): tell(index) { $0.timeReached(instant) }
         case .want(let index):
             let attempt = nextAttempt(of: index)
             hosts[index].isAsking = true

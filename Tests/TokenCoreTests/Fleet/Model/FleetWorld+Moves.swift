@@ -19,6 +19,8 @@ enum FleetMove: Hashable {
     case snapshot
     case restore
     case look(Int)
+    /// The moment has come that the host waits for.
+    case wake(Int)
     case want(Int)
     case transact(Int, Fate)
     case keep(Int)
@@ -41,7 +43,8 @@ enum FleetMove: Hashable {
         case .due, .snapshot, .restore, .lose, .gateway, .busy, .crash, .destroy, .login, .logout: true
         case .transact(_, let fate): fate != .answered
         case .timePasses: world.pausesSomebody
-        case .useless, .leaseEnds, .look, .want, .keep, .send, .serve, .orphan, .delayed, .restart: false
+        case .useless, .leaseEnds, .look, .wake, .want, .keep, .send, .serve, .orphan, .delayed, .restart:
+            false
         }
     }
 }
@@ -78,6 +81,7 @@ extension FleetWorld {
         guard let member = host.member else { return [.restart(index)] }
         var moves = nextSteps(of: index)
         if host.isIdle { moves.append(.look(index)) }
+        if host.isIdle, let turn = member.wish?.turn, turn <= instant { moves.append(.wake(index)) }
         if mayWant(host) { moves.append(.want(index)) }
         if budget.crash > 0 {
             moves.append(.crash(index, isWritten: false))
@@ -143,7 +147,8 @@ extension FleetWorld {
         let timing = habit.timing
         var instants = hosts.flatMap { host -> [Int64] in
             guard let member = host.member else { return [] }
-            return [host.postponed, member.hold.map { $0.deadline.seconds } ?? 0]
+            let turn = member.wish?.turn.map { ($0 + .nanoseconds(999_999_999)).seconds }
+            return [host.postponed, member.hold.map { $0.deadline.seconds } ?? 0, turn ?? 0]
         }
         if let lock = etcd.lock { instants.append(lock.endsAt) }
         if let record = etcd.record, let intent = etcd.intent, intent.concerns(record) {

@@ -93,6 +93,8 @@ struct FleetWorld {
     var isOut = false
     /// The logins that etcd has had.
     var written: Set<Lineage> = []
+    /// The hosts draw different moments when they wait for the same.
+    var hasTurns = false
     /// Persons on different hosts log in within one second.
     var isOneSecond = false
     var wasRestored = false
@@ -132,7 +134,8 @@ struct FleetWorld {
 
     mutating func nextAttempt(of host: Int) -> AttemptID {
         attempts += 1
-        return AttemptID(host: UInt64(host) + 1, random: attempts)
+        let share = hasTurns ? UInt64(host) << 62 : 0
+        return AttemptID(host: UInt64(host) + 1, random: share + attempts)
     }
 
     // MARK: Hosts

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+/// When a host looks at etcd although its session wants nothing.
+struct FleetLookout: Equatable, Sendable {
+    /// Something has changed in etcd since the last look began.
+    private(set) var isStale = false
+    /// The latest place that the watch has shown since then, if it showed more than the last look.
+    private var heard: FleetPlace?
+    /// etcd may have something that this host has not seen, or has not finished.
+    private(set) var isUnsettled = false
+    /// Calls of etcd in a row that had no answer.
+    private var failures = 0
+    /// When it looks again although nothing says that anything has changed.
+    private(set) var wakeTime: Instant?
+
+    /// It has to look once what is under way is over.
+    var isNeeded: Bool { isStale || heard != nil }
+
+    /// Something has changed.
+    mutating func hear() {
+        isStale = true
+        isUnsettled = true
+    }
+
+    /// The session wants to know what there is.
+    mutating func ask() { isStale = true }
+
+    /// Something has changed, and any look that shows this place shows it too.
+    mutating func hear(upTo place: FleetPlace) {
+        heard = place
+        isUnsettled = true
+    }
+
+    /// There is something to finish.
+    mutating func unsettle() { isUnsettled = true }
+
+    /// A look begins.
+    mutating func begin() {
+        isStale = false
+        heard = nil
+        wakeTime = nil
+    }
+
+    /// etcd has answered.
+    mutating func succeed() { failures = 0 }
+
+    /// A look has shown `place`.
+    mutating func see(_ place: FleetPlace) {
+        failures = 0
+        guard let heard, !place.contradicts(heard) else { return }
+        self.heard = nil
+    }
+
+    /// There is nothing to do, until `time` at most.
+    mutating func rest(until time: Instant? = nil) {
+        isUnsettled = false
+        wakeTime = time
+    }
+
+    /// etcd has not answered: it is asked again later, if there is anything to see or to finish.
+    mutating func fail(jitter: Double, at now: Instant) {
+        failures += 1
+        guard isUnsettled else { return }
+        let delay = RetrySchedule.backoff(
+            failures: failures,
+            cap: FleetLookout.longestPause,
+            jitter: jitter
+        )
+        wakeTime = now + delay
+    }
+
+    private static let longestPause = Duration.seconds(60)
+}
