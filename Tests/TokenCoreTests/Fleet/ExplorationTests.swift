@@ -24,6 +24,11 @@ import Testing
         FleetScope(.strict, isOneSecond: true, .init(login: 2, logout: 1)),
         FleetScope(.strict, .init(due: 1, restore: 1)),
         FleetScope(.keeps, .init(due: 1, restore: 1)),
+        // The watch shows the keys, now and then what was true before.
+        FleetScope(.strict, isShown: true, .init(due: 1, unanswered: 1)),
+        FleetScope(.graceSame, isShown: true, .init(due: 1, lost: 1, late: 1)),
+        FleetScope(.norevoke, isShown: true, .init(unanswered: 1, login: 1, logout: 1, late: 1)),
+        FleetScope(.keeps, isShown: true, .init(due: 1, slow: 1, lost: 1)),
     ]
 
     static let large: [FleetScope] = [
@@ -42,6 +47,10 @@ import Testing
         FleetScope(.strict, .init(due: 1, slow: 1, restore: 1)),
         FleetScope(.strict, .init(due: 1, logout: 1, restore: 1)),
         FleetScope(.norevoke, .init(unanswered: 1, login: 2, restore: 1)),
+        FleetScope(.strict, isShown: true, .init(due: 1, slow: 1, late: 1)),
+        FleetScope(.strict, isShown: true, .init(due: 1, restore: 1, late: 1)),
+        FleetScope(.strict, isShown: true, .init(due: 1, login: 1, logout: 1, late: 1)),
+        FleetScope(.strict, hasTurns: true, .init(due: 1, slow: 1, crash: 1)),
     ]
 
     @Test(arguments: small)
@@ -67,6 +76,7 @@ import Testing
         FleetScope(.graceLast, hosts: 3, isPrompt: true, .init(due: 1, crash: 1)),
         FleetScope(.graceLastRefused, isPrompt: true, .init(due: 2, lost: 1, gateway: 1)),
         FleetScope(.keeps, isPrompt: true, .init(due: 1, crash: 1, gone: 1, lost: 1)),
+        FleetScope(.graceLast, hosts: 3, isPrompt: true, hasTurns: true, .init(due: 1, crash: 1)),
     ])
     func `with a grace no death of a host loses a login, if the others are awake`(scope: FleetScope) {
         let explorer = scope.explored()

@@ -43,8 +43,8 @@ extension FleetIntent {
             lineage: record.lineage,
             generation: record.generation,
             attempt: .number(attempt),
-            at: FleetTime(seconds: FleetView.time.seconds - age),
-            first: FleetTime(seconds: FleetView.time.seconds - (first ?? age)),
+            at: FleetTime(seconds: FleetView.moment.seconds - age),
+            first: FleetTime(seconds: FleetView.moment.seconds - (first ?? age)),
             before: before.map(AttemptID.number)
         )
     }
@@ -68,7 +68,7 @@ extension LateAnswer {
 }
 
 extension FleetView {
-    static let time = FleetTime(seconds: 1_800_000_000)
+    static let moment = FleetTime(seconds: 1_800_000_000)
 
     static func showing(
         _ record: FleetHeader?,
@@ -84,7 +84,7 @@ extension FleetView {
             lock: lock.map(AttemptID.number),
             lates: lates,
             place: FleetPlace(cluster: cluster, revision: revision),
-            time: time
+            time: moment
         )
     }
 }

@@ -7,7 +7,7 @@ import Testing
 /// When the refresh token of a record may be sent, and what an answer to it means.
 @Suite struct TakeoverTests {
     private static func time(_ offset: Int64) -> FleetTime {
-        FleetTime(seconds: FleetView.time.seconds + offset)
+        FleetTime(seconds: FleetView.moment.seconds + offset)
     }
 
     // The lease is 15 s, a request takes at most 8 s, the margin is 1 s.

@@ -20,6 +20,15 @@ struct FleetLook: Equatable, Sendable {
         case notLive
         /// There is nothing left to do.
         case rest
+
+        /// It changes something in etcd, or is about a right to send: what the watch shows does not suffice.
+        var needsLook: Bool {
+            switch self {
+            case .transact, .granted, .end: true
+            // A lease is asked for after another look.
+            case .keep, .reserve, .wait, .postpone, .notLive, .rest: false
+            }
+        }
     }
 
     let view: FleetView

@@ -23,7 +23,8 @@ package struct FleetMember: Equatable, Sendable {
         /// without.
         case exchanging
         /// Something is being made durable here. Next: `transacting` with an answer, else `looking`.
-        case keeping(FleetMemory, telling: [FleetAction])
+        /// `shown`: what the watch showed, if it was decided on that.
+        case keeping(FleetMemory, telling: [FleetAction], shown: FleetView?)
     }
 
     /// What outlives the process.
@@ -59,6 +60,31 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func changed(at now: Instant) -> [FleetAction] {
         lookout.hear()
         return step == .idle ? look(at: now) : []
+    }
+
+    /// The watch shows the session's keys as they stood at the view's place.
+    ///
+    /// In place of ``changed(at:)`` where all keys are known: a record can be adopted, and a session told to wait, without
+    /// a range of its own. Whatever is to be written, or sent, is decided on a look, and a view older than what is known
+    /// changes nothing.
+    ///
+    /// - Parameters:
+    ///   - view: all of the session's keys; its time is etcd's as this host reckons it.
+    ///   - now: now.
+    /// - Returns: what to do.
+    package mutating func shown(_ view: FleetView, at now: Instant) -> [FleetAction] {
+        // Whether etcd was put back to a snapshot, a look tells.
+        guard let known = memory.place, view.place.cluster == known.cluster else { return changed(at: now) }
+        guard !view.place.contradicts(known) else { return [] }
+        guard step == .idle else {
+            lookout.hear(upTo: view.place)
+            return []
+        }
+        guard !lookout.isUnsettled, hold == nil, memory.answer == nil, !memory.isNews, !memory.isRestored
+        else {
+            return changed(at: now)
+        }
+        return decide(on: view, viewedSince: nil, at: now)
     }
 
     /// A moment at or after ``wakeTime`` has come.
@@ -162,12 +188,20 @@ package struct FleetMember: Equatable, Sendable {
         lookout.see(view.place)
         // Not what is known now: the watch may have overtaken the answer.
         let isBack = known.map { view.place.cluster == $0.cluster && view.place.contradicts($0) } ?? false
+        guard isBack, !memory.isRestored else { return decide(on: view, viewedSince: since, at: now) }
+        var next = memory
+        next.isRestored = true
         memory.place = view.place
-        if isBack, !memory.isRestored {
-            var next = memory
-            next.isRestored = true
-            return keep(next, at: now)
-        }
+        return keep(next, at: now)
+    }
+
+    /// `viewedSince`: when the look began; `nil`: it was none, and the watch has shown `view`.
+    private mutating func decide(
+        on view: FleetView,
+        viewedSince: Instant?,
+        at now: Instant
+    ) -> [FleetAction] {
+        memory.place = view.place
         var look = FleetLook(
             at: view,
             memory,
@@ -179,23 +213,26 @@ package struct FleetMember: Equatable, Sendable {
         )
         let next = look.decide()
         hold = look.hold
-        return perform(next, look, viewedSince: since, at: now)
+        return perform(next, look, viewedSince: viewedSince, at: now)
     }
 
     private mutating func perform(
         _ next: FleetLook.Next,
         _ look: FleetLook,
-        viewedSince: Instant,
+        viewedSince: Instant?,
         at now: Instant
     ) -> [FleetAction] {
+        guard viewedSince != nil || !next.needsLook else { return self.look(at: now) }
         switch next {
         case .transact(let errand): return transact(errand)
-        case .keep(let memory, let telling): return keep(memory, telling: telling, at: now)
+        case .keep(let memory, let telling):
+            return keep(memory, telling: telling, shown: viewedSince == nil ? look.view : nil, at: now)
         case .granted: return granted(look.view.place, at: now)
         case .end(let stage): return end(stage, at: now)
         case .reserve:
             wish?.takeTurn(within: look.longestTurn, at: now)
             if let turn = wish?.turn, now < turn { return rest(until: turn, at: now) }
+            guard let viewedSince else { return self.look(at: now) }
             step = .leasing(look, viewedSince: viewedSince, since: now)
             return [.grantLease(timing.lease)]
         case .wait: return wait(look, at: now)
@@ -214,7 +251,9 @@ package struct FleetMember: Equatable, Sendable {
         guard let wish else { return rest(at: now) }
         self.wish?.hold()
         var told: [FleetAction] = wish.isHeld ? [] : [.hold(wish.attempt)]
-        if role == .reader, let record = memory.record { told.append(.ask(generation: record.generation)) }
+        if role == .reader, let record = memory.record, look.view.wanted != record.generation {
+            told.append(.ask(generation: record.generation))
+        }
         return told + rest(until: now + look.nextLook, at: now)
     }
 
@@ -396,6 +435,7 @@ package struct FleetMember: Equatable, Sendable {
     private mutating func keep(
         _ next: FleetMemory,
         telling: [FleetAction] = [],
+        shown view: FleetView? = nil,
         at now: Instant
     ) -> [FleetAction] {
         var (next, telling) = (next, telling)
@@ -406,21 +446,22 @@ package struct FleetMember: Equatable, Sendable {
         }
         news = nil
         next.place = memory.place
-        step = .keeping(next, telling: telling)
+        step = .keeping(next, telling: telling, shown: view)
         return [.keep(next)]
     }
 
     /// What was asked for is durable, or as safe as it could be made.
     package mutating func kept(at now: Instant) -> [FleetAction] {
-        guard case .keeping(let next, let telling) = step else { return [] }
+        guard case .keeping(let next, let telling, let view) = step else { return [] }
         let isNewAnswer = memory.answer?.attempt != next.answer?.attempt
         let told = telling + settleWish(next, telling)
         memory = next
-        // Nobody has to look for an answer that has just come.
-        guard isNewAnswer, let answer = next.answer, !next.isNews, news == nil else {
-            return told + look(at: now)
+        // Nobody has to look for an answer that has just come, nor at what the watch has shown.
+        if isNewAnswer, let answer = next.answer, !next.isNews, news == nil {
+            return told + transact(.commit(answer.header, answer))
         }
-        return told + transact(.commit(answer.header, answer))
+        guard let view, !next.isNews, news == nil, !lookout.isNeeded else { return told + look(at: now) }
+        return told + decide(on: view, viewedSince: nil, at: now)
     }
 
     /// What the session wanted of tokens that it has no more, it asks anew if it has to, also if it has asked since the

@@ -107,6 +107,7 @@ extension FleetKey.Encoder {
         let left = [
             budget.due, budget.slow, budget.crash, budget.gone, budget.lost, budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.restore,
+            budget.late,
         ]
         for count in left { add(count) }
     }
@@ -197,6 +198,16 @@ extension FleetKey.Encoder {
         add(host.isPaused)
         add(host.isOverLate)
         add(host.isAsking)
+        add(host.heard != nil)
+        if let heard = host.heard {
+            add(heard.record)
+            add(heard.intent)
+            add(heard.lock != nil)
+            if let lock = heard.lock { add(lock) }
+            for late in heard.lates { add(late) }
+            add(heard.place.cluster)
+            add(heard.place.contradicts(member.memory.place ?? heard.place))
+        }
         if let tokens = host.tokens { add(tokens) }
         add(until: host.postponed)
         add(host.request != nil)

@@ -12,6 +12,8 @@ struct FleetScope: CustomTestStringConvertible {
     var confirmations: Int
     var isPrompt: Bool
     var isOneSecond: Bool
+    var isShown: Bool
+    var hasTurns: Bool
     /// What has happened already.
     var past: [FleetMove]
 
@@ -23,6 +25,8 @@ struct FleetScope: CustomTestStringConvertible {
         confirmations: Int = 0,
         isPrompt: Bool = false,
         isOneSecond: Bool = false,
+        isShown: Bool = false,
+        hasTurns: Bool = false,
         after past: [FleetMove] = [],
         _ budget: FleetWorld.Budget
     ) {
@@ -31,6 +35,8 @@ struct FleetScope: CustomTestStringConvertible {
         self.confirmations = confirmations
         self.isPrompt = isPrompt
         self.isOneSecond = isOneSecond
+        self.isShown = isShown
+        self.hasTurns = hasTurns
         self.past = past
         self.budget = budget
     }
@@ -40,6 +46,8 @@ struct FleetScope: CustomTestStringConvertible {
         var world = FleetWorld(habit, hosts: hosts, budget, fault: fault, confirmations: confirmations)
         world.isPrompt = isPrompt
         world.isOneSecond = isOneSecond
+        world.isShown = isShown
+        world.hasTurns = hasTurns
         for move in past {
             #expect(world.moves().contains(move), "\(move) cannot happen")
             world = world.after(move)

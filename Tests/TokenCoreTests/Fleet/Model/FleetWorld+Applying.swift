@@ -23,9 +23,7 @@ extension FleetWorld {
         case .leaseEnds: etcd.lock = nil
         case .snapshot: snapshot = etcd
         case .restore: restore()
-        case .look(let index):
-            hosts[index].isPaused = false
-            tell(index) { $0.changed(at: instant) }
+        case .look, .hear, .show: watch(move)
         case .wake(let index): tell(index) { $0.timeReached(instant) }
         case .want(let index):
             let attempt = nextAttempt(of: index)
@@ -59,6 +57,29 @@ extension FleetWorld {
         }
     }
 
+    private mutating func watch(_ move: FleetMove) {
+        switch move {
+        case .look(let index):
+            hosts[index].isPaused = false
+            watch(index, isShown ? shown(to: index) : nil)
+        case .hear(let index):
+            budget.late -= 1
+            hosts[index].heard = shown(to: index)
+        case .show(let index):
+            watch(index, hosts[index].heard)
+            hosts[index].heard = nil
+        default: break
+        }
+    }
+
+    /// The watch shows `view`, or only that something has changed.
+    private mutating func watch(_ index: Int, _ view: FleetView?) {
+        let instant = instant
+        guard var view else { return tell(index) { $0.changed(at: instant) } }
+        view.time = FleetTime(seconds: now)
+        tell(index) { $0.shown(view, at: instant) }
+    }
+
     private mutating func passTime() {
         guard let next = nextInstant else { return }
         if pausesSomebody {
@@ -87,6 +108,7 @@ extension FleetWorld {
         hosts[index].pending = nil
         hosts[index].isPaused = false
         hosts[index].isAsking = false
+        hosts[index].heard = nil
         hosts[index].postponed = 0
         hosts[index].member = nil
     }

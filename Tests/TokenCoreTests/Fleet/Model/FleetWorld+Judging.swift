@@ -55,7 +55,8 @@ extension FleetWorld {
         case .serve(let index):
             guard old.hosts[index].request?.isExcused == false else { return nil }
             return ended(since: old) ?? "I3 an answer is lost"
-        case .due, .useless, .timePasses, .leaseEnds, .snapshot, .look, .wake, .want, .transact, .keep, .send,
+        case .due, .useless, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
+            .keep, .send,
             .busy,
             .restart, .login, .logout, .delayed:
             return "I3 the protocol drops the last good refresh token"

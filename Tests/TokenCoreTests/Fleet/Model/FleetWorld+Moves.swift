@@ -19,6 +19,10 @@ enum FleetMove: Hashable {
     case snapshot
     case restore
     case look(Int)
+    /// The watch has something to show, and is late.
+    case hear(Int)
+    /// The watch shows what it has been late with.
+    case show(Int)
     /// The moment has come that the host waits for.
     case wake(Int)
     case want(Int)
@@ -43,7 +47,8 @@ enum FleetMove: Hashable {
         case .due, .snapshot, .restore, .lose, .gateway, .busy, .crash, .destroy, .login, .logout: true
         case .transact(_, let fate): fate != .answered
         case .timePasses: world.pausesSomebody
-        case .useless, .leaseEnds, .look, .wake, .want, .keep, .send, .serve, .orphan, .delayed, .restart:
+        case .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan, .delayed,
+            .restart:
             false
         }
     }
@@ -82,6 +87,8 @@ extension FleetWorld {
         var moves = nextSteps(of: index)
         if host.isIdle { moves.append(.look(index)) }
         if host.isIdle, let turn = member.wish?.turn, turn <= instant { moves.append(.wake(index)) }
+        if budget.late > 0, host.heard == nil { moves.append(.hear(index)) }
+        if host.heard != nil { moves.append(.show(index)) }
         if mayWant(host) { moves.append(.want(index)) }
         if budget.crash > 0 {
             moves.append(.crash(index, isWritten: false))

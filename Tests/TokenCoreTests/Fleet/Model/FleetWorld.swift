@@ -28,6 +28,8 @@ struct FleetWorld {
         var busy = 0
         /// etcd is put back to an old snapshot.
         var restore = 0
+        /// A watch is late.
+        var late = 0
     }
 
     struct Request {
@@ -61,6 +63,8 @@ struct FleetWorld {
         var isOverLate = false
         /// Time has passed while it waited for that; it was paid for once.
         var isPaused = false
+        /// What its watch has told it of and has not been passed on.
+        var heard: FleetView?
         /// Its session waits to be told whether it may refresh.
         var isAsking = false
         /// Who brought the tokens that its session has.
@@ -93,6 +97,8 @@ struct FleetWorld {
     var isOut = false
     /// The logins that etcd has had.
     var written: Set<Lineage> = []
+    /// Watches show what has changed, and hosts need not look.
+    var isShown = false
     /// The hosts draw different moments when they wait for the same.
     var hasTurns = false
     /// Persons on different hosts log in within one second.
