@@ -308,6 +308,18 @@ let package = Package(
             path: "Tests/ConfinementProbe",
             swiftSettings: testing
         ),
+        .target(
+            name: "FleetSimulation",
+            dependencies: ["TestSupport", "TokenCore"],
+            path: "Tests/FleetSimulation/Simulation",
+            swiftSettings: testing
+        ),
+        .executableTarget(
+            name: "fleet-simulation",
+            dependencies: ["FleetSimulation"],
+            path: "Tests/FleetSimulation/Command",
+            swiftSettings: testing
+        ),
         .testTarget(name: "TextTests", dependencies: ["Text", "TestSupport"], swiftSettings: testing),
         .testTarget(
             name: "AgentProtocolTests",
@@ -316,7 +328,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TokenCoreTests",
-            dependencies: ["TokenCore", "TestSupport"],
+            dependencies: ["FleetSimulation", "TokenCore", "TestSupport"],
             swiftSettings: testing
         ),
         .testTarget(

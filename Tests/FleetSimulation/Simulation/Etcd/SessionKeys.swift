@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The keys of one session in etcd.
+struct SessionKeys {
+    private(set) var record: FleetHeader?
+    private(set) var intent: FleetIntent?
+    private(set) var lock: AttemptID?
+    private(set) var lates: [LateAnswer] = []
+
+    init(_ record: FleetHeader) {
+        self.record = record
+    }
+
+    /// Carries out `transaction` if its conditions hold.
+    mutating func apply(_ transaction: FleetTransaction) -> Bool {
+        guard transaction.conditions.allSatisfy(holds) else { return false }
+        for change in transaction.changes { apply(change) }
+        return true
+    }
+
+    /// The lease of a lock has ended.
+    mutating func unlock() { lock = nil }
+
+    func view(_ place: FleetPlace, _ time: FleetTime) -> FleetView {
+        FleetView(record: record, intent: intent, lock: lock, lates: lates, place: place, time: time)
+    }
+
+    private func holds(_ condition: FleetTransaction.Condition) -> Bool {
+        switch condition {
+        case .record(let value): record == value
+        case .intent(let value): intent == value
+        case .lock(let value): lock == value
+        case .late(let late): lates.contains(late)
+        case .noLate(let lineage, let parent):
+            !lates.contains { $0.lineage == lineage && $0.parent == parent }
+        }
+    }
+
+    private mutating func apply(_ change: FleetTransaction.Change) {
+        switch change {
+        case .putRecord(let value): record = value
+        case .putIntent(let value): intent = value
+        case .deleteIntent: intent = nil
+        case .putLock(let value): lock = value
+        case .deleteLock: lock = nil
+        case .putLate(let late): lates = (lates.filter { $0 != late } + [late]).sorted()
+        case .deleteLate(let late): lates.removeAll { $0 == late }
+        case .deleteLates: lates = []
+        }
+    }
+}
+
+extension FleetTransaction {
+    /// What it adds to a watch response, in bytes.
+    var responseBytes: Int {
+        changes.reduce(EtcdCosts.responseBytes) { sum, change in
+            switch change {
+            case .putRecord: sum + EtcdCosts.recordBytes
+            case .putIntent: sum + EtcdCosts.intentBytes
+            case .putLock: sum + EtcdCosts.lockBytes
+            case .putLate: sum + EtcdCosts.lateBytes
+            case .deleteIntent, .deleteLock, .deleteLate, .deleteLates: sum + EtcdCosts.deletionBytes
+            }
+        }
+    }
+
+    var putsRecord: Bool {
+        changes.contains { if case .putRecord = $0 { true } else { false } }
+    }
+
+    var takesLock: Bool {
+        changes.contains { if case .putLock = $0 { true } else { false } }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// A fleet of hosts with the same sessions, its etcd and an authorization server, event by event.
+///
+/// The hosts' decisions are those of the real ``FleetMember``, their due times those of ``RefreshSchedule``. Times are
+/// nanoseconds since the beginning.
+struct SimulatedFleet {
+    /// What a host's disk needs for a record, and the token endpoint for an answer.
+    static let diskTime: Int64 = 2_000_000
+    static let exchangeTime: Int64 = 200_000_000
+
+    let plan: FleetPlan
+    var course: Course
+    var etcd: EtcdAccess
+    var members: MemberTable
+    var ledgers: [SessionLedger]
+    /// Of each host's process.
+    var lives: [UInt32]
+    /// Hosts that do not come back.
+    var lost: Set<Int> = []
+    private var attempts: UInt64 = 0
+    var troubles = TroubleList()
+
+    private let policy: SessionPolicy
+
+    init(_ plan: FleetPlan, isWave: Bool) {
+        self.plan = plan
+        course = Course(chance: Chance(seed: plan.seed))
+        let records = (0..<plan.sessions).map { session in
+            FleetHeader(
+                lineage: Lineage(number: 1, id: UInt128(session)),
+                generation: 1,
+                attempt: AttemptID(host: 1, random: 0),
+                status: .live,
+                proven: 0,
+                tokenMark: 1,
+                cluster: 1
+            )
+        }
+        etcd = EtcdAccess(plan, records)
+        members = MemberTable(count: plan.hosts * plan.sessions, timing: plan.timing)
+        lives = [UInt32](repeating: 0, count: plan.hosts)
+        policy = SessionPolicy(isShared: true)
+        // Anywhere in their lives, but not due yet; a wave begins at one moment.
+        let young = Double(plan.lifetime) * 0.55
+        let chance = Chance(seed: plan.seed)
+        ledgers = records.enumerated().map { session, record in
+            let age = isWave ? 0 : chance.draw(session, 1, 1) * young
+            return SessionLedger(record, obtainedAt: -Int64(age * Double(Course.second)))
+        }
+        for session in records.indices {
+            for host in 0..<plan.hosts where plan.isMember(host, of: session) {
+                _ = ledgers[session].adopt(0)
+                schedule(host * plan.sessions + session)
+            }
+        }
+    }
+
+    func host(_ member: Int) -> Int { member / plan.sessions }
+    func session(_ member: Int) -> Int { member % plan.sessions }
+
+    func link(_ member: Int) -> Int { etcd.link(host(member), plan.etcd(of: session(member))) }
+
+    /// Lets everything happen that happens before `end`.
+    mutating func run(until end: Int64) {
+        while let (at, event) = course.agenda.next(before: end) {
+            course.now = at
+            happen(event)
+        }
+    }
+
+    private mutating func happen(_ event: SimulatedEvent) {
+        switch event {
+        case .due(let member, let stamp): want(Int(member), stamp)
+        case .wake(let member): wake(Int(member))
+        case .change(let member): change(Int(member))
+        case .processed(let call):
+            etcd.process(Int(call), &course)
+            etcd.release(Int(call))
+        case .logged(let call):
+            if let record = etcd.carryOut(Int(call), &course) {
+                ledgers[session(etcd.calls[Int(call)].member)].commit(record, at: course.now)
+            }
+            etcd.release(Int(call))
+        case .replied(let call): finish(Int(call), etcd.calls[Int(call)].outcome)
+        case .expired(let call): finish(Int(call), .failed)
+        case .heard(let fanOut): hear(Int(fanOut))
+        case .kept(let member, let life): keep(Int(member), life)
+        case .exchanged(let member, let life): exchange(Int(member), life)
+        case .leaseEnded(let session, let serial): etcd.endLease(Int(session), serial, &course)
+        case .reconnect(let link, let life): reconnect(Int(link), life)
+        case .trouble(let index): suffer(Int(index))
+        }
+    }
+
+    // MARK: Members
+
+    /// Lets a member react to an event, and does what it asks for.
+    mutating func tell(_ index: Int, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
+        let record = ledgers[session(index)].entries[Int(members.known[index])].record
+        let slot = members.wake(index, record)
+        let actions = event(&members.active[slot].member, course.instant)
+        for action in actions { perform(action, index, slot) }
+        noteRecord(index, slot)
+        let wakeTime = members.active[slot].member.wakeTime?.nanoseconds
+        if let wakeTime, members.active[slot].wakeAt != wakeTime {
+            course.agenda.put(.wake(member: Int32(index)), at: max(wakeTime, course.now))
+        }
+        members.active[slot].wakeAt = wakeTime
+        members.rest(index)
+        if members.activeCount == 0 { noteQuiet() }
+    }
+
+    /// Does what a member asks for.
+    private mutating func perform(_ action: FleetAction, _ index: Int, _ slot: Int) {
+        switch action {
+        case .look: call(.look, index)
+        case .grantLease: call(.grant, index)
+        case .transact(let transaction): call(.transact(transaction), index)
+        case .keep:
+            let life = lives[host(index)]
+            course.agenda.put(
+                .kept(member: Int32(index), life: life),
+                at: course.now + SimulatedFleet.diskTime
+            )
+        case .grant(let attempt, _, let until): send(index, attempt, until)
+        case .hold: members.active[slot].isHeld = true
+        case .postpone(_, let until):
+            members.active[slot].isHeld = false
+            due(index, at: until.nanoseconds)
+        case .refuse: retry(index, slot)
+        case .adopt:
+            // It answers whatever the session wanted of the former record.
+            members.active[slot].member.refreshWithdrawn()
+        case .ask, .asked, .revoke, .finishNews: break
+        }
+    }
+
+    mutating func call(_ kind: EtcdCall.Kind, _ index: Int) {
+        if case .grant = kind { course.meter.add(.leases) }
+        etcd.call(kind, index, link(index), life: lives[host(index)], &course)
+    }
+
+    mutating func nextAttempt(of index: Int) -> AttemptID {
+        attempts += 1
+        // 64 random bits: the core draws turns from them.
+        return AttemptID(
+            host: UInt64(host(index)) + 1,
+            random: course.chance.number(index, Int(attempts), 9)
+        )
+    }
+
+    // MARK: Due times
+
+    /// Puts the refresh of the record that the member has on the agenda.
+    mutating func schedule(_ index: Int) {
+        let known = Int(members.known[index])
+        let entry = ledgers[session(index)].entries[known]
+        due(index, at: dueTime(of: entry, jitter: jitter(index, known)).nanoseconds)
+    }
+
+    func dueTime(of entry: SessionLedger.Entry, jitter: Double) -> Instant {
+        let obtainedAt = Instant(nanoseconds: entry.obtainedAt)
+        let token = AccessToken(
+            secret: SecretID(rawValue: 0),
+            idToken: nil,
+            tokenType: "Bearer",
+            scope: [],
+            obtainedAt: obtainedAt,
+            expiresAt: obtainedAt + .seconds(plan.lifetime),
+            jitter: jitter
+        )
+        return RefreshSchedule.dueTime(for: token, policy: policy) ?? obtainedAt
+    }
+
+    /// How much of the window for it a refresh is brought forward by.
+    private func jitter(_ index: Int, _ known: Int) -> Double {
+        let own = course.chance.draw(index, known, 2)
+        let common = course.chance.draw(session(index), known, 3)
+        switch plan.conduct.spreading {
+        case .hosts: return own
+        case .sessions: return 0.8 * common + 0.2 * own
+        case .turns:
+            let start = 0.5 + 0.5 * common
+            let last = ledgers[session(index)].entries[known].record.attempt.host
+            return last == UInt64(host(index)) + 1 ? start : (start - 0.1) * own
+        }
+    }
+
+    mutating func due(_ index: Int, at time: Int64) {
+        let stamp = members.stamp(index)
+        course.agenda.put(.due(member: Int32(index), stamp: stamp), at: max(time, course.now))
+    }
+
+    /// Of an answer that did not come.
+    mutating func nextJitter(of index: Int) -> Double {
+        course.chance.draw(index, Int(members.stamp(index)), 4)
+    }
+}

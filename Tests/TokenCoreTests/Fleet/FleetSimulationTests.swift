@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import FleetSimulation
+import Testing
+
+@Suite struct FleetSimulationTests {
+    private static func plan(_ conduct: FleetPlan.Conduct) -> FleetPlan {
+        var plan = FleetPlan()
+        plan.hosts = 40
+        plan.sessions = 4
+        plan.conduct = conduct
+        return plan
+    }
+
+    @Test func `a calm fleet sends each refresh token once`() {
+        let figures = FleetFigures(FleetSimulationTests.plan(.present), .calm)
+        #expect(figures.totals.expiries >= 8)
+        #expect(figures.requestsPerExpiry == 1)
+        #expect(figures.without.count == 0)
+    }
+
+    @Test func `the same seed brings the same figures, another one others`() {
+        var plan = FleetSimulationTests.plan(.present)
+        let figures = FleetFigures(plan, .calm)
+        #expect(FleetFigures(plan, .calm) == figures)
+        plan.seed = 2
+        #expect(FleetFigures(plan, .calm) != figures)
+    }
+
+    @Test(arguments: [Scenario.wave, .hosts, .etcd, .partition])
+    func `no trouble makes a fleet send a refresh token twice`(_ scenario: Scenario) {
+        for conduct in [FleetPlan.Conduct.present, .proposed] {
+            let figures = FleetFigures(FleetSimulationTests.plan(conduct), scenario)
+            #expect(figures.totals.expiries > 0)
+            #expect(figures.requestsPerExpiry == 1)
+        }
+    }
+
+    @Test func `a keeper that is lost with its answer costs one request more`() {
+        let figures = FleetFigures(FleetSimulationTests.plan(.present), .keeper)
+        #expect(figures.totals.requests == figures.totals.expiries + 1)
+    }
+
+    @Test func `a record in a watch response spares the ranges`() {
+        let present = FleetFigures(FleetSimulationTests.plan(.present), .calm)
+        let proposed = FleetFigures(FleetSimulationTests.plan(.proposed), .calm)
+        #expect(proposed.requestsPerExpiry == 1)
+        #expect(proposed.reads.mean * 10 < present.reads.mean)
+    }
+}
