@@ -38,31 +38,11 @@ struct ConfigurationReport {
         adding drafts: String? = nil,
         about session: String? = nil
     ) throws(AgentError) {
-        guard let program = AgentStarter.executable else {
-            throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
-        }
-        var output = try Pipe()
-        let messages = try Pipe()
-        let child = try ChildProcess(
-            program,
+        let run = try AgentProgramRun(
             ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? [])
-                + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? []),
-            output: .descriptor(output.writing),
-            error: .descriptor(messages.writing)
+                + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? [])
         )
-        output.closeWriting()
-        let text = output.all()
-        let status = child.wait()
-        // It lists every mistake, and with thousands of sessions there may be thousands.
-        let json = try? JSONValue(parsing: text, maximumValues: .max)
-        if let message = json.flatMap({ ConfigurationMessage($0) }) {
-            self.message = message
-            return
-        }
-        let isMisconfigured = status == FailureCode.misconfigured.exitStatus
-        throw AgentError(
-            isMisconfigured ? .misconfigured : .internal,
-            AgentStarter.complaint(in: messages.available())
-        )
+        guard let message = run.answer.flatMap({ ConfigurationMessage($0) }) else { throw run.failure }
+        self.message = message
     }
 }

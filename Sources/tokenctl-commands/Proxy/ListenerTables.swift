@@ -19,28 +19,12 @@ struct ListenerTables {
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` for mistakes, `notFound` if there is no table.
     func read() throws(AgentError) -> ListenersMessage {
-        guard let program = AgentStarter.executable else {
-            throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
-        }
-        var output = try Pipe()
-        let messages = try Pipe()
-        let child = try ChildProcess(
-            program,
+        let run = try AgentProgramRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])
-                + (proxy.map { ["--listener", $0] } ?? []),
-            output: .descriptor(output.writing),
-            error: .descriptor(messages.writing)
+                + (proxy.map { ["--listener", $0] } ?? [])
         )
-        output.closeWriting()
-        let text = output.all()
-        let status = child.wait()
-        let json = try? JSONValue(parsing: text, maximumValues: .max)
-        guard var message = json.flatMap({ ListenersMessage($0) }), status == 0 else {
-            let isMisconfigured = status == FailureCode.misconfigured.exitStatus
-            throw AgentError(
-                isMisconfigured ? .misconfigured : .internal,
-                AgentStarter.complaint(in: messages.available())
-            )
+        guard var message = run.answer.flatMap({ ListenersMessage($0) }), run.status == 0 else {
+            throw run.failure
         }
         message.socket = try endpoint.socketPath
         if let name {
