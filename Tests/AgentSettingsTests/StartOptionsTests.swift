@@ -29,6 +29,12 @@ struct StartOptionsTests {
         #expect(more.drafts == "/work/d" && more.session == "z")
     }
 
+    @Test func `a fleet's key files are made and renewed by their paths`() throws {
+        let made = try options("--make-fleet-key", "build", "fleet.key").form
+        #expect(made == .makeFleetKey(name: "build", file: "/work/fleet.key"))
+        #expect(try options("--renew-fleet-key", "/k").form == .renewFleetKey(file: "/k"))
+    }
+
     @Test func `options end at the command, whose own options are left alone`() throws {
         let options = try options("-a", "run/s", "make", "-k", "--config=x")
         #expect(options.form == .around(["make", "-k", "--config=x"]))
@@ -70,6 +76,7 @@ struct StartOptionsTests {
         (["--json"], "--json goes with --check-config"),
         (["--check-config", "--drafts", "d"], "--drafts and --session go with --check-config --json"),
         (["--session=z"], "--drafts and --session go with --check-config --json"),
+        (["--make-fleet-key", "build"], "--make-fleet-key needs a file"),
         (["--readiness-fd", "x"], "--readiness-fd needs a number"),
     ])
     func `wrong usage is explained`(arguments: [String], message: String) {

@@ -19,6 +19,10 @@ package struct StartOptions: Equatable, Sendable {
         case removeTokenFiles
         /// Print the tables `[[proxy]]` and `[[endpoint]]`, for the program that serves them.
         case listListeners
+        /// Write the files with the keys of a new fleet that is called `name`, for `tokenctl fleet`.
+        case makeFleetKey(name: String, file: String)
+        /// Put a new key into these files.
+        case renewFleetKey(file: String)
         case version
         case help
     }
@@ -104,7 +108,7 @@ extension StartOptions {
         func path() throws(UsageError) -> String {
             let text = try value()
             guard !text.isEmpty else { throw UsageError("\(name) needs a path") }
-            return text.hasPrefix("/") ? text : "\(directory)/\(text)"
+            return StartOptions.absolute(text, in: directory)
         }
         switch name {
         case "-a", "--socket": socket = try path()
@@ -112,6 +116,11 @@ extension StartOptions {
         case "--state-dir": stateDirectory = try path()
         case "--drafts": drafts = try path()
         case "--session": session = try value()
+        case "--make-fleet-key":
+            let name = try value()
+            guard let file = rest.popFirst(), !file.isEmpty else { throw UsageError("\(word) needs a file") }
+            try be(.makeFleetKey(name: name, file: StartOptions.absolute(file, in: directory)))
+        case "--renew-fleet-key": try be(.renewFleetKey(file: path()))
         case "--listener": listener = try value()
         case "--log-level": logLevel = try StartOptions.level(value())
         case "--readiness-fd": readiness = try StartOptions.number(name, value())
@@ -149,6 +158,10 @@ extension StartOptions {
             )
         }
         form = wanted
+    }
+
+    private static func absolute(_ path: String, in directory: String) -> String {
+        path.hasPrefix("/") ? path : "\(directory)/\(path)"
     }
 
     /// `--name=value` taken apart.

@@ -32,6 +32,8 @@ enum Program {
         case .listCommands: try CommandTable.list(Places(options, environment))
         case .removeTokenFiles: try LeftTokenFiles.remove(Places(options, environment))
         case .listListeners: try ListenerList(options, Places(options, environment)).print()
+        case .makeFleetKey(let name, let file): try FleetKeyWork(path: file).make(name)
+        case .renewFleetKey(let file): try FleetKeyWork(path: file).renew()
         case .stop:
             try RunningAgent.stop(socket: Places(options, environment).socket)
             Console.write(syntax(options, environment).forgettingCommands)

@@ -42,7 +42,7 @@ struct CommandTree: ParsableCommand {
                 name: "Agent",
                 subcommands: [
                     LockCommand.self, UnlockCommand.self, VaultCommand.self, ConfigCommand.self,
-                    ReloadCommand.self, DoctorCommand.self,
+                    ReloadCommand.self, DoctorCommand.self, FleetCommand.self,
                     VersionCommand.self, ShutdownCommand.self, CompletionsCommand.self,
                 ]
             ),

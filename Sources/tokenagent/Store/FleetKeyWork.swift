@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Glibc
+import SealedStore
+import TokenCore
+
+/// Writes the files with a fleet's keys and says what is in them, for `tokenctl fleet`.
+struct FleetKeyWork {
+    /// Absolute path of the keepers' file.
+    let path: String
+
+    private var readersPath: String { path + FleetKeyFile.readersSuffix }
+
+    /// Makes the keys of a new fleet that people call `name`; neither file may exist.
+    ///
+    /// - Throws: ``StartFailure``; no new file is left then.
+    func make(_ name: String) throws(StartFailure) {
+        // `[fleet]` takes the same names.
+        guard SessionName(name) != nil else {
+            throw StartFailure(
+                .badRequest,
+                "a fleet's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+            )
+        }
+        for path in [path, readersPath] where FleetKeyWork.exists(path) {
+            throw StartFailure(
+                .misconfigured,
+                "\(path) exists: name another file, or give its fleet a new key with tokenctl fleet rekey"
+            )
+        }
+        try work { () throws(FleetKeyFault) in try FleetKeyFile.create(path, label: name) }
+    }
+
+    /// Puts a new key before those of a fleet, of which as many stay as a file holds.
+    func renew() throws(StartFailure) {
+        try work { () throws(FleetKeyFault) in
+            try FleetKeyFile.renew(path, keeping: FleetKeys.maximumEpochs - 1)
+        }
+    }
+
+    private func work(_ body: () throws(FleetKeyFault) -> FleetKeys) throws(StartFailure) {
+        try ProcessHardening.refuseInspection()
+        do throws(FleetKeyFault) {
+            let keys = try body()
+            let message = FleetKeyMessage {
+                $0.fleet = keys.label
+                $0.epoch = Int64(keys.epoch)
+                $0.keepersFile = path
+                $0.readersFile = readersPath
+                $0.prefix = String(decoding: FleetNames(keys).prefix, as: UTF8.self)
+            }
+            Console.write(message.json.text + "\n")
+        } catch {
+            throw StartFailure(
+                error == .outOfMemory ? .internal : .misconfigured,
+                "\(path) \(sentence(about: error))"
+            )
+        }
+    }
+
+    private func sentence(about fault: FleetKeyFault) -> String {
+        switch fault {
+        case .file(.missing): "cannot be used: it is not there, or its directory is not"
+        case .readersKey: "is the readers' key, of which no new one can be made: name the keepers' file"
+        default: fault.sentence
+        }
+    }
+
+    private static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0
+    }
+}
