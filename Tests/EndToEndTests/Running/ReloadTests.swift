@@ -96,25 +96,31 @@ extension EndToEnd {
             #expect(doctor.standardOutput.contains("session.z.kind"))
         }
 
-        @Test func `what is read at the start alone is said to need a restart until there is one`()
-            async throws
-        {
+        @Test(arguments: [
+            ("[vault]\nrequire_locked_memory = false\nkeyfile = \"/none/key\"\n", "vault.keyfile"),
+            (
+                "[fleet]\nname = \"f\"\nendpoints = [\"https://127.0.0.1:1\"]\nfleet_key_file = \"/none/key\"\n",
+                "fleet"
+            ),
+        ])
+        func `what is read at the start alone is said to need a restart until there is one`(
+            table: String,
+            key: String
+        ) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             let text = try #require(File.text(scene.agent.configurationPath))
-            try scene.agent.configure(
-                "[vault]\nrequire_locked_memory = false\nkeyfile = \"/none/key\"\n" + text
-            )
+            try scene.agent.configure(table + text)
             for _ in 0..<2 {
                 let reload = try await scene.agent.tokenctl("reload")
                 #expect(
-                    reload.standardOutput.contains("needs a restart of the agent: vault.keyfile: "),
+                    reload.standardOutput.contains("needs a restart of the agent: \(key): "),
                     "\(reload)"
                 )
             }
             #expect(
                 try await scene.agent.tokenctl("doctor").standardOutput.contains(
-                    "warning  configuration: vault.keyfile"
+                    "warning  configuration: \(key)"
                 )
             )
         }
