@@ -26,7 +26,7 @@ struct ExampleTreatment: Sendable {
     }
 
     /// Every example has exactly one, and every one has an example.
-    static let all = tokenctl + tokenagent + configuration + clients + protocolPage + readme
+    static let all = tokenctl + tokenagent + configuration + clients + fleet + protocolPage + readme
 
     private static let makefile = "make -s -n -C \"$CHECKOUT\""
 

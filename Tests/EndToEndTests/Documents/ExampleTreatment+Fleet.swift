@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+/// The examples of `tokenagent-fleet(7)`; those for three members of etcd are carried out by `FleetPageTests`.
+extension ExampleTreatment {
+    private static let threeMembers = "FleetPageTests carry it out with three members of etcd"
+    /// Whether the example is a script.
+    private static let parsing = #"printf '%s\n' "$EXAMPLE" | sed 's/^\$ //' | sh -n"#
+
+    static let fleet = [
+        ExampleTreatment(
+            "$ umask 077\n$ tokenctl fleet init",
+            .runs,
+            shows: ["The keys of the fleet build are made:"]
+        ),
+        ExampleTreatment("umask 077\nkey=", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment(
+            "ETCD_NAME=etcd1\n",
+            .isReadBy(#"set -a; eval "$EXAMPLE"; printenv ETCD_NAME"#, reason: threeMembers),
+            shows: ["etcd1"]
+        ),
+        ExampleTreatment("umask 077\nexport ETCDCTL_API", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment("for n in 1 2; do\n    scp", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment("[fleet]\nname                 = \"build\"", .configuration),
+        ExampleTreatment("$ tokenctl config check && tokenctl shutdown", .runs, shows: ["no mistakes"]),
+        ExampleTreatment("$ tokenctl login work", .runs),
+        ExampleTreatment("$ tokenctl get work", .runs, shows: ["TOKEN"]),
+        ExampleTreatment("[fleet]\nname              = \"build\"", .configuration),
+        ExampleTreatment("$ ETCDCTL_USER=root:", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment("etcdctl snapshot restore", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment(
+            "$ tokenctl fleet rekey",
+            .isReadBy(
+                "tokenctl fleet init --name build --key-file fleet.key >made && ${EXAMPLE#$ }",
+                reason: "there has to be a fleet"
+            ),
+            shows: ["The fleet build has key 2 now:"]
+        ),
+        ExampleTreatment("$ tokenctl refresh work", .runs),
+    ]
+}

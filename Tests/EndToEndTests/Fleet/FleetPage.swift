@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TestSupport
+import Testing
+import Text
+
+/// The set-up of tokenagent-fleet(7), carried out: its three hosts are addresses of this machine.
+struct FleetPage {
+    private static let examples = DocumentedExample.all.filter { $0.place.hasPrefix("tokenagent-fleet.7") }
+    /// Whether the programs of the page are here.
+    static let isPossible =
+        ["etcd", "etcdctl", "openssl", "curl"].allSatisfy { name in
+            ["/usr/local/bin", "/usr/bin", "/bin"].contains { File.exists("\($0)/\(name)") }
+        }
+
+    /// Has the tools, and a home in which everything lies.
+    let agent: AgentUnderTest
+    /// What takes the place of 10.0.0: no two runs have the same, so that the ports can stay.
+    private let network = "127.\(Int.random(in: 1...250)).\(Int.random(in: 1...250))"
+
+    /// What the names of the fleet begin with, once it is made.
+    var prefix: String { File.text(agent.home.path("prefix")) ?? "" }
+
+    init() throws {
+        agent = try AgentUnderTest()
+        for name in ["etc", "stand-ins", "host1", "host2", "host3"] { try agent.home.makeDirectory(name) }
+        // Copies to a directory for each host.
+        let copy = #"""
+            #!/bin/sh
+            [ "$1" = -p ] && shift
+            for last in "$@"; do :; done
+            while [ $# -gt 1 ]; do cp -p "$1" "${last%%:*}/$(basename "${last##*tokenagent/}")" || exit; shift; done
+            """#
+        try agent.home.write(copy, to: "stand-ins/scp", mode: 0o700)
+    }
+
+    /// The example that begins with `start`, as the host with this number has it.
+    func example(_ start: String, host: Int = 1) throws -> String {
+        let found = try #require(Self.examples.first { $0.text.hasPrefix(start) }, "no example: \(start)")
+        let own = found.commands.split(separator: "\n", omittingEmptySubsequences: false).map { part in
+            let line = String(part)
+            // The same on all hosts.
+            guard host != 1, !line.contains("etcd2=") else { return line }
+            return line.replacing("etcd1", with: "etcd\(host)").replacing("10.0.0.1", with: "10.0.0.\(host)")
+        }
+        // Whatever address of this machine is asked, the one that asks is 127.0.0.1.
+        return own.joined(separator: "\n").replacing("IP:10.0.0.$n", with: "IP:10.0.0.$n,IP:127.0.0.1")
+            .replacing("10.0.0", with: network)
+            .replacing("/etc/etcd/", with: agent.home.path("etc/"))
+            .replacing("/var/lib/etcd/build", with: agent.home.path("data\(host)"))
+            .replacing("/tokenagent/0123456789abcdef0123456789abcdef/", with: prefix)
+    }
+
+    /// Runs a script in the directory of the set-up.
+    @discardableResult
+    func run(_ script: String) async throws -> String {
+        let result = try await program("set -e\n" + script).finish()
+        try #require(result.status == 0, "\(result)\n\(script)")
+        return result.standardOutput
+    }
+
+    /// Runs a script with the variables of the fourth step, as this user of etcd.
+    @discardableResult
+    func run(as user: String, _ script: String) async throws -> ProgramResult {
+        let step = try example("umask 077\nexport ETCDCTL_API")
+        let exports = step.split(separator: "\n").filter { $0.hasPrefix("export ") }.joined(separator: "\n")
+        return try await program(
+            "\(exports)\nexport ETCDCTL_USER=\(user):$(cat \(user).password)\n\(script)"
+        ).finish()
+    }
+
+    private func program(_ script: String) throws -> Program {
+        var environment = agent.environment
+        environment["PATH"] = "\(agent.home.path("stand-ins")):\(environment["PATH"] ?? "")"
+        return try Program(
+            ["/bin/sh", "-c", script],
+            environment: environment,
+            directory: agent.home.path,
+            hasTerminal: false
+        )
+    }
+
+    /// Starts members with the settings of the page, these changed by `change`.
+    func members(
+        _ hosts: ClosedRange<Int> = 1...3,
+        _ change: (String) -> String = { $0 }
+    ) async throws -> [Program] {
+        let members = try hosts.map { host in
+            let settings = change(try example("ETCD_NAME=etcd1", host: host))
+            return try program("set -a\n\(settings)\nexec etcd")
+        }
+        let health = """
+            export ETCDCTL_API=3 ETCDCTL_ENDPOINTS=https://\(address(of: hosts.upperBound)):2379
+            export ETCDCTL_CACERT=ca.pem ETCDCTL_CERT=host.pem ETCDCTL_KEY=host.key
+            [ -e root.password ] && export ETCDCTL_USER=root:$(cat root.password)
+            etcdctl endpoint health
+            """
+        let isHealthy = try await Polling.until { try await program(health).finish().status == 0 }
+        try #require(isHealthy, "\(members.map(\.standardError))")
+        return members
+    }
+
+    func address(of host: Int) -> String { "\(network).\(host)" }
+
+    /// Asks the second member's JSON gateway, as the agent does.
+    func ask(
+        _ call: String,
+        _ body: String,
+        token: String? = nil,
+        certificate: String = "host"
+    ) async throws
+        -> String
+    {
+        let header = token.map { "-H 'Authorization: \($0)'" } ?? ""
+        let request = """
+            curl -s --cacert ca.pem --cert \(certificate).pem --key \(certificate).key \(header) \
+            https://\(address(of: 2)):2379/v3/\(call) -d '\(body)'
+            """
+        return try await run(request)
+    }
+}
