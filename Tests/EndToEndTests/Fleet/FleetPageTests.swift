@@ -25,8 +25,9 @@ extension EndToEnd {
             return members
         }
 
+        /// At once: what the members have on their disks is not needed any more.
         private func end(_ members: [Program]) async throws {
-            for member in members { member.signal(.terminate) }
+            for member in members { member.signal(.kill) }
             for member in members { _ = try await member.finish() }
         }
 
