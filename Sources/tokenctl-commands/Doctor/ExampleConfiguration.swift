@@ -32,6 +32,20 @@ enum ExampleConfiguration {
         #unlock_command = ["pass", "show", "tokenagent"]   # the command that vault slots --type command may run
         #rollback_counter = ["/usr/local/bin/tpm-rollback-counter", "0x1500016"]   # refuse old copies of the store
 
+        # Hosts that share sessions, see tokenagent-fleet(7); each session that they share says so.
+        #[fleet]
+        #name             = "build"
+        #role             = "keeper"           # "reader": opens access tokens only
+        #host             = "host1"            # by default the name of the machine
+        #endpoints        = ["https://etcd1.example.com:2379"]
+        #user             = "host1"            # at etcd
+        #password_command = ["pass", "show", "etcd"]   # or password_file
+        #ca_file          = "/etc/ssl/private-ca.pem"
+        #certificate_file = "/home/me/.config/tokenagent/host.pem"
+        #certificate_key_file = "/home/me/.config/tokenagent/host.key"
+        #fleet_key_file   = "/home/me/.config/tokenagent/fleet.key"   # or fleet_key_command, fleet_key_credential
+        #takeover_patience = "2m"              # how long a lost attempt is left to its host, once the token has expired
+
         # Any OpenID Connect server. Redirect: http://127.0.0.1/callback
         #[session.work]
         #kind            = "oidc"              # endpoints are discovered from the issuer
@@ -45,6 +59,7 @@ enum ExampleConfiguration {
         #ca_file         = "/etc/ssl/private-ca.pem"
         #hosts           = ["git.example.com"]   # for git, docker and others, and tokenctl curl: no other server
         #max_session_age = "30d"               # force a new login after this
+        #fleet           = false                # true: all hosts of the fleet have it
         #warn_before     = "3d"                # event "expiring" this long before the end
         #allow           = [{ exe = "/usr/bin/git" }, { unit = "backup.service" }, { confirm = true }]   # who may see it
 
