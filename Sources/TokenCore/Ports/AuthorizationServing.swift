@@ -69,8 +69,8 @@ package struct RefreshRequest: Equatable, Sendable {
     package var sources = SourceTokens()
     /// What the login found out about its server (``LoginGrant/server``).
     package var server: FoundServer?
-    /// It begins before this moment or not at all, whatever stops the process meanwhile; `nil`: at any time.
-    package var sendBefore: Instant?
+    /// The moments that it must not be later than; `nil`: nobody else has a claim to the refresh token.
+    package var fence: ExchangeFence?
 
     package init(
         attempt: AttemptNumber,
@@ -82,9 +82,8 @@ package struct RefreshRequest: Equatable, Sendable {
         proofKey: SecretID? = nil,
         grantedScope: [String] = [],
         server: FoundServer? = nil,
-        sendBefore: Instant? = nil
+        fence: ExchangeFence? = nil
     ) {
-        self.sendBefore = sendBefore
         self.attempt = attempt
         self.renewal = renewal
         self.variant = variant
@@ -94,6 +93,20 @@ package struct RefreshRequest: Equatable, Sendable {
         self.proofKey = proofKey
         self.grantedScope = grantedScope
         self.server = server
+        self.fence = fence
+    }
+}
+
+/// The moments that a token request must not be later than, whatever stops the agent or the machine meanwhile.
+package struct ExchangeFence: Equatable, Sendable {
+    /// It begins before this moment or not at all: another host of the fleet may send from then on.
+    package var sendBefore: Instant
+    /// Its connection is reset at this moment, an answer or not: the server acts on it before or never.
+    package var endBefore: Instant
+
+    package init(sendBefore: Instant, endBefore: Instant) {
+        self.sendBefore = sendBefore
+        self.endBefore = endBefore
     }
 }
 

@@ -2,9 +2,8 @@
 
 /// Whether a session may send its refresh token.
 package enum ReservationAnswer: Equatable, Sendable {
-    /// The intent is durable. `until`: the request begins before this moment or not at all, because another host of
-    /// the fleet may send from then on; `nil`: at any time.
-    case granted(until: Instant? = nil)
+    /// The intent is durable. `within`: the moments that the request must not be later than; `nil`: at any time.
+    case granted(within: ExchangeFence? = nil)
     /// Another host of the fleet is at it: its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``),
     /// or another answer.
     case held

@@ -50,7 +50,7 @@ extension Session {
             let login = renewing
         else { return [] }
         switch answer {
-        case .granted(let until): return send(attempt, login, until: until)
+        case .granted(let fence): return send(attempt, login, within: fence)
         case .held:
             currentAttempt?.phase = .awaitingPeer
             return []
@@ -61,7 +61,7 @@ extension Session {
             return attemptPostponed(number, until: time, because: failure, at: moment)
         // A server that keeps refresh tokens cannot take this one away, so nothing is at stake.
         case .failed where login.rotation == .keeps && !policy.isShared:
-            return send(attempt, login, until: nil)
+            return send(attempt, login, within: nil)
         case .failed(let failure):
             return attemptFailed(
                 RefreshFailure(kind: .storage, message: failure.message),
@@ -267,12 +267,12 @@ extension Session {
 
     /// First step of an attempt that already stands in the state.
     mutating func begin(_ attempt: Attempt, _ login: Login, at moment: Moment) -> [Effect] {
-        guard attempt.usesRefreshToken else { return send(attempt, login, until: nil) }
+        guard attempt.usesRefreshToken else { return send(attempt, login, within: nil) }
         let snapshot = snapshot(at: moment) ?? login.snapshot(standing: .loggedIn, at: moment)
         return [.reserve(attempt.number, snapshot)]
     }
 
-    private mutating func send(_ attempt: Attempt, _ login: Login, until: Instant?) -> [Effect] {
+    private mutating func send(_ attempt: Attempt, _ login: Login, within fence: ExchangeFence?) -> [Effect] {
         currentAttempt?.phase = .sending
         // From here on the answer can be lost, so it counts as missing until it arrives.
         if attempt.usesRefreshToken { renewing?.use = .unanswered }
@@ -289,7 +289,7 @@ extension Session {
                     proofKey: login.proofKey,
                     grantedScope: login.primary?.scope ?? [],
                     server: login.server,
-                    sendBefore: until
+                    fence: fence
                 )
             )
         ]
