@@ -130,13 +130,10 @@ final class HTTPTransport: HTTPExchanging {
         over client: HTTPClient
     ) async throws -> HTTPReply {
         var outgoing = HTTPClientRequest(url: request.url.description)
-        outgoing.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
-        outgoing.headers.add(name: "accept-encoding", value: "identity")
-        outgoing.headers.add(name: "connection", value: "close")
+        outgoing.headers = HTTPHeaders(of: request, body)
         if request.deletes { outgoing.method = .DELETE }
         if let body {
             outgoing.method = .POST
-            outgoing.headers.add(name: "content-type", value: body.contentType)
             outgoing.body = .stream(body, length: .known(Int64(body.count)))
         }
         // The caller's alarm cancels this task; the client's own deadline only covers the head.
@@ -148,27 +145,11 @@ final class HTTPTransport: HTTPExchanging {
         _ incoming: HTTPClientResponse,
         readsBody: Bool
     ) async throws -> HTTPReply {
-        let headerBytes = incoming.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-        guard headerBytes <= HTTPLimits.headers, incoming.headers.count <= HTTPLimits.headerCount else {
-            throw TransportFailure.oversized("the answer's header is too large")
-        }
-        var reply = HTTPReply(status: Int(incoming.status.code))
-        reply.headers = incoming.headers.map {
-            HTTPReply.Header(name: $0.name.bytewise.lowercased.text, value: $0.value)
-        }
+        var answer = try IncomingAnswer(incoming.status, incoming.headers, readsBody: readsBody)
         // The library closes the connection once nobody holds the rest of the answer.
-        guard readsBody else { return reply }
-        let announced = incoming.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
-        // An answer that announces too large a body is not read.
-        guard announced <= HTTPLimits.body else { throw TransportFailure.tooLarge }
-        reply.body.reserveCapacity(max(announced, 0))
-        for try await chunk in incoming.body {
-            guard reply.body.count + chunk.readableBytes <= HTTPLimits.body else {
-                throw TransportFailure.tooLarge
-            }
-            reply.body.append(contentsOf: chunk.readableBytesView)
-        }
-        return reply
+        guard readsBody else { return answer.reply }
+        for try await part in incoming.body { try answer.take(part) }
+        return answer.reply
     }
 
     private func makeClient(
@@ -198,14 +179,12 @@ final class HTTPTransport: HTTPExchanging {
 }
 
 extension TransportFailure {
-    fileprivate static let tooLarge = TransportFailure.oversized("the answer is larger than 1 MiB")
-
     /// Sorts an error of the HTTP library; unknown ones are ambiguous as soon as the body may be out.
     fileprivate init(explaining error: any Error, wasSent: Bool) {
         if let failure = error as? TransportFailure {
             self = failure
         } else if let error = error as? HTTPParserError, error == .headerOverflow {
-            self = .oversized("the answer's header is too large")
+            self = .largeHead
         } else if wasSent {
             self = .ambiguous(TransportFailure.describeLoss(error))
         } else {
