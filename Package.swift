@@ -107,6 +107,7 @@ let package = Package(
         .systemLibrary(name: "CPolling"),
         .target(name: "CHardening"),
         .target(name: "Text", swiftSettings: cold),
+        .target(name: "ExchangeGuard", dependencies: ["CHardening"], swiftSettings: cold),
         .target(name: "Threads", swiftSettings: cold),
         .target(name: "ModularArithmetic", swiftSettings: computing),
         .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: cold),
@@ -128,12 +129,14 @@ let package = Package(
         .target(
             name: "OAuthClient",
             dependencies: [
-                "Text", "ModularArithmetic", "TokenCore", "SealedStore", "ServerCertificates",
+                "CHardening", "ExchangeGuard", "Text", "ModularArithmetic", "TokenCore", "SealedStore",
+                "ServerCertificates",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "JWTKit", package: "jwt-kit"),
             ],
@@ -191,7 +194,7 @@ let package = Package(
             name: "tokenagent",
             dependencies: [
                 "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
-                "AgentSettings", "Confinement", "Text",
+                "AgentSettings", "Confinement", "ExchangeGuard", "Text",
                 "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -202,7 +205,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "tokenagent-runner",
-            dependencies: ["CHardening", "CommandExecution"],
+            dependencies: ["CHardening", "CommandExecution", "Confinement", "ExchangeGuard"],
             swiftSettings: cold,
             linkerSettings: staticExecutable + eagerBinding + ordered("tokenagent-runner")
         ),
@@ -381,6 +384,11 @@ let package = Package(
                 "CommandClient", "CommandExecution", "TokenCore", "TestSupport",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
+            swiftSettings: testing
+        ),
+        .testTarget(
+            name: "ExchangeGuardTests",
+            dependencies: ["CommandExecution", "ExchangeGuard", "TestSupport", "tokenagent-runner"],
             swiftSettings: testing
         ),
         .testTarget(

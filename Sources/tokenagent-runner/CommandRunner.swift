@@ -2,16 +2,25 @@
 
 import CHardening
 import CommandExecution
+import Confinement
+import ExchangeGuard
 import Glibc
 
-/// Runs hooks and commands for the agent, which started this program and is at the other end of descriptor 3.
+/// Runs hooks and commands for the agent, which started this program and is at the other end of descriptor 3, and starts
+/// itself anew to guard one exchange with a server.
 ///
 /// A closure in `main` itself, or in top-level code, asks for the main actor, which brings all that runs Swift's
 /// tasks into the program.
 @main
 enum CommandRunner {
     static func main() {
-        run()
+        if isGuard { guardExchange() } else { run() }
+    }
+
+    /// Whether this process was started to guard an exchange.
+    private static var isGuard: Bool {
+        guard let name = unsafe hardening_argument(0) else { return false }
+        return unsafe String(cString: name) == ExchangeGuard.name
     }
 
     private static func run() {
@@ -19,12 +28,15 @@ enum CommandRunner {
         hardening_restore_crash_signals()
         guard hardening_fill_standard_descriptors() == 0, hardening_refuse_inspection() == 0 else { exit(1) }
         signal(SIGPIPE, SIG_IGN)
+        // A service manager tells all processes of a service to stop; the agent still needs this one then.
+        signal(SIGTERM, SIG_IGN)
 
-        guard CommandRunnerProcess.isAgent(at: CommandRunnerProcess.agentDescriptor) else {
-            let usage = Array("tokenagent-runner: this program is started by tokenagent, not by hand\n".utf8)
-            _ = unsafe write(STDERR_FILENO, usage, usage.count)
-            exit(2)
-        }
+        guard CommandRunnerProcess.isAgent(at: CommandRunnerProcess.agentDescriptor) else { refuse() }
+        GuardStarts(
+            door: GuardStarts.agentDescriptor,
+            name: ExchangeGuard.name,
+            descriptor: ExchangeGuard.agentDescriptor
+        ).begin()
         CommandRunnerProcess(
             socket: CommandRunnerProcess.agentDescriptor,
             environment: ProcessEnvironment.current,
@@ -32,5 +44,24 @@ enum CommandRunner {
                 unsafe String(cString: hardening_argument($0))
             }
         ).serve()
+    }
+
+    /// The agent's end, or that of whoever stops the agent, is not this process's end: an answer may be on its way.
+    private static func guardExchange() {
+        hardening_restore_crash_signals()
+        for one in [SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGQUIT] { signal(one, SIG_IGN) }
+        guard hardening_refuse_inspection() == 0, hardening_refuse_new_privileges() == 0,
+            CommandRunnerProcess.isAgent(at: ExchangeGuard.agentDescriptor)
+        else { refuse() }
+        _ = hardening_drop_capabilities()
+        _ = Confinement.enter(FileRules(readable: [], writable: []))
+        guard var exchange = ExchangeGuard(at: ExchangeGuard.agentDescriptor) else { return }
+        exchange.serve()
+    }
+
+    private static func refuse() -> Never {
+        let usage = Array("tokenagent-runner: this program is started by tokenagent, not by hand\n".utf8)
+        _ = unsafe write(STDERR_FILENO, usage, usage.count)
+        exit(2)
     }
 }

@@ -146,3 +146,25 @@ const char *hardening_executed_path(void);
 
 /// Removes from the environment the variable that a start without /proc needs; call before passing it on.
 void hardening_restore_environment(void);
+
+/// Sends `length` bytes with copies of `count` descriptors, at most four (SCM_RIGHTS), without waiting.
+///
+/// Returns how many bytes were sent, or -1 with errno.
+ssize_t hardening_send_descriptors(int socket, const void *bytes, size_t length, const int *descriptors, int count);
+
+/// Receives up to `length` bytes and the descriptors that came with them, which close on exec.
+///
+/// `count` says how many `descriptors` has room for, and afterwards how many came; more are closed. Returns how many
+/// bytes were received, 0 at the end, or -1 with errno.
+ssize_t hardening_receive_descriptors(int socket, void *bytes, size_t length, int *descriptors, int *count);
+
+/// Has the kernel kill this process (SIGKILL) at a moment of hardening_boot_clock(), at once if it has passed; a later call
+/// moves that moment. Returns 0, or -1 with errno. For processes of one thread.
+///
+/// The signal cannot be blocked, and ends a stopped process too. The clock counts suspend, so a process whose moment
+/// passed meanwhile is killed before its next instruction.
+int hardening_end_at(int64_t boot_clock);
+
+/// Has a TCP connection reset when its last descriptor closes, with what is not acknowledged by then thrown away, and
+/// given up when nothing is acknowledged for `milliseconds`; returns 0, or -1 with errno.
+int hardening_reset_on_close(int socket, unsigned milliseconds);

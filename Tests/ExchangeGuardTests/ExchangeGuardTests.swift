@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import ExchangeGuard
+
+/// The real process, between a test that plays the agent and one that plays the server.
+struct ExchangeGuardTests {
+    /// Brings the exchange to where the request is about to be sent.
+    private func greet(_ scene: GuardScene) {
+        scene.say("hello")
+        #expect(scene.request() == "hello")
+        scene.answer("greeting")
+        #expect(scene.frame()?.text == "greeting")
+    }
+
+    @Test func `an exchange goes through, and all the server said is kept first`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.seconds(10))
+        scene.say("re")
+        scene.say("quest")
+        scene.send(GuardFrame.whole.head(0))
+        #expect(scene.frame()?.kind == .sending)
+        #expect(scene.request() == "request")
+        scene.answer("answer")
+        #expect(scene.frame()?.text == "answer")
+        #expect(scene.kept(4, at: 0) == "HEAD")
+        #expect(scene.kept(100, at: AnswerLayout.headRoom) == "greetinganswer")
+        scene.send(GuardFrame.done.head(0))
+        #expect(try await scene.ending() == 0)
+    }
+
+    @Test func `nothing of a request is sent before it is whole`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.seconds(10))
+        scene.say("requ")
+        scene.die()
+        #expect(try await scene.ending() == 0)
+        #expect(scene.request() == nil)
+    }
+
+    @Test func `a moment that has passed lets nothing out`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.seconds(-1))
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        #expect(try await scene.ending() != nil)
+        #expect(scene.request() == nil)
+        #expect(scene.frame() == nil)
+    }
+
+    @Test func `an armed guard that is stopped dies at the moment, and the connection with it`() async throws
+    {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.seconds(2))
+        // Behind the frame that arms it.
+        scene.answer("armed")
+        #expect(scene.frame()?.text == "armed")
+        scene.signal(SIGSTOP)
+        #expect(try await scene.hasStopped())
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        // Nobody tells it to go on.
+        #expect(try await scene.ending() == SIGKILL)
+        #expect(scene.request() == nil)
+        #expect(scene.frame() == nil)
+    }
+
+    @Test func `an agent that stops before its request is whole sends nothing late`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.milliseconds(300))
+        scene.say("requ")
+        #expect(try await scene.ending() == SIGKILL)
+        #expect(scene.request() == nil)
+    }
+
+    @Test func `a guard that was stopped before it was armed sends nothing late`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.signal(SIGSTOP)
+        #expect(try await scene.hasStopped())
+        let moment = GuardScene.now + 200_000_000
+        scene.send(GuardArming(sendBefore: moment, head: []).frame)
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        #expect(try await Polling.until { GuardScene.now > moment })
+        scene.signal(SIGCONT)
+        #expect(try await scene.ending() != nil)
+        #expect(scene.request() == nil)
+    }
+
+    @Test func `after the request the answer has its own time`() async throws {
+        let scene = try GuardScene(end: .milliseconds(1500))
+        greet(scene)
+        scene.arm(.milliseconds(500))
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        #expect(scene.request() == "request")
+        #expect(try await scene.ending(within: .milliseconds(600)) == nil)
+        #expect(try await scene.ending() == SIGKILL)
+    }
+
+    @Test func `the agent's death leaves the answer in the file`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.seconds(10))
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        scene.die()
+        #expect(scene.request() == "request")
+        for number in [SIGTERM, SIGINT, SIGHUP] { scene.signal(number) }
+        scene.answer("answer")
+        scene.endServer()
+        #expect(try await scene.ending() == 0)
+        #expect(scene.kept(4, at: 0) == "HEAD")
+        #expect(scene.kept(100, at: AnswerLayout.headRoom) == "greetinganswer")
+    }
+
+    @Test func `the agent's death before the request ends the exchange`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.die()
+        #expect(try await scene.ending() == 0)
+        #expect(scene.request() == nil)
+    }
+
+    @Test func `an agent that does not read keeps no more waiting than itself`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.seconds(10))
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        #expect(scene.request() == "request")
+        let part = String(repeating: "x", count: 1000)
+        var sent = 0
+        let end = ContinuousClock.now + .seconds(10)
+        // Until it does not fit anywhere any more, or all that is ever kept was sent.
+        while sent < 1_000_000, ContinuousClock.now < end {
+            let count = Glibc.send(
+                scene.server,
+                part,
+                1000,
+                Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+            )
+            if count < 0 { break }
+            sent += count
+        }
+        scene.die()
+        scene.endServer()
+        #expect(try await scene.ending() == 0)
+        #expect(scene.kept(AnswerLayout.mostRecorded, at: AnswerLayout.headRoom).utf8.count == sent + 8)
+    }
+
+    @Test(arguments: [
+        [UInt8](repeating: 0, count: 5),
+        [2, 0xFF, 0xFF, 0xFF, 0xFF],
+        GuardFrame.sending.head(0),
+        GuardFrame.arming.head(3) + [1, 2, 3],
+        GuardFrame.order.head(8) + [UInt8](repeating: 1, count: 8),
+    ]) func `what our agent does not write ends the exchange`(bytes: [UInt8]) async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.send(bytes)
+        #expect(try await scene.ending() == 0)
+        #expect(scene.request() == nil)
+    }
+
+    @Test func `a second moment does not replace the first`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.seconds(10))
+        scene.arm(.seconds(15))
+        #expect(try await scene.ending() == 0)
+        #expect(scene.request() == nil)
+    }
+}
