@@ -21,6 +21,8 @@ final class MasterKey: Sendable {
         case previousKey
         /// The clients that servers have registered for us.
         case registrations
+        /// How to read the recorded answers of servers.
+        case answers
 
         fileprivate var context: String {
             switch self {
@@ -30,6 +32,7 @@ final class MasterKey: Sendable {
             case .manifest: "ta1man.."
             case .previousKey: "ta1old.."
             case .registrations: "ta1reg.."
+            case .answers: "ta1ans.."
             }
         }
     }

@@ -15,11 +15,16 @@ struct RecordEntry {
     var hasStaleReservation = false
     /// The latest commit, while it is not on the disk yet.
     var pending: PendingCommit?
+    /// The generation of the latest commit that was written.
+    var committed: UInt64
+    /// A file `ID.ans` may exist.
+    var mayHaveAnswer = false
 
-    init(id: RandomID, generation: UInt64 = 0, epoch: UInt32? = nil) {
+    init(id: RandomID, generation: UInt64 = 0, epoch: UInt32? = nil, committed: UInt64 = 0) {
         self.id = id
         self.generation = generation
         self.epoch = epoch
+        self.committed = committed
     }
 
     struct Reservation {
@@ -28,6 +33,8 @@ struct RecordEntry {
         var half: Int
         var generation: UInt64
         var epoch: UInt32
+        /// Where the answer is recorded meanwhile.
+        var answer: AnswerPlace?
     }
 
     struct PendingCommit {

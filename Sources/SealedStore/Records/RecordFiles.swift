@@ -5,8 +5,8 @@ import Glibc
 /// The files of sealed records and the order of system calls that makes them survive a crash at any instruction.
 ///
 /// `ID.rec` is what counts. `ID.new` is a reservation: the intent in its first half, room for the commit in its
-/// second. `ID.alt` is a whole new file on its way to replace one of the two. A lifeboat is an `ID.rec` in the
-/// runtime directory.
+/// second. `ID.alt` is a whole new file on its way to replace one of the two. `ID.ans` is what the server has said to the
+/// refresh that is reserved, as a process of its own records it. A lifeboat is an `ID.rec` in the runtime directory.
 struct RecordFiles: Sendable {
     let directory: OpenDirectory
     let lifeboats: OpenDirectory?
@@ -16,6 +16,7 @@ struct RecordFiles: Sendable {
         case record = "rec"
         case reservation = "new"
         case replacement = "alt"
+        case answer = "ans"
 
         func name(of record: RandomID) -> String { "\(record).\(rawValue)" }
     }
@@ -122,7 +123,7 @@ struct RecordFiles: Sendable {
     /// Removes everything of `record`, the record itself last, so that nothing older can come to light.
     func remove(_ record: RandomID) throws(FileFault) {
         removeLifeboat(of: record)
-        for role in [Role.replacement, .reservation, .record] {
+        for role in [Role.answer, .replacement, .reservation, .record] {
             try directory.unlink(role.name(of: record))
         }
         try directory.synchronize()

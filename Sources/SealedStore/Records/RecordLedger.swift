@@ -18,16 +18,19 @@ struct RecordLedger {
     mutating func reserve(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
-        at clock: ClockReading
+        at clock: @escaping @Sendable () -> ClockReading
     ) throws(StorageFailure) {
         var entry = entries[session] ?? RecordEntry(id: .random())
         if try resumeReservation(of: &entry) {
+            prepareAnswer(&entry, clock)
             entries[session] = entry
             return
         }
         entry.generation += 1
-        let intent = try sealer.seal(session, snapshot, entry, .intent, at: clock)
+        let intent = try sealer.seal(session, snapshot, entry, .intent, at: clock())
         let half = RecordFiles.half(for: intent)
+        // Before the flush, which then covers its name too.
+        let fresh = entry.mayHaveAnswer ? nil : try? files.makeAnswer(of: entry.id)
         do throws(FileFault) {
             let file = try files.reserve(entry.id, intent, half: half, replacing: entry.hasStaleReservation)
             entry.hasStaleReservation = false
@@ -37,14 +40,53 @@ struct RecordLedger {
                 generation: entry.generation,
                 epoch: ring.current.epoch
             )
+            prepareAnswer(&entry, clock, fresh)
             entries[session] = entry
         } catch {
+            if fresh != nil { files.removeAnswer(of: entry.id) }
             if files.directory.contains(RecordFiles.Role.reservation.name(of: entry.id)) {
                 entry.hasStaleReservation = true
             }
             entries[session] = entry
             throw files.failure("cannot reserve \(2 * half / 1024) KiB for \(session)", error)
         }
+    }
+
+    /// Says where the answer to the reserved attempt is to be recorded, and where an earlier one may lie.
+    private func prepareAnswer(
+        _ entry: inout RecordEntry,
+        _ clock: @escaping @Sendable () -> ClockReading,
+        _ fresh: OpenFile? = nil
+    ) {
+        guard let reservation = entry.reservation else { return }
+        // What this process has been told already would only be told again.
+        let hasLeft = fresh == nil && entry.mayHaveAnswer && reservation.answer?.wasAnswered != true
+        entry.mayHaveAnswer = true
+        entry.reservation?.answer = AnswerPlace(
+            files: files,
+            head: AnswerHead(
+                vault: ring.vault,
+                record: entry.id,
+                epoch: ring.current.epoch,
+                generation: reservation.generation
+            ),
+            ring: ring,
+            committed: entry.committed,
+            clock: clock,
+            fresh: fresh,
+            left: hasLeft ? files.leftAnswer(of: entry.id) : nil
+        )
+    }
+
+    /// The place for the answer to the attempt of `session` that is reserved.
+    func answerPlace(of session: SessionName) -> AnswerPlace? {
+        entries[session]?.reservation?.answer
+    }
+
+    private func removeAnswer(of entry: inout RecordEntry) {
+        guard entry.mayHaveAnswer else { return }
+        entry.mayHaveAnswer = false
+        files.removeAnswer(of: entry.id)
     }
 
     /// Takes up the reservation of an attempt that was never answered: its intent still stands.
@@ -147,6 +189,8 @@ struct RecordLedger {
         if entry.pending?.isInLifeboat == true { files.removeLifeboat(of: entry.id) }
         entry.pending = nil
         entry.epoch = epoch
+        entry.committed = max(entry.committed, generation)
+        removeAnswer(of: &entry)
         manifest.record(entry.id, generation)
         unnoted += 1
     }
@@ -174,6 +218,7 @@ struct RecordLedger {
         }
         guard entry.reservation != nil || entry.hasStaleReservation else { return }
         entry.reservation = nil
+        removeAnswer(of: &entry)
         do throws(FileFault) {
             try files.removeReservation(of: entry.id)
             entry.hasStaleReservation = false

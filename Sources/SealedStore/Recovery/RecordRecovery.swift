@@ -42,7 +42,11 @@ struct RecordRecovery {
 
     /// Reads every record.
     mutating func run() throws(FileFault) {
-        let found = try RecordRecovery.records(in: files.directory)
+        var found = try RecordRecovery.records(in: files.directory)
+        for (record, roles) in found where roles == [.answer] {
+            files.removeAnswer(of: record)
+            found[record] = nil
+        }
         let boats = try files.lifeboats.map(RecordRecovery.records) ?? [:]
         loaded.sessions.reserveCapacity(found.count)
         entries.reserveCapacity(found.count)
@@ -122,7 +126,8 @@ struct RecordRecovery {
         var entry = RecordEntry(
             id: record,
             generation: chosen.header.generation,
-            epoch: survey.commitEpoch ?? chosen.header.epoch
+            epoch: survey.commit?.epoch ?? chosen.header.epoch,
+            committed: survey.commit?.generation ?? 0
         )
         putInPlace(&entry, survey)
         if !isIntent { manifest.record(record, chosen.header.generation) }
@@ -150,6 +155,9 @@ struct RecordRecovery {
             report(.stray, nil, "\(files.directory.path)/\(entry.id).*: \(error)")
         }
         if survey.lifeboatIsStale { files.removeLifeboat(of: entry.id) }
+        // The commit holds what was answered; without one the answer is for the attempt that comes next.
+        entry.mayHaveAnswer = survey.hasAnswer && survey.isInterrupted
+        if survey.hasAnswer, !survey.isInterrupted { files.removeAnswer(of: entry.id) }
     }
 
     private mutating func promote(_ role: RecordFiles.Role, _ record: RandomID) throws(FileFault) {

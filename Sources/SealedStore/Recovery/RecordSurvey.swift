@@ -21,10 +21,12 @@ struct RecordSurvey {
     private(set) var chosen: OpenedRecord?
     /// Where the newest commit is; `nil` when there is none.
     private(set) var place: Place?
-    private(set) var commitEpoch: UInt32?
+    /// The header of the newest commit.
+    private(set) var commit: RecordHeader?
     /// The newest thing is an intent, or a reservation that does not open: a refresh was under way.
     private(set) var isInterrupted = false
     private(set) var hasReservation = false
+    private(set) var hasAnswer = false
     private(set) var replacementIsStale = false
     private(set) var lifeboatIsStale = false
     /// The lifeboat's commit, ready to be written.
@@ -44,6 +46,7 @@ struct RecordSurvey {
         hasLifeboat: Bool,
         parked: RecordEntry.PendingCommit?
     ) {
+        hasAnswer = roles.contains(.answer)
         if roles.contains(.record) { examineRecord() }
         if roles.contains(.replacement) { examineReplacement() }
         if hasLifeboat { examineLifeboat() }
@@ -135,7 +138,7 @@ struct RecordSurvey {
         if let chosen { reader.discard(chosen) }
         chosen = candidate
         place = `where`
-        commitEpoch = candidate.header.epoch
+        commit = candidate.header
         isInterrupted = false
     }
 

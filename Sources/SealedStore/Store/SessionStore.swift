@@ -41,6 +41,8 @@ package final class SessionStore: SessionStoring {
     private let timekeeper: any Timekeeper
     private let boot: RandomID
     private let summary = Mutex(Summary())
+    /// Of the attempts that are reserved; asked for without waiting for the disk.
+    private let answers = Mutex<[SessionName: AnswerPlace]>([:])
     /// Commits after which the manifest is written without waiting for ``maintain()``.
     private static let unnotedLimit = 256
 
@@ -102,12 +104,31 @@ package final class SessionStore: SessionStoring {
     ) throws(StorageFailure) {
         try work.withLock { work throws(StorageFailure) in
             guard work.ledger != nil else { throw SessionStore.unavailable(work) }
-            try work.ledger?.reserve(session, snapshot, at: clock)
+            let (boot, timekeeper) = (boot, timekeeper)
+            try work.ledger?.reserve(session, snapshot) {
+                ClockReading(boot: boot, now: timekeeper.now, wallTime: timekeeper.wallTime)
+            }
+            note(work.ledger?.answerPlace(of: session), for: session)
         }
+    }
+
+    /// Where the answer to the reserved attempt of `session` is recorded; `nil`: none is reserved.
+    package func answerPlace(of session: SessionName) -> AnswerPlace? {
+        answers.withLock { $0[session] }
+    }
+
+    private func note(_ place: AnswerPlace?, for session: SessionName) {
+        answers.withLock { $0[session] = place }
+    }
+
+    /// Forgets all places, with the keys that they hold.
+    func forgetAnswerPlaces() {
+        answers.withLock { $0 = [:] }
     }
 
     package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
         work.withLock { work in
+            defer { note(nil, for: session) }
             let outcome = work.ledger?.commit(session, snapshot, at: clock)
             guard let outcome else { return .memoryOnly(SessionStore.unavailable(work)) }
             if (work.ledger?.unnoted ?? 0) >= SessionStore.unnotedLimit { noteGenerations(&work) }
@@ -117,13 +138,17 @@ package final class SessionStore: SessionStoring {
     }
 
     package func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
-        work.withLock { $0.ledger?.release(session, answered: answered) }
+        work.withLock { work in
+            work.ledger?.release(session, answered: answered)
+            note(nil, for: session)
+        }
     }
 
     package func forget(_ session: SessionName) throws(StorageFailure) {
         try work.withLock { work throws(StorageFailure) in
             guard work.ledger != nil else { throw SessionStore.unavailable(work) }
             defer { publish(work) }
+            note(nil, for: session)
             try work.ledger?.forget(session)
             work.counter?.hasten()
             noteGenerations(&work, announcing: true)
@@ -138,6 +163,7 @@ package final class SessionStore: SessionStoring {
             _ = work.ledger?.writeAllPending()
             noteLastGenerations(&work)
             work.ledger = nil
+            forgetAnswerPlaces()
             work.isClosed = true
             publish(work)
             directory.close()

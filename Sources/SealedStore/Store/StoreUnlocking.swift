@@ -137,6 +137,7 @@ extension SessionStore {
             noteLastGenerations(&work)
             work.parked = ledger.pendingCommits
             work.ledger = nil
+            forgetAnswerPlaces()
             work.registrations = nil
             memory.lock()
             publish(work)

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Synchronization
+import TokenCore
+
+/// Where the answer to a session's reserved attempt is recorded, and where that of an earlier attempt may lie.
+///
+/// Safe to use from any thread. The file lies beside the reservation and goes with it.
+package final class AnswerPlace: Sendable {
+    private struct State {
+        /// Made with the reservation, for the first request of the attempt.
+        var fresh: OpenFile?
+        /// Of an earlier attempt that was not answered, or not to this process.
+        var left: Result<OpenFile, FileFault>?
+        var wasAnswered = false
+    }
+
+    private let files: RecordFiles
+    private let head: AnswerHead
+    /// Opens nothing but heads of this record's answers.
+    private let keys: [UInt32: Key]
+    /// The generation of the latest commit: an answer that is not younger has been used or given up.
+    private let committed: UInt64
+    private let clock: @Sendable () -> ClockReading
+    private let state: Mutex<State>
+
+    init(
+        files: RecordFiles,
+        head: AnswerHead,
+        ring: KeyRing,
+        committed: UInt64,
+        clock: @escaping @Sendable () -> ClockReading,
+        fresh: OpenFile?,
+        left: Result<OpenFile, FileFault>?
+    ) {
+        self.files = files
+        self.head = head
+        self.committed = committed
+        self.clock = clock
+        keys = ring.answerKeys(of: head.record)
+        state = Mutex(State(fresh: fresh, left: left))
+    }
+
+    /// The key of one record's answers, under one master key; wiped when it is gone.
+    final class Key: @unchecked Sendable {
+        // Unchecked: it is filled before anybody else has it, then only read.
+        private var bytes = WipedBytes(capacity: AEAD.keyCount)
+
+        init(_ master: MasterKey, of record: RandomID) {
+            unsafe master.withKey(for: .answers, of: record) { unsafe bytes.append($0) }
+        }
+
+        func read<Value>(
+            _ body: (UnsafeRawBufferPointer) throws(RecordFault) -> Value
+        ) throws(RecordFault) -> Value {
+            try unsafe bytes.read(body)
+        }
+    }
+
+    /// The file for the next answer; `nil`: the disk grants none, and the answer is not kept.
+    package func begin() -> AnswerFile? {
+        let file = state.withLock { state in
+            defer { state.fresh = nil }
+            return state.fresh
+        }
+        guard let file = file ?? (try? files.makeAnswer(of: head.record)), let key = keys[head.epoch] else {
+            return nil
+        }
+        return AnswerFile(file: file, head: head, key: key, clock: clock)
+    }
+
+    /// Notes that this process has the answer: it need not be looked for.
+    package func answered() {
+        state.withLock { $0.wasAnswered = true }
+    }
+
+    var wasAnswered: Bool { state.withLock(\.wasAnswered) }
+
+    /// Looks for the answer to an earlier attempt.
+    package func look() -> LeftAnswer {
+        guard let left = state.withLock(\.left) else { return .none }
+        let file: OpenFile
+        switch left {
+        case .success(let opened): file = opened
+        case .failure(.missing): return .none
+        case .failure(let fault): return .refused(RecordFault.file(fault).sentence)
+        }
+        // Before the bytes are read: a process that has let go writes no more.
+        let isFinal = file.isUnlocked
+        do throws(RecordFault) {
+            let bytes = try contents(of: file)
+            let head = try AnswerHead(Array(bytes.prefix(AnswerFile.headRoom)))
+            guard head.vault == self.head.vault else { throw .otherVault }
+            guard head.record == self.head.record else { throw .misplaced }
+            guard head.generation > committed else {
+                throw .rolledBack(found: head.generation, expected: committed + 1)
+            }
+            guard let key = keys[head.epoch] else { throw .unknownKey(epoch: head.epoch) }
+            let content = try unsafe key.read { key throws(RecordFault) in
+                try unsafe head.open(bytes, under: key)
+            }
+            let now = clock()
+            return .recorded(
+                RecordedAnswer(
+                    note: content.note,
+                    // Where the clocks contradict each other what it brings counts as old.
+                    sentAt: now.translate(content.clock.now, from: content.clock) ?? now.now
+                        - AnswerPlace.longAgo,
+                    stream: Array(bytes.dropFirst(AnswerFile.headRoom)),
+                    isFinal: isFinal
+                )
+            )
+        } catch {
+            guard error == .empty else { return .refused(error.sentence) }
+            // Nothing was sent yet; whoever holds the file still may do so.
+            return isFinal ? .none : .pending
+        }
+    }
+
+    /// Longer than any access token lives.
+    private static let longAgo = Duration.seconds(10 * 365 * 86_400)
+
+    private func contents(of file: OpenFile) throws(RecordFault) -> [UInt8] {
+        let bytes: [UInt8]
+        do throws(SystemCallError) {
+            bytes = try file.read(count: min(try file.status().size, AnswerFile.longest + 1), at: 0)
+        } catch {
+            throw .file(.system(error))
+        }
+        guard bytes.count <= AnswerFile.longest else { throw .malformed("it is too long") }
+        return bytes
+    }
+
+    /// Lets go of what was left; it is kept under another name if it is not what it should be.
+    package func dropLeft(damaged: Bool) {
+        state.withLock { state in
+            guard state.left != nil else { return }
+            state.left = nil
+            let name = RecordFiles.Role.answer.name(of: head.record)
+            if damaged {
+                _ = try? RecordFiles.moveAside(name, in: files.directory)
+            } else {
+                try? files.directory.unlink(name)
+            }
+        }
+    }
+}
+
+/// What there is of an answer to an earlier attempt.
+package enum LeftAnswer: Sendable {
+    /// Nothing, and nothing will come.
+    case none
+    /// A process is about to ask the server.
+    case pending
+    /// What the server said, to the end if nobody records any more.
+    case recorded(RecordedAnswer)
+    /// A file that must not be used, for the reason given: the end of a sentence that begins with the file.
+    case refused(String)
+}
+
+/// The bytes that came from a server, and how to read them.
+package struct RecordedAnswer: Sendable {
+    /// What ``AnswerFile/head(note:)`` was given.
+    package var note: [UInt8]
+    /// When the request was about to be sent, on the clock of this boot.
+    package var sentAt: Instant
+    package var stream: [UInt8]
+    /// Whether nobody records any more.
+    package var isFinal: Bool
+}
+
+/// The file of one answer, for the process that records it.
+package final class AnswerFile: Sendable {
+    /// Bytes at the beginning that the head has for itself.
+    package static let headRoom = 4096
+    /// Bytes that are allocated, so that a disk that has become full keeps no answer of usual size from its place.
+    static let room = 64 << 10
+    /// Bytes of the longest file that is read.
+    static let longest = headRoom + 2 << 20
+
+    private let file: OpenFile
+    private let head: AnswerHead
+    private let key: AnswerPlace.Key
+    private let clock: @Sendable () -> ClockReading
+
+    init(
+        file: OpenFile,
+        head: AnswerHead,
+        key: AnswerPlace.Key,
+        clock: @escaping @Sendable () -> ClockReading
+    ) {
+        self.file = file
+        self.head = head
+        self.key = key
+        self.clock = clock
+    }
+
+    /// Lent to a process that is to go on without this one; it is locked as long as anybody has it.
+    package var descriptor: Int32 { file.descriptor }
+
+    /// What has to stand at the beginning of the file, with `note` sealed in it; `nil` if the note is too long.
+    package func head(note: [UInt8]) -> [UInt8]? {
+        guard note.count <= AnswerHead.longestNote else { return nil }
+        let content = AnswerHead.Content(clock: clock(), note: note)
+        return try? unsafe key.read { key throws(RecordFault) in unsafe head.sealed(content, under: key) }
+    }
+}
+
+extension KeyRing {
+    fileprivate func answerKeys(of record: RandomID) -> [UInt32: AnswerPlace.Key] {
+        var keys = older.mapValues { AnswerPlace.Key($0, of: record) }
+        keys[current.epoch] = AnswerPlace.Key(current, of: record)
+        return keys
+    }
+}
+
+extension OpenFile {
+    /// Marks the file as one that a process works with; the mark goes when the last descriptor of this opening closes.
+    func lock() {
+        _ = flock(descriptor, LOCK_EX | LOCK_NB)
+    }
+
+    /// Whether no other opening is marked.
+    fileprivate var isUnlocked: Bool {
+        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return false }
+        flock(descriptor, LOCK_UN)
+        return true
+    }
+}
+
+extension RecordFiles {
+    /// Makes the file for the answer to an attempt of `record`, in place of any other, and marks it as in use.
+    func makeAnswer(of record: RandomID) throws(FileFault) -> OpenFile {
+        let file = try directory.create(Role.answer.name(of: record))
+        do throws(SystemCallError) {
+            try file.allocate(AnswerFile.room)
+        } catch {
+            try? directory.unlink(Role.answer.name(of: record))
+            throw .system(error)
+        }
+        file.lock()
+        return file
+    }
+
+    /// The file of an earlier answer.
+    func leftAnswer(of record: RandomID) -> Result<OpenFile, FileFault> {
+        Result { () throws(FileFault) in try directory.open(Role.answer.name(of: record)) }
+    }
+
+    func removeAnswer(of record: RandomID) {
+        try? directory.unlink(Role.answer.name(of: record))
+    }
+}
+
+/// Knows where the answers of sessions are recorded; what carries out requests asks it.
+package protocol AnswerKeeping: Sendable {
+    /// The place of the attempt that is reserved now; `nil`: none is.
+    func answerPlace(of session: SessionName) -> AnswerPlace?
+
+    /// An answer that was found is not used, for the reason given.
+    func answerWasRefused(of session: SessionName, _ reason: String)
+}
