@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+
+import NIOSSL
+import Testing
+
+@testable import OAuthClient
+
+/// What BoringSSL seals for a client opens from the recorded bytes.
+struct TLSRecordingTests {
+    private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+    static let ciphers: [(TLSVersion, NIOTLSCipher?)] = [
+        (.tlsv13, nil),
+        (.tlsv12, .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+        (.tlsv12, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+        (.tlsv12, .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    ]
+
+    @Test(arguments: ciphers) func `an answer is read from its recording`(
+        version: TLSVersion,
+        cipher: NIOTLSCipher?
+    ) throws {
+        let connection = try RecordedConnection(version, cipher.map { [$0] })
+        try connection.say(Self.answer)
+        let secret = try #require(connection.secret)
+        let recording = try TLSRecording(connection.stream, secret)
+        #expect(String(decoding: recording.plaintext, as: UTF8.self) == Self.answer)
+        #expect(!recording.hasEnded)
+    }
+
+    @Test(arguments: [TLSVersion.tlsv12, .tlsv13]) func `the end that a server says is read too`(
+        version: TLSVersion
+    ) throws {
+        let connection = try RecordedConnection(version)
+        try connection.say("no length")
+        try connection.end()
+        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        #expect(String(decoding: recording.plaintext, as: UTF8.self) == "no length")
+        #expect(recording.hasEnded)
+    }
+
+    @Test(arguments: [TLSVersion.tlsv12, .tlsv13]) func `many records come in order`(
+        version: TLSVersion
+    ) throws {
+        let connection = try RecordedConnection(version)
+        var said = ""
+        for number in 0..<40 {
+            let text = String(repeating: "\(number) ", count: 997)
+            try connection.say(text)
+            said += text
+        }
+        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        #expect(String(decoding: recording.plaintext, as: UTF8.self) == said)
+    }
+
+    @Test func `a hello that asks for another one is no hello`() throws {
+        // The client offers a share of X25519 first, and this server wants another group.
+        let connection = try RecordedConnection(.tlsv13, groups: [.secp384r1])
+        try connection.say(Self.answer)
+        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        #expect(String(decoding: recording.plaintext, as: UTF8.self) == Self.answer)
+    }
+
+    @Test(arguments: [TLSVersion.tlsv12, .tlsv13])
+    func `a recording cut anywhere yields no more than was said`(
+        version: TLSVersion
+    ) throws {
+        let connection = try RecordedConnection(version)
+        let before = connection.stream.count
+        try connection.say(Self.answer)
+        let secret = try #require(connection.secret)
+        for count in 0..<connection.stream.count {
+            let recording = try TLSRecording(Array(connection.stream[..<count]), secret)
+            #expect(recording.plaintext.isEmpty, "\(count) of \(connection.stream.count), \(before) before")
+        }
+        // Room that was allocated and not written to.
+        let padded = connection.stream + [UInt8](repeating: 0, count: 10_000)
+        #expect(try TLSRecording(padded, secret).plaintext == Array(Self.answer.utf8))
+    }
+
+    @Test(arguments: [TLSVersion.tlsv12, .tlsv13]) func `a changed bit of the answer opens nothing`(
+        version: TLSVersion
+    ) throws {
+        let connection = try RecordedConnection(version)
+        let before = connection.stream.count
+        try connection.say(Self.answer)
+        let secret = try #require(connection.secret)
+        for bit in (before * 8)..<(connection.stream.count * 8) {
+            var changed = connection.stream
+            changed[bit / 8] ^= 1 << (bit % 8)
+            let opened = try? TLSRecording(changed, secret).plaintext
+            #expect(opened ?? [] == [], "bit \(bit)")
+        }
+    }
+
+    @Test func `another connection's secret opens nothing`() throws {
+        for version in [TLSVersion.tlsv12, .tlsv13] {
+            let connection = try RecordedConnection(version)
+            try connection.say(Self.answer)
+            let other = try #require(try RecordedConnection(version).secret)
+            let opened = try? TLSRecording(connection.stream, other).plaintext
+            #expect(opened ?? [] == [])
+        }
+    }
+
+    @Test func `a cipher that does not authenticate is not opened`() throws {
+        let connection = try RecordedConnection(.tlsv12, [.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA])
+        try connection.say(Self.answer)
+        let secret = try #require(connection.secret)
+        #expect(throws: RecordingFault.unknownCipher(0xC009)) { try TLSRecording(connection.stream, secret) }
+    }
+
+    @Test(arguments: [
+        "", "SERVER_TRAFFIC_SECRET_0", "CLIENT_RANDOM 00 00",
+        "SERVER_TRAFFIC_SECRET_0 \(String(repeating: "0", count: 64)) 00",
+        "CLIENT_TRAFFIC_SECRET_0 \(String(repeating: "0", count: 64)) \(String(repeating: "0", count: 64))",
+        "CLIENT_RANDOM \(String(repeating: "0", count: 64)) \(String(repeating: "0", count: 64))",
+    ]) func `a line that is no secret of ours is none`(line: String) {
+        #expect(TLSSecret(line: Array(line.utf8)) == nil)
+    }
+
+    @Test func `bytes that are no TLS are none`() {
+        let secret = TLSSecret.traffic([UInt8](repeating: 1, count: 32))
+        #expect(throws: RecordingFault.unreadable) { try TLSRecording(Array("HTTP/1.1 200 OK".utf8), secret) }
+    }
+}
