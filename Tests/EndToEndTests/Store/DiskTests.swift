@@ -5,96 +5,6 @@ import TestSupport
 import Testing
 import Text
 
-/// A small file system, mounted for one test.
-private final class SmallDisk: Sendable {
-    enum Kind: String, CaseIterable, Sendable {
-        case tmpfs
-        case ext4
-        case xfs
-        case btrfs
-
-        /// Makes the file system in `$image`; the sizes are about the least each accepts.
-        var make: String {
-            switch self {
-            case .tmpfs: ""
-            case .ext4: "truncate -s 8M $image && mkfs.ext4 -q -m 0 $image"
-            case .xfs: "truncate -s 300M $image && mkfs.xfs -q $image"
-            case .btrfs: "truncate -s 256M $image && mkfs.btrfs -q -m dup $image"
-            }
-        }
-
-        /// Makes it and mounts it at `$place`.
-        var mount: String {
-            self == .tmpfs
-                ? "mount -t tmpfs -o size=4m,mode=0700 tokenagent-test $place"
-                : "\(make) && mount -o loop $image $place && chmod 700 $place"
-        }
-    }
-
-    let directory: TemporaryDirectory
-    private let image: TemporaryDirectory
-
-    init(_ kind: Kind) async throws {
-        directory = try TemporaryDirectory()
-        image = try TemporaryDirectory()
-        let places = "image='\(image.path)/disk' place='\(directory.path)'; "
-        let result = try await SmallDisk.shell(places + kind.mount)
-        try #require(result.status == 0, "\(result.standardError)")
-    }
-
-    func unmount() async throws {
-        _ = try await SmallDisk.shell("umount '\(directory.path)' || umount -l '\(directory.path)'")
-    }
-
-    private static func shell(_ script: String) async throws -> ProgramResult {
-        try await Program.run(
-            ["/bin/sh", "-c", script],
-            environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
-        )
-    }
-
-    /// Writes until nothing fits, in ever smaller pieces.
-    func fill() async throws {
-        let file = directory.path("filler")
-        _ = try await SmallDisk.shell(
-            """
-            cat /dev/zero >'\(file)'; sync '\(file)'
-            for size in 4096 512 1; do dd if=/dev/zero bs=$size >>'\(file)'; sync '\(file)'; done
-            """
-        )
-    }
-
-    /// Whether the bytes of the device itself hold `text` anywhere, files or not.
-    func holds(_ text: String) async throws -> Bool {
-        let search = "sync -f '\(directory.path)'; grep -qaF -- '\(text)' '\(image.path)/disk'"
-        return try await SmallDisk.shell(search).status == 0
-    }
-
-    /// Takes the filler away; btrfs gives its place back with the next flush.
-    func makeRoom() async throws {
-        File.remove(directory.path("filler"))
-        _ = try await SmallDisk.shell("sync -f '\(directory.path)'")
-    }
-
-    /// What can be mounted here: only root may, and not everywhere.
-    static let possible: [Kind] = Kind.allCases.filter { kind in
-        TestUser.isRoot
-            && Program.succeeds(
-                """
-                base=$(mktemp -d) && mkdir $base/place && image=$base/disk place=$base/place
-                { \(kind.mount); } && umount $place; status=$?; rm -rf $base; exit $status
-                """
-            )
-    }
-
-    /// Ends the test case where this kind cannot be mounted.
-    static func require(_ kind: Kind) throws {
-        guard possible.contains(kind) else {
-            try Test.cancel("\(kind.rawValue) cannot be mounted here")
-        }
-    }
-}
-
 extension EndToEnd {
     @Suite(.enabled(if: !SmallDisk.possible.isEmpty, "file systems can only be mounted by root"))
     struct DiskTests {
@@ -103,9 +13,7 @@ extension EndToEnd {
             timeout: String = "2s",
             _ body: (Scene, SmallDisk) async throws -> Void
         ) async throws {
-            try SmallDisk.require(kind)
-            let disk = try await SmallDisk(kind)
-            do {
+            try await SmallDisk.mounted(kind) { disk in
                 let scene = try await Scene.loggedIn(
                     { $0.rotation = .strict },
                     more: "[agent]\nget_timeout = \"\(timeout)\"",
@@ -113,15 +21,11 @@ extension EndToEnd {
                 )
                 try await body(scene, disk)
                 try await scene.agent.end()
-            } catch {
-                try await disk.unmount()
-                throw error
             }
-            try await disk.unmount()
         }
 
         @Test(arguments: SmallDisk.Kind.allCases)
-        fileprivate func `with a full disk the refresh token is not sent, and sent again when there is room`(
+        func `with a full disk the refresh token is not sent, and sent again when there is room`(
             kind: SmallDisk.Kind
         )
             async throws
@@ -156,7 +60,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: SmallDisk.Kind.allCases)
-        fileprivate func `a disk that fills up during the request costs nothing`(
+        func `a disk that fills up during the request costs nothing`(
             kind: SmallDisk.Kind
         ) async throws {
             // Filling a disk takes its time, and the refresh waits for it.
