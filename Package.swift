@@ -343,10 +343,12 @@ let package = Package(
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "OAuthClient", "ModularArithmetic", "SealedStore", "Text", "TokenCore", "DemoIssuer",
-                "TestSupport",
+                "CHardening", "CommandExecution", "ExchangeGuard", "OAuthClient", "ModularArithmetic",
+                "SealedStore", "Text", "Threads", "TokenCore", "DemoIssuer", "TestSupport",
+                "tokenagent-runner",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),

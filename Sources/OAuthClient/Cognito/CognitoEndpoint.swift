@@ -39,7 +39,7 @@ struct CognitoEndpoint: Sendable {
         } catch {
             throw CognitoRefusal(failure: error)
         }
-        return (try read(reply), requestedAt)
+        return (try read(reply), reply.sentAt ?? requestedAt)
     }
 
     private func read(_ reply: HTTPReply) throws(CognitoRefusal) -> JSONObject {

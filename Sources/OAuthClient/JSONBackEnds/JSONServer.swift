@@ -167,7 +167,8 @@ struct JSONServer: AuthorizationServer {
             request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }
         let requestedAt = tools.timekeeper.now
-        let answer = Answer(reply: try await tools.send(request), url: url, requestedAt: requestedAt)
+        let reply = try await tools.send(request)
+        let answer = Answer(reply: reply, url: url, requestedAt: reply.sentAt ?? requestedAt)
         // A refusal that is not about the session may be about a secret that has been replaced meanwhile.
         if [401, 403].contains(answer.reply.status), !rules.isAboutSession(answer.reply) {
             await constants.forget()

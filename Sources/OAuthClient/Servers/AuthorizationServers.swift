@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ExchangeGuard
 import NIOCore
 import SealedStore
 import Synchronization
@@ -23,6 +24,7 @@ package final class AuthorizationServers: AuthorizationServing {
 
     private let tools: ServerTools
     private let transport: HTTPTransport?
+    private let answers: (any AnswerKeeping)?
     private let configured = Mutex(Configured())
 
     /// Serves `profiles`, which have been validated.
@@ -33,6 +35,8 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - timekeeper: the clocks.
     ///   - commands: runs `client_secret_command`.
     ///   - registrations: where registered clients are kept.
+    ///   - answers: where the answers to refreshes are recorded.
+    ///   - door: where their guards are asked for.
     ///   - eventLoopGroup: one of its loops carries all connections; never shut down from here.
     ///   - workflow: the job of GitHub Actions that started the agent, if one did.
     ///   - sleep: waits between device polls; boot-time clock by default.
@@ -42,12 +46,14 @@ package final class AuthorizationServers: AuthorizationServing {
         timekeeper: any Timekeeper,
         commands: any CommandRunning,
         registrations: any RegistrationStoring = TransientRegistrations(),
+        answers: (any AnswerKeeping)? = nil,
+        door: GuardDoor? = nil,
         eventLoopGroup: any EventLoopGroup,
         workflow: WorkflowIdentity? = nil,
         sleep: @escaping Sleeping = { try await Task.sleep(for: $0, clock: .continuous) }
     ) {
         let eventLoop = eventLoopGroup.next()
-        let transport = HTTPTransport(eventLoop: eventLoop)
+        let transport = HTTPTransport(eventLoop: eventLoop, door: door)
         let tools = ServerTools(
             memory: memory,
             timekeeper: timekeeper,
@@ -58,12 +64,18 @@ package final class AuthorizationServers: AuthorizationServing {
             workflow: workflow,
             registrar: Registrar(registrations)
         )
-        self.init(profiles: profiles, tools: tools, transport: transport)
+        self.init(profiles: profiles, tools: tools, transport: transport, answers: answers)
     }
 
-    init(profiles: [SessionName: ServerProfile], tools: ServerTools, transport: HTTPTransport? = nil) {
+    init(
+        profiles: [SessionName: ServerProfile],
+        tools: ServerTools,
+        transport: HTTPTransport? = nil,
+        answers: (any AnswerKeeping)? = nil
+    ) {
         self.tools = tools
         self.transport = transport
+        self.answers = answers
         replaceProfiles(profiles)
     }
 
@@ -97,7 +109,11 @@ package final class AuthorizationServers: AuthorizationServing {
 
     package func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome {
         guard let server = server(for: session) else { return .failed(.unknown(session)) }
-        return await server.refresh(request)
+        guard case .refreshToken = request.renewal, answers != nil || request.fence != nil else {
+            return await server.refresh(request)
+        }
+        let attempt = GuardedAttempt(session: session, fence: request.fence, keeper: answers)
+        return await GuardedAttempt.$current.withValue(attempt) { await server.refresh(request) }
     }
 
     package func logIn(

@@ -95,14 +95,14 @@ struct TokenEndpoint: Sendable {
         }
         let hasNonce = tools.proofNonces.remember(from: reply, of: url)
         do throws(RefreshFailure) {
-            return (try read(reply), requestedAt)
+            return (try read(reply), reply.sentAt ?? requestedAt)
         } catch {
             let isMissing = [404, 405, 410].contains(reply.status) && error.code == nil
             throw Refusal(
                 failure: error,
                 endpointIsMissing: isMissing,
                 proofTime: proofTime(after: reply, refusedWith: error.code, hasNonce: hasNonce),
-                leftover: leftover(of: reply, requestedAt: requestedAt)
+                leftover: leftover(of: reply, requestedAt: reply.sentAt ?? requestedAt)
             )
         }
     }

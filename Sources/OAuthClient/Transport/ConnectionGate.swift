@@ -34,19 +34,38 @@ final class ConnectionGate: Sendable {
         return verdict
     }
 
-    private func checkAddress(_ channel: any Channel) -> EventLoopFuture<Void> {
-        let isInternal = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }?.isInternal ?? true
+    /// Fails when a connection to `address` leads to the wrong place.
+    func admit(address: SocketAddress?) throws(TransportFailure) {
+        let isInternal = address?.ipAddress.flatMap { IPAddress($0) }?.isInternal ?? true
         if isInternal { internalAddressSeen.store(true, ordering: .relaxed) }
-        guard isInternal, publicAddressOnly else { return channel.eventLoop.makeSucceededVoidFuture() }
-        return channel.eventLoop.makeFailedFuture(
-            TransportFailure.insecure("the server's metadata leads into a private network")
-        )
+        guard !isInternal || !publicAddressOnly else {
+            throw .insecure("the server's metadata leads into a private network")
+        }
+    }
+
+    /// Fails when the server at the other end of `channel`, through which only its guard is seen, is the wrong one.
+    ///
+    /// `host` was connected to: where it is a name, TLS itself has compared it.
+    func admit(_ channel: any Channel, host: String) -> EventLoopFuture<Void> {
+        checkCertificate(channel, address: IPAddress(host))
+    }
+
+    private func checkAddress(_ channel: any Channel) -> EventLoopFuture<Void> {
+        channel.eventLoop.makeCompletedFuture { try admit(address: channel.remoteAddress) }
     }
 
     /// The chain is verified by now; plain connections have no certificate, and match no pin.
-    private func checkCertificate(_ channel: any Channel) -> EventLoopFuture<Void> {
+    ///
+    /// With `address`, the certificate has to be for it.
+    private func checkCertificate(
+        _ channel: any Channel,
+        address: IPAddress? = nil
+    ) -> EventLoopFuture<Void> {
         channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }.flatMapThrowing {
             [pins] certificate in
+            if let certificate, let address, !certificate.isFor(address) {
+                throw TransportFailure.insecure("the certificate is for another host name")
+            }
             if let certificate, let weakness = try CertificateStrength.weakness(of: certificate) {
                 throw TransportFailure.insecure(weakness)
             }
@@ -54,6 +73,15 @@ final class ConnectionGate: Sendable {
             guard let certificate, pins.contains(try CertificatePin(of: certificate)) else {
                 throw TransportFailure.insecure("the server's key matches no pin")
             }
+        }
+    }
+}
+
+extension NIOSSLCertificate {
+    /// Whether `address` is among the names of the certificate (RFC 9110 §4.3.5).
+    fileprivate func isFor(_ address: IPAddress) -> Bool {
+        _subjectAlternativeNames().contains { name in
+            name.nameType == .ipAddress && Array(name.contents) == address.bytes
         }
     }
 }

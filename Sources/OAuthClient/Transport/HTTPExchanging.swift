@@ -30,6 +30,9 @@ struct OutgoingRequest: Sendable {
     var readsBody = true
     /// From the call to the last byte of the answer, where that is to be shorter than ``HTTPLimits/total``.
     var limit: Duration?
+
+    /// Whether it is a POST.
+    var hasBody: Bool { form != nil || json != nil }
 }
 
 /// One complete answer.
@@ -41,6 +44,8 @@ struct HTTPReply: Equatable, Sendable {
     var body: [UInt8] = []
     /// The server was reached at an address of a private network.
     var isInternal = false
+    /// When its request was about to be sent, if that was not this one but an earlier one that was not answered.
+    var sentAt: Instant?
     /// The body as ``ServerTools/exchanged(_:)`` has read it.
     var reading = Reading.notYet
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncHTTPClient
+import ExchangeGuard
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -18,14 +19,19 @@ final class HTTPTransport: HTTPExchanging {
     private let hangingAfter: Duration
     private let clients = ClientCache<HTTPClient> { try? await $0.shutdown() }
     private let exchanges = ExchangeRegister()
+    /// Where the guards of requests that show a refresh token are asked for.
+    private let door: GuardDoor?
+    private let contexts = TLSContexts()
 
     init(
         eventLoop: any EventLoop,
+        door: GuardDoor? = nil,
         totalLimit: Duration = HTTPLimits.total,
         connectLimit: Duration = HTTPLimits.connect,
         hangingAfter: Duration = HTTPLimits.hanging
     ) {
         self.eventLoop = eventLoop
+        self.door = door
         self.totalLimit = totalLimit
         self.connectLimit = connectLimit
         self.hangingAfter = hangingAfter
@@ -43,16 +49,68 @@ final class HTTPTransport: HTTPExchanging {
     }
 
     func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
+        let attempt = GuardedAttempt.guarding(request)
+        if let earlier = await attempt?.earlierAnswer(to: request, on: eventLoop) { return earlier }
         let credentials = try TLSCredentials(request.trust)
         let end = ContinuousClock.now + min(totalLimit, request.limit ?? totalLimit)
         while true {
             let stage = ConnectionStage()
             let result =
-                request.form == nil && request.json == nil || request.identity != nil
-                ? await exchangeAlone(request, credentials, stage, until: end)
-                : await post(request, credentials, stage, until: end)
+                if let attempt, let link = try link(of: attempt) {
+                    await guarded(request, attempt, link, credentials, stage, until: end)
+                } else if !request.hasBody || request.identity != nil {
+                    await exchangeAlone(request, credentials, stage, until: end)
+                } else {
+                    await post(request, credentials, stage, until: end)
+                }
             if !stage.isGivenUp || Task.isCancelled { return try result.get() }
         }
+    }
+
+    /// The guard of the next try; `nil`: there is none, and the attempt can do without.
+    private func link(of attempt: GuardedAttempt) throws(TransportFailure) -> GuardLink? {
+        if let link = door?.ask() { return link }
+        // Whoever has been given a moment to be done by must not be late, and only a guard can promise that.
+        guard attempt.fence == nil else {
+            throw .unreachable("the process that guards the request cannot be started; restart the agent")
+        }
+        return nil
+    }
+
+    private func guarded(
+        _ request: OutgoingRequest,
+        _ attempt: GuardedAttempt,
+        _ link: GuardLink,
+        _ credentials: TLSCredentials,
+        _ stage: ConnectionStage,
+        until end: ContinuousClock.Instant
+    ) async -> Result<HTTPReply, TransportFailure> {
+        let security: TLSContexts.Security?
+        do throws(TransportFailure) {
+            security = try contexts.security(to: request.url, credentials, request.identity)
+        } catch {
+            return .failure(error)
+        }
+        let limits = GuardedExchangeLimits(attempt.fence, left: end - ContinuousClock.now)
+        let gate = ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
+        let result = await exchange(request, stage, until: end) { [eventLoop, connectLimit] body in
+            guard let body else { throw CancellationError() }
+            let order = GuardedConnection.Order(
+                request: request,
+                body: body,
+                stage: stage,
+                link: link,
+                // In the clear nothing may lie on the disk.
+                file: security == nil ? nil : attempt.place?.begin(),
+                limits: limits,
+                connectLimit: connectLimit,
+                gate: gate,
+                security: security
+            )
+            return try await GuardedConnection.run(order, on: eventLoop)
+        }
+        if case .success = result { attempt.place?.answered() }
+        return result
     }
 
     private func post(
@@ -71,7 +129,9 @@ final class HTTPTransport: HTTPExchanging {
                 gate: ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
             )
         }
-        let result = await exchange(request, stage, over: client, until: end)
+        let result = await exchange(request, stage, until: end) { body in
+            try await HTTPTransport.perform(request, body: body, over: client)
+        }
         clients.giveBack(client)
         return result
     }
@@ -91,7 +151,9 @@ final class HTTPTransport: HTTPExchanging {
             stage: request.identity == nil ? stage : nil
         )
         let client = makeClient(credentials, request.identity, gate: gate)
-        let result = await exchange(request, stage, over: client, until: end)
+        let result = await exchange(request, stage, until: end) { body in
+            try await HTTPTransport.perform(request, body: body, over: client)
+        }
         // A client whose connection hangs ends only with that connection; nobody waits for it.
         let ending = Task { try? await client.shutdown() }
         if !stage.isGivenUp { await ending.value }
@@ -105,11 +167,11 @@ final class HTTPTransport: HTTPExchanging {
     private func exchange(
         _ request: OutgoingRequest,
         _ stage: ConnectionStage,
-        over client: HTTPClient,
-        until end: ContinuousClock.Instant
+        until end: ContinuousClock.Instant,
+        _ perform: @escaping @Sendable (OutgoingBody?) async throws -> HTTPReply
     ) async -> Result<HTTPReply, TransportFailure> {
         let body = OutgoingBody(of: request, stage: stage)
-        let work = Task { try await HTTPTransport.perform(request, body: body, over: client) }
+        let work = Task { try await perform(body) }
         exchanges.add(stage, work)
         let left = max(.zero, end - ContinuousClock.now)
         let alarm = eventLoop.scheduleTask(in: .nanoseconds(left.nanoseconds)) { work.cancel() }
@@ -198,6 +260,8 @@ extension TransportFailure {
         case is NIOSSLExtraError: self = .insecure("the certificate is for another host name")
         case let error as NIOConnectionError: self = .unreachable(error.reason)
         case let error as IOError: self = .unreachable(SystemError.text(error.errnoCode))
+        case ChannelError.connectTimeout: self = .unreachable("no connection in time")
+        case ChannelError.eof: self = .unreachable("the server closed the connection")
         case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
             self = .unreachable("no connection in time")
         case _ where TransportFailure.isTimeout(error): self = .unreachable("no answer in time")

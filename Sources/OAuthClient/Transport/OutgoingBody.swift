@@ -30,6 +30,9 @@ final class OutgoingBody: AsyncSequence, Sendable {
     /// Whether the library has taken the bytes; before that none of them can have left.
     var wasSent: Bool { stage.isConnected }
 
+    /// The bytes themselves, for a connection that is not the library's.
+    var bytes: ByteBuffer { buffer }
+
     /// Zeroes the bytes in place, for all holders; on the event loop that sent them.
     func wipe() {
         unsafe buffer.withUnsafeReadableBytes { bytes in

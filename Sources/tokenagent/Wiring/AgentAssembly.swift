@@ -6,6 +6,7 @@ import AgentSettings
 import CHardening
 import CommandExecution
 import Confinement
+import ExchangeGuard
 import Logging
 import NIOCore
 import OAuthClient
@@ -33,7 +34,7 @@ struct AgentAssembly {
         _ places: Places,
         _ environment: [String: String],
         _ workflow: WorkflowVariables?,
-        runner: Int32
+        runner: CommandRunnerStart.Sockets
     ) throws(StartFailure) {
         let settings = try AgentAssembly.settings(places)
         let threshold = LogThreshold(commandLine: options.logLevel, configured: settings.logLevel)
@@ -42,12 +43,12 @@ struct AgentAssembly {
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
         fileLedger = TokenFileLedger(stateDirectory: opened.store.stateDirectory)
         fileLedger.removeLeftovers(logger)
-        let table = AgentAssembly.prepare(settings, runner)
+        let table = AgentAssembly.prepare(settings, runner.commands)
         let files = FileRules(places, settings, slots: opened.store.slots, environment)
         confinement = ProcessHardening.confine(to: files, logger)
-        threads = try AgentThreads(runner: runner, table: table)
+        threads = try AgentThreads(runner: runner.commands, table: table)
         hooks = EventHooks(commands: threads.commands, desktop: DesktopSession(environment), logger: logger)
-        servers = AgentAssembly.servers(opened, threads, workflow)
+        servers = AgentAssembly.servers(opened, threads, workflow, runner, logger)
         let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.network, logger: logger)
         let inForce = ConfigurationInForce(
             file: places.configuration,
@@ -83,7 +84,9 @@ struct AgentAssembly {
     private static func servers(
         _ opened: OpenedStore,
         _ threads: AgentThreads,
-        _ workflow: WorkflowVariables?
+        _ workflow: WorkflowVariables?,
+        _ runner: CommandRunnerStart.Sockets,
+        _ logger: Logger
     ) -> AuthorizationServers {
         AuthorizationServers(
             profiles: [:],
@@ -95,6 +98,8 @@ struct AgentAssembly {
                 pool: threads.pool,
                 eventLoop: threads.network
             ),
+            answers: AnswerControl(store: opened.store, logger: logger),
+            door: GuardDoor(socket: runner.door),
             eventLoopGroup: threads.network,
             workflow: workflow?.identity(in: opened.memory)
         )

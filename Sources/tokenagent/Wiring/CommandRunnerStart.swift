@@ -12,23 +12,33 @@ import TokenCore
 enum CommandRunnerStart {
     private static let name = "tokenagent-runner"
 
-    /// Starts the process and returns the agent's end of the socket between the two.
+    /// The agent's ends of the sockets between the two.
+    struct Sockets {
+        /// For commands.
+        let commands: Int32
+        /// For the guards of exchanges.
+        let door: Int32
+    }
+
+    /// Starts the process and returns the agent's ends of the sockets between the two.
     ///
     /// An agent whose runner is missing still serves tokens; every command then fails and says why.
     static func start(
         _ options: StartOptions,
         _ places: Places,
         _ environment: [String: String]
-    ) throws(StartFailure) -> Int32 {
-        var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .system("make a socket pair") }
-        defer { close(ends[1]) }
+    ) throws(StartFailure) -> Sockets {
+        let (commands, itsCommands) = try socketPair()
+        defer { close(itsCommands) }
+        let (door, itsDoor) = try socketPair()
+        defer { close(itsDoor) }
         let start = ProgramStart(
             executable: executable,
             arguments: [name] + source(options, places.configuration),
             environment: EnvironmentScrub.forCommands(environment),
-            descriptors: [2: 2, CommandRunnerProcess.agentDescriptor: ends[1]],
+            descriptors: [
+                2: 2, CommandRunnerProcess.agentDescriptor: itsCommands, GuardStarts.agentDescriptor: itsDoor,
+            ],
             placement: .ownGroup,
             directory: environment["HOME"]
         )
@@ -37,7 +47,14 @@ enum CommandRunnerStart {
         } catch {
             Console.tell("hooks and commands cannot run: \(error.message)")
         }
-        return ends[0]
+        return Sockets(commands: commands, door: door)
+    }
+
+    private static func socketPair() throws(StartFailure) -> (ours: Int32, its: Int32) {
+        var ends: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .system("make a socket pair") }
+        return (ends[0], ends[1])
     }
 
     /// The command line with which the runner learns the commands when the configuration is read again.

@@ -39,6 +39,35 @@ struct TLSRecordingTests {
         #expect(recording.hasEnded)
     }
 
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", false, true),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", false, false),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", true, false),
+        ("HTTP/1.1 200 OK\r\n\r\n{}", true, true),
+        ("HTTP/1.1 200 OK\r\n\r\n{}", false, false),
+    ]) func `a recorded answer is complete where that of a connection is`(
+        said: String,
+        ends: Bool,
+        isComplete: Bool
+    ) async throws {
+        let connection = try RecordedConnection(.tlsv13)
+        try connection.say(said)
+        if ends { try connection.end() }
+        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        let reply = try await RecordedReply.read(recording, readsBody: true, on: Wire.eventLoop)
+        #expect((reply != nil) == isComplete)
+        #expect(reply?.body ?? Array("{}".utf8) == Array("{}".utf8))
+    }
+
+    @Test func `a recorded answer that is no HTTP is none`() async throws {
+        let connection = try RecordedConnection(.tlsv13)
+        try connection.say("<html>")
+        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        await #expect(throws: RecordingFault.notHTTP) {
+            try await RecordedReply.read(recording, readsBody: true, on: Wire.eventLoop)
+        }
+    }
+
     @Test(arguments: [TLSVersion.tlsv12, .tlsv13]) func `many records come in order`(
         version: TLSVersion
     ) throws {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import SealedStore
+import TokenCore
+
+/// The refresh that the current task belongs to, when it shows a refresh token.
+///
+/// Its token requests get a guard each, and the answer to an earlier one of the session is looked for first.
+final class GuardedAttempt: Sendable {
+    @TaskLocal static var current: GuardedAttempt?
+
+    let session: SessionName
+    /// Where the answer is recorded; `nil`: nowhere.
+    let place: AnswerPlace?
+    /// Moments that the request must not be later than; `nil`: the transport's own limits.
+    let fence: ExchangeFence?
+    private let keeper: (any AnswerKeeping)?
+
+    init(session: SessionName, fence: ExchangeFence?, keeper: (any AnswerKeeping)?) {
+        self.session = session
+        self.fence = fence
+        self.keeper = keeper
+        place = keeper?.answerPlace(of: session)
+    }
+
+    /// The attempt that needs a guard for `request`.
+    ///
+    /// Nothing is recorded of what is said in the clear, so there only a fence needs one.
+    static func guarding(_ request: OutgoingRequest) -> GuardedAttempt? {
+        guard request.hasBody, let current, request.url.isTLS || current.fence != nil else { return nil }
+        return current
+    }
+
+    /// How long to wait before another look at an answer that is being recorded.
+    private static let pause = Duration.milliseconds(20)
+    /// Waits that cover the longest exchange: whoever records is killed at its end.
+    private static let looks = 2_000
+
+    /// The answer to `request` that an earlier process has asked for, if there is one; it is waited for if it may still
+    /// come.
+    func earlierAnswer(to request: OutgoingRequest, on eventLoop: any EventLoop) async -> HTTPReply? {
+        guard let place else { return nil }
+        for _ in 0..<GuardedAttempt.looks {
+            switch place.look() {
+            case .none:
+                place.dropLeft(damaged: false)
+                return nil
+            case .refused(let reason): return refuse(place, "it \(reason)")
+            case .pending: break
+            case .recorded(let recorded):
+                do throws(RecordingFault) {
+                    if let reply = try await recorded.reply(to: request, on: eventLoop) {
+                        // It is gone once what it brings is stored.
+                        place.answered()
+                        return reply
+                    }
+                    guard !recorded.isFinal else { throw .incomplete }
+                } catch {
+                    return refuse(place, error.description, isDamage: error.isDamage)
+                }
+            }
+            guard (try? await Task.sleep(for: GuardedAttempt.pause, clock: .continuous)) != nil else {
+                return nil
+            }
+        }
+        return nil
+    }
+
+    private func refuse(_ place: AnswerPlace, _ reason: String, isDamage: Bool = true) -> HTTPReply? {
+        place.dropLeft(damaged: isDamage)
+        keeper?.answerWasRefused(of: session, reason)
+        return nil
+    }
+}
+
+extension RecordedAnswer {
+    /// The answer as the network would have brought it; `nil`: it is not complete.
+    fileprivate func reply(
+        to request: OutgoingRequest,
+        on eventLoop: any EventLoop
+    ) async throws(RecordingFault) -> HTTPReply? {
+        guard let note = RecordingNote(note), let secret = TLSSecret(line: note.key) else {
+            throw .unreadable
+        }
+        guard note.url == request.url.description else { throw .otherServer(note.url) }
+        let recording = try TLSRecording(stream, secret)
+        var reply = try await RecordedReply.read(recording, readsBody: request.readsBody, on: eventLoop)
+        reply?.sentAt = sentAt
+        return reply
+    }
+}

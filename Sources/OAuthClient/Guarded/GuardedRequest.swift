@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import NIOHTTP1
+import Text
+
+extension HTTPRequestHead {
+    /// The head of `request`, whose body is `body`.
+    ///
+    /// - Throws: `misconfigured` if a header cannot be written.
+    init(of request: OutgoingRequest, _ body: OutgoingBody) throws(TransportFailure) {
+        let url = request.url
+        var fields = HTTPHeaders(of: request, body)
+        fields.add(name: "host", value: url.hostAndPort)
+        fields.add(name: "content-length", value: "\(body.count)")
+        for (name, value) in fields {
+            guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte), value.utf8.allSatisfy(\.isFieldByte)
+            else { throw .misconfigured("the header \(name) cannot be sent as it is") }
+        }
+        let path = (url.path.isEmpty ? "/" : url.path) + (url.query.map { "?" + $0 } ?? "")
+        self.init(version: .http1_1, method: .POST, uri: path, headers: fields)
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+import NIOSSL
+import Synchronization
+
+/// What guarded connections begin TLS with, kept for those with the same settings: a context has read the system's
+/// certificates.
+final class TLSContexts: Sendable {
+    private struct Key: Hashable {
+        var credentials: TLSCredentials
+        var checksName: Bool
+    }
+
+    /// What one connection begins TLS with.
+    struct Security: Sendable {
+        var context: NIOSSLContext
+        /// `nil`: the server is named by its address, which ``ConnectionGate`` compares.
+        var name: String?
+        var keys: KeyLog
+
+        func makeHandler() throws -> NIOSSLClientHandler {
+            try NIOSSLClientHandler(context: context, serverHostname: name)
+        }
+    }
+
+    private let keys = KeyLog()
+    private let contexts: Mutex<[Key: NIOSSLContext]> = Mutex([:])
+
+    /// What a connection to `url` begins TLS with; `nil`: it speaks none.
+    ///
+    /// - Throws: `misconfigured`.
+    func security(
+        to url: EndpointURL,
+        _ credentials: TLSCredentials,
+        _ identity: HandshakeIdentity?
+    ) throws(TransportFailure) -> Security? {
+        guard url.isTLS else { return nil }
+        let isAddress = IPAddress(url.host) != nil
+        let key = Key(credentials: credentials, checksName: !isAddress)
+        if identity == nil, let known = contexts.withLock({ $0[key] }) {
+            return Security(context: known, name: isAddress ? nil : url.host, keys: keys)
+        }
+        var configuration = credentials.configuration
+        // A library that looks at the channel's other end would find our guard there.
+        if isAddress { configuration.certificateVerification = .noHostnameVerification }
+        identity?.apply(to: &configuration)
+        // Nobody waits for a server to say good-bye: the library would keep what it has read meanwhile.
+        configuration.shutdownTimeout = .zero
+        configuration.keyLogCallback = { [keys] in keys.note($0) }
+        guard let context = try? NIOSSLContext(configuration: configuration) else {
+            throw .misconfigured("TLS cannot begin with these certificates")
+        }
+        // A key that was shown to one server is not to stay.
+        if identity == nil { contexts.withLock { $0[key] = context } }
+        return Security(context: context, name: isAddress ? nil : url.host, keys: keys)
+    }
+}

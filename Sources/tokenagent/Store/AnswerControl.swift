@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import SealedStore
+import TokenCore
+
+/// Tells where answers are recorded, and the log of those that are not used.
+struct AnswerControl: AnswerKeeping {
+    let store: SessionStore
+    let logger: Logger
+
+    func answerPlace(of session: SessionName) -> AnswerPlace? {
+        store.answerPlace(of: session)
+    }
+
+    func answerWasRefused(of session: SessionName, _ reason: String) {
+        logger.warning(
+            "the answer to a refresh that was interrupted is not used",
+            metadata: ["session": "\(session)", "reason": "\(reason)"]
+        )
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import CHardening
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import OAuthClient
+
+/// A request that must not be late, through the real guard, whatever was stopped.
+struct FenceTests {
+    private static var now: Instant { Instant(nanoseconds: hardening_boot_clock()) }
+
+    /// A server, what it was sent, and a request to it.
+    private static func server() async throws -> (TinyServer, OutgoingRequest) {
+        let server = try await TinyServer.start { _ in [.send(Wire.ok)] }
+        let url = try EndpointURL("http://127.0.0.1:\(server.port)/token")
+        let form = FormBody([("refresh_token", "canary")])
+        return (server, OutgoingRequest(url: url, form: form, trust: ServerTrust()))
+    }
+
+    private static func send(
+        _ request: OutgoingRequest,
+        _ guards: StoppableGuards?,
+        sendBefore: Instant,
+        endBefore: Instant? = nil
+    ) async throws -> Result<HTTPReply, TransportFailure> {
+        let transport = HTTPTransport(eventLoop: Wire.eventLoop, door: guards?.door)
+        let attempt = GuardedAttempt(
+            session: try #require(SessionName("work")),
+            fence: ExchangeFence(sendBefore: sendBefore, endBefore: endBefore ?? sendBefore + .seconds(20)),
+            keeper: nil
+        )
+        let result = await GuardedAttempt.$current.withValue(attempt) { await transport.outcome(of: request) }
+        await transport.shutDown()
+        return result
+    }
+
+    /// Nothing was sent, and the failure says so.
+    private static func isUnsent(_ result: Result<HTTPReply, TransportFailure>) -> Bool {
+        if case .failure(.unreachable) = result { true } else { false }
+    }
+
+    @Test func `a request that is in time is sent`() async throws {
+        let (server, request) = try await Self.server()
+        let result = try await Self.send(request, StoppableGuards(), sendBefore: Self.now + .seconds(20))
+        #expect(try result.get().body == Array("{}".utf8))
+        let sent = try #require(server.requests.first)
+        #expect(sent.hasPrefix("POST /token HTTP/1.1\r\n"))
+        #expect(sent.hasSuffix("\r\n\r\nrefresh_token=canary"))
+        await server.stop()
+    }
+
+    @Test func `an agent that was stopped for too long sends nothing`() async throws {
+        let (server, request) = try await Self.server()
+        let result = try await Self.send(request, StoppableGuards(), sendBefore: Self.now - .milliseconds(1))
+        #expect(Self.isUnsent(result), "\(result)")
+        #expect(server.bytesReceived == 0)
+        await server.stop()
+    }
+
+    @Test func `a guard that was stopped for too long sends nothing`() async throws {
+        let (server, request) = try await Self.server()
+        let guards = try StoppableGuards(stopped: true)
+        let moment = Self.now + .milliseconds(500)
+        async let result = Self.send(request, guards, sendBefore: moment)
+        // The request waits in the socket between the two.
+        #expect(try await Polling.until { server.connections == 1 && Self.now > moment })
+        #expect(server.bytesReceived == 0)
+        try await guards.goOn()
+        #expect(Self.isUnsent(try await result))
+        #expect(server.bytesReceived == 0)
+        await server.stop()
+    }
+
+    @Test func `nobody waits for an answer after its end`() async throws {
+        let server = try await TinyServer.start { _ in [] }
+        let url = try EndpointURL("http://127.0.0.1:\(server.port)/token")
+        let form = FormBody([("refresh_token", "canary")])
+        let moment = Self.now + .seconds(1)
+        let result = try await Self.send(
+            OutgoingRequest(url: url, form: form, trust: ServerTrust()),
+            StoppableGuards(),
+            sendBefore: moment,
+            endBefore: moment
+        )
+        guard case .failure(.ambiguous) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(Self.now >= moment)
+        #expect(server.requests.count == 1)
+        await server.stop()
+    }
+
+    @Test func `without a guard nothing is sent`() async throws {
+        let (server, request) = try await Self.server()
+        let result = try await Self.send(request, nil, sendBefore: Self.now + .seconds(20))
+        #expect(Self.isUnsent(result), "\(result)")
+        #expect(server.connections == 0)
+        await server.stop()
+    }
+
+    @Test func `in the clear only a fence needs a guard`() async throws {
+        let (server, request) = try await Self.server()
+        let attempt = GuardedAttempt(session: try #require(SessionName("work")), fence: nil, keeper: nil)
+        GuardedAttempt.$current.withValue(attempt) {
+            #expect(GuardedAttempt.guarding(request) == nil)
+        }
+        await server.stop()
+    }
+}
