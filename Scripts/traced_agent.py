@@ -11,6 +11,7 @@ import pathlib
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -55,7 +56,7 @@ def until(seconds: float, condition, what: str):
 
 
 class Agent:
-    """The agent of one mode, its home, and the issuers its sessions belong to.
+    """The agent of one mode, its home, and the issuers its sessions belong to, which speak TLS.
 
     With `made`, "exchange" or "role", there is also the session `made`, which is made from the first of `sessions`."""
 
@@ -72,9 +73,12 @@ class Agent:
             "TOKENAGENT_AUTOSTART": "0",
         }
         self.log = open(home / "log", "ab")
+        authorities = [home / f"authority{number}" for number in range(issuers)]
+        for authority in authorities:
+            authority.mkdir(mode=0o700)
         self.issuers = [subprocess.Popen(
-            [programs / "demo-issuer", "--rotation", mode, "--access-ttl", str(life)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log) for _ in range(issuers)]
+            [programs / "demo-issuer", "--rotation", mode, "--access-ttl", str(life), "--tls", authority],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log) for authority in authorities]
         self.abouts = [json.loads(issuer.stdout.readline()) for issuer in self.issuers]
         self.socket = str(home / "run/tokenagent/agent.sock")
         self.process: subprocess.Popen | None = None
@@ -84,6 +88,7 @@ class Agent:
         configuration.touch(mode=0o600)
         configuration.write_text("".join(
             f'[session.{name}]\nkind = "oidc"\nissuer = "{self.abouts[number % issuers]["issuer"]}"\n'
+            f'ca_file = "{self.abouts[number % issuers]["ca_file"]}"\n'
             'client_id = "demo-public"\nscopes = ["openid", "offline_access"]\nflow = "password"\n'
             for number, name in enumerate(sessions)) + (self._table(made) if made else ""))
 
@@ -93,6 +98,7 @@ class Agent:
                     f'sts_endpoint = "{self.roles.address}"\n')
         client = next(client for client in self.abouts[0]["clients"] if client.get("client_secret"))
         return (f'[session.{MADE}]\nissuer = "{self.abouts[0]["issuer"]}"\nclient_id = "{client["client_id"]}"\n'
+                f'ca_file = "{self.abouts[0]["ca_file"]}"\n'
                 f'client_secret = "{client["client_secret"]}"\nflow = "token_{made}"\nfrom = "{self.sessions[0]}"\n')
 
     def start(self) -> None:
@@ -129,7 +135,8 @@ class Agent:
         """How often the issuers were asked for this grant."""
         total = 0
         for about in self.abouts:
-            connection = http.client.HTTPConnection(about["issuer"].split("//")[1], timeout=10)
+            connection = http.client.HTTPSConnection(
+                about["issuer"].split("//")[1], timeout=10, context=ssl.create_default_context(cafile=about["ca_file"]))
             connection.request("GET", "/_control/counts")
             total += json.loads(connection.getresponse().read())["grant_types"].get(grant, 0)
             connection.close()
