@@ -10,7 +10,7 @@ import TokenCore
 /// header   lineage | u64 generation | attempt | u8 1 live, 2 rescued, 3 dead, 4 out | u8 length, reason if dead
 ///          | u64 proven | u64 mark of the refresh token | u64 cluster
 /// late     lineage | u64 parent | attempt | u64 mark | u64 cluster
-/// intent   lineage | u64 generation | attempt | i64 at | i64 first | u8 count, attempts
+/// intent   lineage | u64 generation | attempt | i64 at | i64 first | u8 count, attempts | u8 1 refused, else 0
 /// want     lineage | u64 generation        place    u64 cluster | i64 revision
 /// ```
 extension [UInt8] {
@@ -54,6 +54,7 @@ extension [UInt8] {
         append(integer: intent.first.seconds)
         append(UInt8(clamping: intent.before.count))
         for attempt in intent.before { append(attempt) }
+        append(intent.isRefused ? 1 : 0)
     }
 
     mutating func append(_ want: FleetWant) {
@@ -126,6 +127,11 @@ extension ByteReader {
             throw .invalid("it has more attempts before it than are ever remembered")
         }
         for _ in 0..<count { intent.before.append(try attempt()) }
+        switch try integer(UInt8.self) {
+        case 0: intent.isRefused = false
+        case 1: intent.isRefused = true
+        default: throw .invalid("nobody knows whether it was refused")
+        }
         return intent
     }
 

@@ -138,6 +138,22 @@ struct FleetRecordTests {
         var other = FleetIntent.example
         other.before = []
         #expect(try keeper.records.value(other, of: .work) != value)
+        other.isRefused = true
+        let refused = try keeper.records.value(other, of: .work)
+        #expect(try writer.records.intent(refused, of: .work) == other)
+    }
+
+    @Test func `an intent was refused, or it was not`() throws {
+        for (byte, isRefused) in [(0, false), (1, true), (2, nil), (255, nil)] as [(UInt8, Bool?)] {
+            var bytes: [UInt8] = []
+            bytes.append(FleetIntent.example)
+            bytes[bytes.count - 1] = byte
+            let intent = bytes.withUnsafeBytes { bytes in
+                var reader = ByteReader(bytes)
+                return try? reader.fleetIntent()
+            }
+            #expect(intent?.isRefused == isRefused)
+        }
     }
 
     @Test func `a locked host says that it is locked`() throws {

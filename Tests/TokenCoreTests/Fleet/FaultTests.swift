@@ -22,6 +22,7 @@ import Testing
             "I3"
         ),
         (.lateAnswersDropped, FleetScope(.norevoke, .init(due: 1, slow: 1)), "I3"),
+        (.refusalBelieved, FleetScope(.norevoke, confirmations: 1, .init(due: 1, lag: 1)), "I3"),
         (.alarmIgnored, FleetScope(.strict, .init(due: 1, slow: 1)), "I1"),
     ])
     func `without one of its rules the protocol does harm`(fault: Fault, scope: FleetScope, harm: String) {

@@ -123,29 +123,6 @@ import Testing
         }
     }
 
-    @Test func `a refusal that needs one is confirmed by the same host, which nobody else has to wait for`() {
-        var member = granted()
-        let told = member.answered(.refused(.grantDead, confirmations: 1), jitter: 0, at: now)
-        #expect(told.first == .postpone(.number(60), until: now + .seconds(30)))
-        _ = member.transacted(true, place, at: now)
-        let later = now + .seconds(30)
-        let view = FleetView.showing(record, .attempt(60, age: 30), revision: 101)
-        _ = member.looked(view, at: later)
-        #expect(member.refreshWanted(as: .number(61), expiry: nil, at: later) == [.look])
-        #expect(member.looked(view, at: later) == [.grantLease(.seconds(30))])
-        _ = member.leaseGranted(.seconds(30), place, at: later)
-        _ = member.transacted(true, FleetPlace(cluster: 1, revision: 102), at: later)
-        let dead = member.answered(.refused(.grantDead, confirmations: 1), jitter: 0, at: later)
-        guard case .transact(let transaction) = dead.first,
-            case .putRecord(let header) = transaction.changes.first
-        else {
-            Issue.record("nothing is declared: \(dead)")
-            return
-        }
-        // No answer is missing: the server has refused both times.
-        #expect(header.status == .dead(.grantDead))
-    }
-
     @Test func `while another host is at it, the session waits, and is told once`() {
         var member = wishing()
         let view = FleetView.showing(record, .attempt(50, age: 4), lock: 50)

@@ -162,6 +162,11 @@ import Testing
         #expect(view.nextAdoption(FleetTiming(reuse: .refused)) == late)
         let patient = FleetView.showing(.record(5), .attempt(80, age: 120, before: [77]), lates: [late])
         #expect(patient.nextAdoption(grace) == late)
+        // The server has refused the other attempt, but not the one between the two.
+        var refused = FleetIntent.attempt(80, age: 5, before: [77]).refused
+        #expect(FleetView.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == late)
+        refused.before.append(.number(78))
+        #expect(FleetView.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == nil)
     }
 
     @Test func `of several late answers the one of the latest parent is tried first`() {

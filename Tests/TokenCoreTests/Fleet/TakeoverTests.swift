@@ -42,21 +42,28 @@ import Testing
     ) {
         let view = FleetView.showing(.record(5), intent, lock: lock)
         let timing = FleetTiming(reuse: reuse)
-        #expect(FleetTakeover(in: view, expiry: nil, refused: [], timing: timing) == takeover)
+        #expect(FleetTakeover(in: view, expiry: nil, timing: timing) == takeover)
     }
 
     @Test func `as long as the access token is good, waiting costs nothing`() {
         let view = FleetView.showing(.record(5), .attempt(60, age: 500))
         let timing = FleetTiming(reuse: .refused)
-        let takeover = FleetTakeover(in: view, expiry: Self.time(600), refused: [], timing: timing)
+        let takeover = FleetTakeover(in: view, expiry: Self.time(600), timing: timing)
         #expect(takeover == .notBefore(Self.time(720)))
     }
 
-    @Test func `nobody waits for an answer that has come and was a refusal`() {
-        let view = FleetView.showing(.record(5), .attempt(60, age: 31))
-        let timing = FleetTiming(reuse: .refused)
-        let refused = [AttemptID.number(60)]
-        #expect(FleetTakeover(in: view, expiry: nil, refused: refused, timing: timing) == .now(until: nil))
+    @Test(arguments: [FleetTiming.Reuse.refused, grace, .accepted])
+    func `whoever comes first confirms a refusal, half a minute later`(reuse: FleetTiming.Reuse) {
+        let rows: [(Int64, UInt64?, FleetTakeover)] = [
+            (5, 60, .held), (5, nil, .notBefore(Self.time(25))), (29, nil, .notBefore(Self.time(1))),
+            (30, nil, .now(until: nil)),
+        ]
+        for (age, lock, takeover) in rows {
+            let refused = FleetIntent.attempt(60, age: age).refused
+            let view = FleetView.showing(.record(5), refused, lock: lock)
+            let timing = FleetTiming(reuse: reuse)
+            #expect(FleetTakeover(in: view, expiry: Self.time(600), timing: timing) == takeover)
+        }
     }
 
     @Test(arguments: [

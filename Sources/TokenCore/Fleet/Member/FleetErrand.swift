@@ -6,6 +6,8 @@ enum FleetErrand: Hashable, Sendable {
     case reserve(FleetHold, over: FleetIntent?)
     /// Gives a reservation back as if it had not been made.
     case release(FleetHold)
+    /// Notes that the server refused, for whoever confirms it, and gives the lock back.
+    case doubt(FleetHold)
     /// Gives the lock back, and leaves the intent.
     case unlock(AttemptID)
     /// Declares the record dead whose refresh token was refused.
@@ -38,6 +40,11 @@ enum FleetErrand: Hashable, Sendable {
             FleetTransaction(
                 if: [.intent(hold.intent)],
                 then: [hold.former.map { .putIntent($0) } ?? .deleteIntent, .deleteLock]
+            )
+        case .doubt(let hold):
+            FleetTransaction(
+                if: [.intent(hold.intent)],
+                then: [.putIntent(hold.intent.refused), .deleteLock]
             )
         case .unlock(let attempt): FleetTransaction(if: [.lock(attempt)], then: [.deleteLock])
         case .declare(let header, let hold):

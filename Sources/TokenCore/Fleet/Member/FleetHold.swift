@@ -12,6 +12,9 @@ struct FleetHold: Hashable, Sendable {
         case untouched
         /// The answer is missing: the intent stays, the lock goes. Next: none.
         case unanswered
+        /// The server refused, and somebody has to confirm it: the intent says so, and the lock goes. Next: none;
+        /// `unanswered` if another host has taken over.
+        case doubted
         /// The server refused: the record is declared dead. Next: none; `untouched` if the answer of another host turns
         /// up, `unanswered` if another host has taken over.
         case refused(EndReason)
@@ -67,6 +70,7 @@ struct FleetHold: Hashable, Sendable {
         case .reserving, .granted: nil
         case .untouched: .release(self)
         case .unanswered: .unlock(intent.attempt)
+        case .doubted: .doubt(self)
         case .refused(let reason): .declare(record.refused(reason), self)
         }
     }
@@ -87,7 +91,7 @@ struct FleetHold: Hashable, Sendable {
         switch stage {
         case .reserving: return hasLock ? .stands : .toBeEnded(.untouched)
         case .granted: return .stands
-        case .untouched: return .toBeEnded(.untouched)
+        case .untouched, .doubted: return .toBeEnded(stage)
         case .refused where view.record == record:
             return .toBeEnded(view.hasAnswer(to: record) ? .untouched : stage)
         case .unanswered, .refused: return hasLock ? .toBeEnded(.unanswered) : .gone
@@ -95,15 +99,19 @@ struct FleetHold: Hashable, Sendable {
     }
 }
 
-/// Refusals of one refresh token that wait to be confirmed.
+/// Refusals of one refresh token that this host knows of.
 struct FleetRefusals: Hashable, Sendable {
     let tokenMark: UInt64
     private(set) var attempts: [AttemptID] = []
 
-    /// With the refusal of `hold`; `former` counts as long as it is about the same refresh token.
+    /// With the refusal of `hold`, and that of another host which it had to confirm; `former` counts as long as it is
+    /// about the same refresh token.
     init(of hold: FleetHold, after former: FleetRefusals?) {
         tokenMark = hold.record.tokenMark
         if let former, former.tokenMark == tokenMark { attempts = former.attempts }
+        if let other = hold.former, other.isRefused, !attempts.contains(other.attempt) {
+            attempts.append(other.attempt)
+        }
         attempts.append(hold.intent.attempt)
     }
 

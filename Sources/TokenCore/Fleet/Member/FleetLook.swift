@@ -36,7 +36,6 @@ struct FleetLook: Equatable, Sendable {
     let timing: FleetTiming
     let role: FleetRole
     let wish: FleetWish?
-    let refusals: FleetRefusals?
     /// `nil` as soon as nothing of it is left in etcd.
     private(set) var hold: FleetHold?
 
@@ -46,8 +45,7 @@ struct FleetLook: Equatable, Sendable {
         timing: FleetTiming,
         role: FleetRole,
         wish: FleetWish?,
-        hold: FleetHold?,
-        refusals: FleetRefusals?
+        hold: FleetHold?
     ) {
         self.view = view
         self.memory = memory
@@ -55,7 +53,6 @@ struct FleetLook: Equatable, Sendable {
         self.role = role
         self.wish = wish
         self.hold = hold
-        self.refusals = refusals
     }
 
     mutating func decide() -> Next {
@@ -199,8 +196,7 @@ struct FleetLook: Equatable, Sendable {
 
     /// Whether the refresh token of the record may be sent.
     var takeover: FleetTakeover {
-        let refused = refusals.flatMap { $0.tokenMark == view.record?.tokenMark ? $0.attempts : nil }
-        return FleetTakeover(in: view, expiry: wish?.expiry, refused: refused ?? [], timing: timing)
+        FleetTakeover(in: view, expiry: wish?.expiry, timing: timing)
     }
 
     /// When a host that waits looks again, in case the watch says nothing: as soon as the other's lease can be over.

@@ -208,8 +208,7 @@ package struct FleetMember: Equatable, Sendable {
             timing: timing,
             role: role,
             wish: wish,
-            hold: hold,
-            refusals: refusals
+            hold: hold
         )
         let next = look.decide()
         hold = look.hold
@@ -369,7 +368,7 @@ package struct FleetMember: Equatable, Sendable {
             self.refusals = refusals
             guard refusals.attempts.count > confirmations else {
                 let until = now + RetrySchedule.confirmationDelay(jitter: jitter)
-                return [.postpone(hold.intent.attempt, until: until)] + end(.unanswered, at: now)
+                return [.postpone(hold.intent.attempt, until: until)] + end(.doubted, at: now)
             }
             return end(.refused(refusals.believed(reason, after: hold.intent)), at: now)
         }
@@ -402,7 +401,7 @@ package struct FleetMember: Equatable, Sendable {
         if let known = memory.place, !place.contradicts(known) { memory.place = place }
         switch errand {
         case .reserve where isDone: return granted(place, at: now)
-        case .reserve, .release, .unlock: hold = nil
+        case .reserve, .release, .doubt, .unlock: hold = nil
         case .declare(let header, _) where isDone:
             hold = nil
             return become(header, at: now)

@@ -51,9 +51,10 @@ extension FleetView {
     /// Another host has sent the same refresh token after it and may hold the younger answer.
     ///
     /// Some servers with a grace count the last answer alone, and end the login when they see the other. So that host is
-    /// waited for.
+    /// waited for, unless the server is known to have refused it.
     private func isDoubtful(_ late: LateAnswer, _ timing: FleetTiming) -> Bool {
         guard case .acceptedFor = timing.reuse, let intent = presentIntent else { return false }
-        return intent.before.contains(late.attempt) && time < intent.at + timing.patience
+        guard intent.before.contains(late.attempt), time < intent.at + timing.patience else { return false }
+        return !intent.isRefused || intent.before.last != late.attempt
     }
 }

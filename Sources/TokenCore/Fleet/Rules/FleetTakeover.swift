@@ -6,27 +6,29 @@ enum FleetTakeover: Equatable, Sendable {
     case now(until: FleetTime?)
     /// A host is at it.
     case held
-    /// An answer is missing, and its host is waited for.
+    /// An answer is missing, and its host is waited for; or it was a refusal, and it is too early to confirm it.
     case notBefore(FleetTime)
 
     /// - Parameters:
     ///   - view: what etcd shows, with a live record.
     ///   - expiry: when the access token of the record ends, if it does.
-    ///   - refused: attempts of this host which the server answered with a refusal.
     ///   - timing: of the server.
     init(
         in view: FleetView,
         expiry: FleetTime?,
-        refused: [AttemptID],
         timing: FleetTiming
     ) {
         guard view.lock == nil else {
             self = .held
             return
         }
-        // Nobody waits for an answer that has come, although it was none.
-        guard let intent = view.presentIntent, !refused.contains(intent.attempt) else {
+        guard let intent = view.presentIntent else {
             self = .now(until: nil)
+            return
+        }
+        guard !intent.isRefused else {
+            let settled = intent.at + RetrySchedule.confirmationDelay(jitter: 0)
+            self = view.time < settled ? .notBefore(settled) : .now(until: nil)
             return
         }
         switch timing.reuse {

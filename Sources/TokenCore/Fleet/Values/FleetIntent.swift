@@ -15,8 +15,12 @@ package struct FleetIntent: Hashable, Sendable {
     package var at: FleetTime
     /// When the first of these attempts was made, which is when a server's grace may have begun.
     package var first: FleetTime
-    /// Attempts that may have been sent before it and never had an answer.
+    /// Attempts that were sent before it, or may have been.
     package var before: [AttemptID]
+    /// The server has answered the attempt with a refusal, which another one has to confirm.
+    ///
+    /// Nobody waits for its host any more, and whoever is refused next has the confirmation.
+    package var isRefused: Bool
 
     package init(
         lineage: Lineage,
@@ -24,7 +28,8 @@ package struct FleetIntent: Hashable, Sendable {
         attempt: AttemptID,
         at: FleetTime,
         first: FleetTime,
-        before: [AttemptID]
+        before: [AttemptID],
+        isRefused: Bool = false
     ) {
         self.lineage = lineage
         self.generation = generation
@@ -32,6 +37,7 @@ package struct FleetIntent: Hashable, Sendable {
         self.at = at
         self.first = first
         self.before = Array(before.suffix(FleetIntent.mostPredecessors))
+        self.isRefused = isRefused
     }
 
     /// An intent to send the refresh token of `record`, after those that `former` tells of.
@@ -50,6 +56,13 @@ package struct FleetIntent: Hashable, Sendable {
     init(lostFor record: FleetHeader, besides former: FleetIntent?, at now: FleetTime) {
         self.init(of: .lost, for: record, after: former, at: now)
         first = FleetTime(seconds: 0)
+    }
+
+    /// With the answer of the server, a refusal.
+    var refused: FleetIntent {
+        var next = self
+        next.isRefused = true
+        return next
     }
 
     /// It is about the refresh token of this record.

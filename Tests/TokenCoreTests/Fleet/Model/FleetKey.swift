@@ -106,8 +106,8 @@ extension FleetKey.Encoder {
     mutating func add(_ budget: FleetWorld.Budget) {
         let left = [
             budget.due, budget.slow, budget.crash, budget.gone, budget.lost, budget.unanswered,
-            budget.login, budget.logout, budget.gateway, budget.busy, budget.restore,
-            budget.late,
+            budget.login, budget.logout, budget.gateway, budget.busy, budget.lag, budget.ended,
+            budget.restore, budget.late,
         ]
         for count in left { add(count) }
     }
@@ -133,7 +133,8 @@ extension FleetKey.Encoder {
         add(intent.lineage)
         add(intent.generation)
         add(intent.attempt)
-        add(age: intent.at.seconds, upTo: patience)
+        add(age: intent.at.seconds, upTo: intent.isRefused ? max(patience, 30) : patience)
+        add(intent.isRefused)
         add(age: intent.first.seconds, upTo: grace)
         add(intent.before.count)
         for attempt in intent.before { add(attempt) }
@@ -240,6 +241,7 @@ extension FleetKey.Encoder {
             case .untouched: add(3)
             case .unanswered: add(4)
             case .refused: add(5)
+            case .doubted: add(6)
             }
         }
         add(member.refusals?.attempts.count ?? 0)

@@ -34,7 +34,10 @@ extension FleetWorld {
             guard case .keep(let memory) = take(index) else { return }
             finishKeeping(memory, index)
         case .send(let index): send(index)
-        case .serve, .lose, .gateway, .busy, .orphan: exchange(move)
+        case .serve, .lose, .gateway, .busy, .lag, .orphan: exchange(move)
+        case .ended:
+            budget.ended -= 1
+            server.ended.insert(server.families)
         case .crash(let index, let isWritten):
             budget.crash -= 1
             if case .keep(let memory) = hosts[index].pending, isWritten { hosts[index].disk = memory }
@@ -174,7 +177,7 @@ extension FleetWorld {
             let isDoubtful = intent?.before.contains(record.attempt) ?? false
             server.tokens[record.token].isDoubtful = isDoubtful
         case .commit, .declare: isDue = false
-        case .reserve, .release, .unlock, .place, .write, .mark, .erase: break
+        case .reserve, .release, .doubt, .unlock, .place, .write, .mark, .erase: break
         }
         return true
     }
@@ -221,7 +224,6 @@ extension FleetWorld {
         case .serve(let index):
             guard let request = hosts[index].request else { return }
             let token = server.answer(request.token, at: now)
-            let refusal = FleetAnswer.refused(.grantDead, confirmations: confirmations)
             end(index, token.map { .tokens(tokenMark: $0.mark) } ?? refusal)
         case .lose(let index, let acted):
             budget.lost -= 1
@@ -237,11 +239,18 @@ extension FleetWorld {
             guard let request = hosts[index].request else { return }
             server.tokens[request.token].senders.removeAll { $0 == request.attempt }
             end(index, .untouched)
+        case .lag(let index):
+            budget.lag -= 1
+            end(index, refusal)
         case .orphan(let index, let acts):
             let request = orphans.remove(at: index)
             if acts { _ = server.answer(request.token, at: now) }
         default: break
         }
+    }
+
+    private var refusal: FleetAnswer {
+        .refused(.grantDead, confirmations: fault == .refusalBelieved ? 0 : confirmations)
     }
 
     private mutating func end(_ index: Int, _ answer: FleetAnswer) {

@@ -50,14 +50,14 @@ extension FleetWorld {
         // A person has given the login up already, although etcd does not know it yet.
         guard !hosts.contains(where: \.disk.isNews) else { return nil }
         switch move {
-        case .lose, .crash, .destroy, .gateway, .restore: return nil
+        case .lose, .crash, .destroy, .gateway, .restore, .ended: return nil
         case .orphan(let index, _): return old.orphans[index].isExcused ? nil : ended(since: old)
         case .serve(let index):
             guard old.hosts[index].request?.isExcused == false else { return nil }
             return ended(since: old) ?? "I3 an answer is lost"
         case .due, .useless, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
             .keep, .send,
-            .busy,
+            .busy, .lag,
             .restart, .login, .logout, .delayed:
             return "I3 the protocol drops the last good refresh token"
         }

@@ -33,6 +33,8 @@ enum FleetMove: Hashable {
     case lose(Int, acted: Bool)
     case gateway(Int)
     case busy(Int)
+    case lag(Int)
+    case ended
     case orphan(Int, acts: Bool)
     case delayed(Int, arrives: Bool)
     case crash(Int, isWritten: Bool)
@@ -44,7 +46,9 @@ enum FleetMove: Hashable {
     /// Something goes wrong, or a person does something: no way out may depend on it.
     func isFault(in world: FleetWorld) -> Bool {
         switch self {
-        case .due, .snapshot, .restore, .lose, .gateway, .busy, .crash, .destroy, .login, .logout: true
+        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .crash, .destroy, .login,
+            .logout:
+            true
         case .transact(_, let fate): fate != .answered
         case .timePasses: world.pausesSomebody
         case .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan, .delayed,
@@ -63,6 +67,7 @@ extension FleetWorld {
             // Sooner or later it is used.
             if !server.isGood(record.token), record.lineage == current { moves.append(.useless) }
         }
+        if budget.ended > 0, !server.ended.contains(server.families) { moves.append(.ended) }
         if nextInstant != nil, !pausesSomebody || budget.slow > 0 { moves.append(.timePasses) }
         if let lock = etcd.lock, lock.endsAt <= now { moves.append(.leaseEnds) }
         if budget.restore > 0 {
@@ -123,6 +128,7 @@ extension FleetWorld {
             if budget.lost > 0 { moves += [.lose(index, acted: false), .lose(index, acted: true)] }
             if budget.gateway > 0 { moves.append(.gateway(index)) }
             if budget.busy > 0 { moves.append(.busy(index)) }
+            if budget.lag > 0 { moves.append(.lag(index)) }
             return moves
         }
         switch hosts[index].pending {
@@ -160,6 +166,7 @@ extension FleetWorld {
         if let lock = etcd.lock { instants.append(lock.endsAt) }
         if let record = etcd.record, let intent = etcd.intent, intent.concerns(record) {
             instants.append(intent.at.seconds + timing.patience.wholeSeconds)
+            if intent.isRefused { instants.append(intent.at.seconds + 30) }
             if habit.hasGrace {
                 let used = server.tokens[record.token]
                 if used.isUsed { instants.append(used.usedAt + Habit.grace) }

@@ -26,6 +26,10 @@ struct FleetWorld {
         var gateway = 0
         /// The server answers 429.
         var busy = 0
+        /// A replica of the server lags, and refuses a token that it does not know yet.
+        var lag = 0
+        /// The server ends the login by itself.
+        var ended = 0
         /// etcd is put back to an old snapshot.
         var restore = 0
         /// A watch is late.

@@ -80,6 +80,8 @@ enum Fault: CaseIterable {
     case foreignLockDeleted
     /// A gateway's 502 counts as the server's own word that it did nothing.
     case gatewayBelieved
+    /// The first refusal is believed, although a replica may lag.
+    case refusalBelieved
     /// Conditions compare what a restored snapshot uses again.
     case revisionsCompared
     /// A restored snapshot looks like the etcd that was.
