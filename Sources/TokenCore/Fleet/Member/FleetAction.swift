@@ -27,7 +27,7 @@ package enum FleetAction: Equatable, Sendable {
     case asked
     /// Have the server end the tokens of this attempt.
     case revoke(AttemptID)
-    /// Tell who logged in or out what became of it.
+    /// Tell who logged in or out, or a session that ended by itself, what became of it.
     case finishNews(FleetNewsResult)
 
     /// It gives the session another record, which answers what it wanted of the former one.
@@ -36,11 +36,11 @@ package enum FleetAction: Equatable, Sendable {
     }
 }
 
-/// What became of a login or a logout of this host.
+/// What became of a login, a logout or the end of a login at this host.
 package enum FleetNewsResult: Equatable, Sendable {
     /// The whole fleet has it.
     case done(FleetHeader)
-    /// Somebody else's login came first.
+    /// Somebody else's login came first, or, before the end of a login, another record of it.
     case superseded(by: FleetHeader)
 }
 

@@ -35,7 +35,7 @@ package struct FleetMember: Equatable, Sendable {
     private(set) var wish: FleetWish?
     private(set) var hold: FleetHold?
     private(set) var refusals: FleetRefusals?
-    /// A login or logout that waits for what is under way.
+    /// A login, a logout or the end of a login that waits for what is under way.
     private(set) var news: FleetHeader?
     private(set) var lookout = FleetLookout()
     /// The record of which the session knows that a reader wants another.
@@ -140,6 +140,16 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func loggedOut(at now: Instant) -> [FleetAction] {
         guard let record = memory.record, record.status != .out else { return [] }
         return take(record.loggedOut(), at: now)
+    }
+
+    /// The login that this host knows has ended by itself: it, or its refresh token, has reached its greatest age.
+    ///
+    /// A record that another host has put in its place meanwhile wins: the session goes on with that one, or ends it anew.
+    ///
+    /// - Returns: what to do; `finishNews` answers it, unless this host writes nothing or the login is known to be over.
+    package mutating func ended(_ reason: EndReason, at now: Instant) -> [FleetAction] {
+        guard role == .keeper, let record = memory.record, record.isLive else { return [] }
+        return take(record.refused(reason), at: now)
     }
 
     private mutating func take(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
@@ -425,6 +435,8 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     private mutating func become(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
+        // What a person has done is compared with it.
+        guard !memory.isNews else { return look(at: now) }
         var next = memory
         next.record = header
         return keep(next, telling: [.adopt(header)], at: now)
@@ -441,7 +453,7 @@ package struct FleetMember: Equatable, Sendable {
         if let news {
             let (taken, result) = next.taking(news)
             next = taken
-            telling += result
+            telling += result.filter { !telling.contains($0) }
         }
         news = nil
         next.place = memory.place

@@ -6,7 +6,7 @@
 package struct FleetMemory: Hashable, Sendable {
     /// The newest record it has seen.
     package var record: FleetHeader?
-    /// The record is a login or a logout made here, which etcd may not have yet.
+    /// The record is a login, a logout or the end of a login, made here, which etcd may not have yet.
     package var isNews = false
     /// An answer that is not settled yet.
     package var answer: FleetAnswerKept?
@@ -20,7 +20,8 @@ package struct FleetMemory: Hashable, Sendable {
     /// With a record that etcd has, and what to tell of it.
     func adopting(_ record: FleetHeader) -> (FleetMemory, [FleetAction]) {
         var next = self
-        let isSuperseded = isNews && record.lineage != self.record?.lineage
+        let isSuperseded =
+            isNews && (record.lineage != self.record?.lineage || record.isLive && record != self.record)
         let result = isSuperseded ? FleetNewsResult.superseded(by: record) : .done(record)
         if record.lineage != self.record?.lineage { next.isRestored = false }
         next.record = record
@@ -28,10 +29,14 @@ package struct FleetMemory: Hashable, Sendable {
         return (next, isNews ? [.finishNews(result)] : [])
     }
 
-    /// With what a person has done at this host meanwhile, unless a later login makes it void.
+    /// With what a person has done at this host meanwhile, or what has ended, unless a later login or record makes it void.
     func taking(_ news: FleetHeader) -> (FleetMemory, [FleetAction]) {
         if let record, record.lineage.number > news.lineage.number {
             return (self, [.finishNews(.superseded(by: record))])
+        }
+        if case .dead = news.status, let record, !news.ends(record) {
+            let result = record.isLive ? FleetNewsResult.superseded(by: record) : .done(record)
+            return (self, [.adopt(record), .finishNews(result)])
         }
         var next = self
         next.record = news

@@ -15,7 +15,7 @@ enum FleetLateness: Equatable, Sendable {
             self = late.lineage.number > record.lineage.number ? .keep : .erase
             return
         }
-        guard record.status != .out, late.tokenMark != record.tokenMark, late.parent >= record.proven else {
+        guard !record.isOver, late.tokenMark != record.tokenMark, late.parent >= record.proven else {
             self = .erase
             return
         }

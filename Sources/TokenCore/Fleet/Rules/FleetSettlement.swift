@@ -60,9 +60,11 @@ enum FleetSettlement: Equatable, Sendable {
     case wait
 
     init(of answer: FleetAnswerKept, in memory: FleetMemory, _ view: FleetView) {
-        if let own = memory.record, own.supersedes(answer.lineage) {
+        if memory.isNews {
             // Until etcd has the login or logout, the others live on the old login.
-            self = memory.isNews ? .afterWriting : .revoke
+            self = .afterWriting
+        } else if let own = memory.record, own.supersedes(answer.lineage) {
+            self = .revoke
         } else if let record = view.record, record.lineage.number >= answer.lineage.number {
             self = FleetSettlement.settle(answer, record, view)
         } else {
@@ -79,6 +81,8 @@ enum FleetSettlement: Equatable, Sendable {
         if record == answer.parent, view.intent == answer.intent { return .commit }
         if record.isLive, record.attempt == answer.attempt { return .forget }
         if record.generation < answer.parent.generation { return .afterWriting }
+        // The login has reached its greatest age.
+        if record.isOver { return .forget }
         // The server gave the same successor twice.
         if record.tokenMark == answer.tokenMark { return .forget }
         // A refresh has worked with a younger token.

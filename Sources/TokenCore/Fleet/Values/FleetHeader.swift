@@ -10,7 +10,8 @@ package struct FleetHeader: Hashable, Sendable {
         /// A late answer took the place of a dead record, and nobody knows whether its refresh token is good: it is
         /// tried at once. Next: `live`, `dead`, `out`.
         case rescued
-        /// The server refused the refresh token, and no late answer is left to try.
+        /// The server refused the refresh token, and no late answer is left to try; or the login, or the refresh token, has
+        /// reached its end.
         /// Next: `rescued` when a late answer turns up, or a later login.
         case dead(EndReason)
         /// Logged out by a person. Next: a later login.
@@ -72,6 +73,15 @@ package struct FleetHeader: Hashable, Sendable {
     /// Its refresh token may be sent.
     package var isLive: Bool { status == .live || status == .rescued }
 
+    /// Its login is over, whatever tokens turn up: a person logged out, or it has reached its greatest age.
+    var isOver: Bool { status == .out || status == .dead(.sessionTooOld) }
+
+    /// It says that `record` has ended.
+    func ends(_ record: FleetHeader) -> Bool {
+        guard case .dead(let reason) = status, record.isLive else { return false }
+        return self == record.refused(reason)
+    }
+
     /// The record of a refresh of this one.
     func refreshed(by attempt: AttemptID, tokenMark: UInt64, in cluster: UInt64) -> FleetHeader {
         var next = successor(.live)
@@ -82,7 +92,7 @@ package struct FleetHeader: Hashable, Sendable {
         return next
     }
 
-    /// The record after the server refused the refresh token of this one.
+    /// The record after the server refused the refresh token of this one, or the login has ended by itself.
     func refused(_ reason: EndReason) -> FleetHeader { successor(.dead(reason)) }
 
     /// The record with the tokens of `late` in place of its own.

@@ -82,6 +82,7 @@ extension FleetKey.Encoder {
         add(world.budget)
         add(world.isDue)
         add(world.isOut)
+        add(world.isTooOld)
         add(world.wasRestored)
         add(world.current)
         add(world.etcd)
@@ -107,6 +108,7 @@ extension FleetKey.Encoder {
         let left = [
             budget.due, budget.slow, budget.crash, budget.gone, budget.lost, budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.lag, budget.ended,
+            budget.expired, budget.tooOld,
             budget.restore, budget.late,
         ]
         for count in left { add(count) }
@@ -120,7 +122,7 @@ extension FleetKey.Encoder {
         switch header.status {
         case .live: add(1)
         case .rescued: add(2)
-        case .dead: add(3)
+        case .dead(let reason): add(reason == .sessionTooOld ? 5 : 3)
         case .out: add(4)
         }
         add(header.proven)

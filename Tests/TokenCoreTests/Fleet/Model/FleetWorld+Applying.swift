@@ -53,7 +53,7 @@ extension FleetWorld {
             stop(index)
             hosts[index].isGone = true
             hosts[index].disk = FleetMemory()
-        case .login, .logout: person(move)
+        case .login, .logout, .expired, .ages, .tooOld: person(move)
         case .delayed(let index, let arrives):
             let late = delayed.remove(at: index)
             if arrives { _ = carryOut(late) }
@@ -169,11 +169,13 @@ extension FleetWorld {
             // What a person did later was lost with a restored snapshot, and is about to be put back.
             guard record.lineage.number >= current.number else { break }
             current = record.lineage
-            isOut = false
+            (isOut, isTooOld, isDue) = (false, false, false)
+        case .write where sent.isNews && before?.lineage == record.lineage && record.status != .out:
             isDue = false
         case .write where sent.isNews && !record.isLive: isOut = isOut || record.lineage == current
         case .adopt:
             isDue = false
+            if before?.status == .dead(.sessionTooOld) { violation = "I4 an old login is revived" }
             let isDoubtful = intent?.before.contains(record.attempt) ?? false
             server.tokens[record.token].isDoubtful = isDoubtful
         case .commit, .declare: isDue = false
@@ -274,6 +276,14 @@ extension FleetWorld {
         case .logout(let index):
             budget.logout -= 1
             tell(index) { $0.loggedOut(at: instant) }
+        case .expired(let index):
+            budget.expired -= 1
+            if let token = hosts[index].member?.memory.record?.token { server.tokens[token].isExpired = true }
+            tell(index) { $0.ended(.refreshTokenExpired, at: instant) }
+        case .ages:
+            budget.tooOld -= 1
+            isTooOld = true
+        case .tooOld(let index): tell(index) { $0.ended(.sessionTooOld, at: instant) }
         default: break
         }
     }

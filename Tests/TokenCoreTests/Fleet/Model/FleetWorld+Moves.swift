@@ -35,6 +35,9 @@ enum FleetMove: Hashable {
     case busy(Int)
     case lag(Int)
     case ended
+    case expired(Int)
+    case ages
+    case tooOld(Int)
     case orphan(Int, acts: Bool)
     case delayed(Int, arrives: Bool)
     case crash(Int, isWritten: Bool)
@@ -46,12 +49,14 @@ enum FleetMove: Hashable {
     /// Something goes wrong, or a person does something: no way out may depend on it.
     func isFault(in world: FleetWorld) -> Bool {
         switch self {
-        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .crash, .destroy, .login,
+        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .expired, .ages, .crash,
+            .destroy, .login,
             .logout:
             true
         case .transact(_, let fate): fate != .answered
         case .timePasses: world.pausesSomebody
-        case .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan, .delayed,
+        case .tooOld, .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan,
+            .delayed,
             .restart:
             false
         }
@@ -68,6 +73,7 @@ extension FleetWorld {
             if !server.isGood(record.token), record.lineage == current { moves.append(.useless) }
         }
         if budget.ended > 0, !server.ended.contains(server.families) { moves.append(.ended) }
+        if budget.tooOld > 0, !isTooOld, !isOut { moves.append(.ages) }
         if nextInstant != nil, !pausesSomebody || budget.slow > 0 { moves.append(.timePasses) }
         if let lock = etcd.lock, lock.endsAt <= now { moves.append(.leaseEnds) }
         if budget.restore > 0 {
@@ -102,6 +108,10 @@ extension FleetWorld {
         let others = hosts.indices.contains { $0 != index && !hosts[$0].isGone }
         if budget.gone > 0, others { moves.append(.destroy(index)) }
         if budget.login > 0, member.news == nil { moves.append(.login(index)) }
+        if mayEnd(host) {
+            if isTooOld { moves.append(.tooOld(index)) }
+            if budget.expired > 0 { moves.append(.expired(index)) }
+        }
         if budget.logout > 0, member.news == nil, let record = host.disk.record, record.status != .out,
             record.lineage == current
         {
@@ -119,6 +129,14 @@ extension FleetWorld {
         if case .keep(let memory) = host.pending, memory.answer != member.memory.answer { return false }
         if let answer = member.memory.answer, answer.placedIn == nil { return false }
         return isDue || record.status == .rescued
+    }
+
+    /// Its session is logged in, and knows when its login and its refresh token end.
+    private func mayEnd(_ host: Host) -> Bool {
+        guard let member = host.member, member.news == nil, !member.memory.isNews,
+            let record = member.memory.record
+        else { return false }
+        return record.isLive && record.lineage == current && host.tokens == record.attempt
     }
 
     /// What the host itself is about to do.

@@ -30,6 +30,10 @@ struct FleetWorld {
         var lag = 0
         /// The server ends the login by itself.
         var ended = 0
+        /// A refresh token expires, and a session knows it.
+        var expired = 0
+        /// The login reaches its greatest age, which every session knows.
+        var tooOld = 0
         /// etcd is put back to an old snapshot.
         var restore = 0
         /// A watch is late.
@@ -99,6 +103,8 @@ struct FleetWorld {
     /// The login that a person made last, and whether one has logged out of it since.
     var current: Lineage
     var isOut = false
+    /// It has reached its greatest age.
+    var isTooOld = false
     /// The logins that etcd has had.
     var written: Set<Lineage> = []
     /// Watches show what has changed, and hosts need not look.
