@@ -22,6 +22,8 @@ enum FleetErrand: Hashable, Sendable {
     case mark(FleetIntent, on: FleetHeader, over: FleetIntent?)
     /// Makes a late answer the record.
     case adopt(FleetHeader, LateAnswer, over: FleetHeader)
+    /// Writes the record again, sealed under the newest key.
+    case reseal(FleetHeader)
     /// Removes late answers that are of no use.
     case erase([LateAnswer], beside: FleetHeader?)
 
@@ -78,6 +80,8 @@ enum FleetErrand: Hashable, Sendable {
                 if: [.record(record), .lock(nil), .late(late)],
                 then: [.putRecord(header), .deleteLate(late), .deleteIntent]
             )
+        case .reseal(let record):
+            FleetTransaction(if: [.record(record), .lock(nil)], then: [.putRecord(record)])
         case .erase(let lates, let record):
             FleetTransaction(if: [.record(record)], then: lates.map { .deleteLate($0) })
         }

@@ -36,28 +36,26 @@ struct FleetLook: Equatable, Sendable {
     let timing: FleetTiming
     let role: FleetRole
     let wish: FleetWish?
+    /// The record that is to be sealed anew.
+    let outsealed: FleetHeader?
     /// `nil` as soon as nothing of it is left in etcd.
     private(set) var hold: FleetHold?
 
-    init(
-        at view: FleetView,
-        _ memory: FleetMemory,
-        timing: FleetTiming,
-        role: FleetRole,
-        wish: FleetWish?,
-        hold: FleetHold?
-    ) {
+    init(at view: FleetView, of member: FleetMember) {
         self.view = view
-        self.memory = memory
-        self.timing = timing
-        self.role = role
-        self.wish = wish
-        self.hold = hold
+        memory = member.memory
+        timing = member.timing
+        role = member.role
+        wish = member.wish
+        outsealed = member.outsealed
+        hold = member.hold
     }
 
     mutating func decide() -> Next {
         guard role == .keeper else { return follow() ?? (wish == nil ? .rest : .wait) }
-        return conclude() ?? settle() ?? converge() ?? mark() ?? adoptLate() ?? erase() ?? refresh() ?? .rest
+        return conclude() ?? settle() ?? converge() ?? mark() ?? adoptLate() ?? erase() ?? reseal()
+            ?? refresh()
+            ?? .rest
     }
 
     /// Ends a right to send that brought no tokens.
@@ -179,6 +177,12 @@ struct FleetLook: Equatable, Sendable {
     private func erase() -> Next? {
         let useless = view.useless
         return useless.isEmpty ? nil : .transact(.erase(useless, beside: view.record))
+    }
+
+    /// Whoever has the lock writes another record soon.
+    private func reseal() -> Next? {
+        guard let outsealed, view.record == outsealed, view.lock == nil else { return nil }
+        return .transact(.reseal(outsealed))
     }
 
     // MARK: Refreshing

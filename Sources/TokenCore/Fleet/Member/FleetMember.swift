@@ -9,35 +9,19 @@
 ///
 /// Events come in as method calls, ``FleetAction``s come out. After a crash only ``memory`` is left.
 package struct FleetMember: Equatable, Sendable {
-    /// What is under way.
-    enum Step: Equatable, Sendable {
-        /// Nothing. Next: `looking` when the session, the watch or the clock asks for it; `keeping` with news.
-        case idle
-        /// etcd is being read. Next: any other, by what it shows.
-        case looking(knowing: FleetPlace?, since: Instant)
-        /// A lease for a lock is asked for. Next: `transacting`; `idle` without one.
-        case leasing(FleetLook, viewedSince: Instant, since: Instant)
-        /// A transaction is out. Next: `looking` after most; `exchanging` with a reservation; `keeping` with a record.
-        case transacting(FleetErrand)
-        /// The session has the right to send, and no answer has come. Next: `keeping` with tokens, `transacting`
-        /// without.
-        case exchanging
-        /// Something is being made durable here. Next: `transacting` with an answer, else `looking`.
-        /// `shown`: what the watch showed, if it was decided on that.
-        case keeping(FleetMemory, telling: [FleetAction], shown: FleetView?)
-    }
-
     /// What outlives the process.
     package private(set) var memory: FleetMemory
     let timing: FleetTiming
     let role: FleetRole
-    private(set) var step = Step.idle
+    private(set) var step = FleetStep.idle
     private(set) var wish: FleetWish?
     private(set) var hold: FleetHold?
     private(set) var refusals: FleetRefusals?
     /// A login, a logout or the end of a login that waits for what is under way.
     private(set) var news: FleetHeader?
     private(set) var lookout = FleetLookout()
+    /// The record that the fleet's newest key has not sealed yet; `nil`: none, or this host has done what it can.
+    private(set) var outsealed: FleetHeader?
     /// The record of which the session knows that a reader wants another.
     private var asked: FleetHeader?
 
@@ -112,6 +96,16 @@ package struct FleetMember: Equatable, Sendable {
 
     /// The session does not want to refresh any more.
     package mutating func refreshWithdrawn() { wish = nil }
+
+    /// This host has a newer key of the fleet than the record is sealed under.
+    ///
+    /// The same record is written once more. If etcd refuses, another host has written it.
+    package mutating func resealWanted(at now: Instant) -> [FleetAction] {
+        guard role == .keeper, !memory.isNews, let record = memory.record else { return [] }
+        outsealed = record
+        lookout.ask()
+        return step == .idle ? look(at: now) : []
+    }
 
     /// A person has logged in here.
     ///
@@ -212,14 +206,7 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         memory.place = view.place
-        var look = FleetLook(
-            at: view,
-            memory,
-            timing: timing,
-            role: role,
-            wish: wish,
-            hold: hold
-        )
+        var look = FleetLook(at: view, of: self)
         let next = look.decide()
         hold = look.hold
         return perform(next, look, viewedSince: viewedSince, at: now)
@@ -429,6 +416,7 @@ package struct FleetMember: Equatable, Sendable {
             let (next, result) = memory.adopting(header)
             return keep(next, telling: result, at: now)
         case .mark where isDone && memory.isRestored: return keep(memory.marked, at: now)
+        case .reseal: outsealed = nil
         case .declare, .adopt, .commit, .place, .write, .mark, .erase: break
         }
         return look(at: now)
@@ -467,6 +455,7 @@ package struct FleetMember: Equatable, Sendable {
         let isNewAnswer = memory.answer?.attempt != next.answer?.attempt
         let told = telling + settleWish(next, telling)
         memory = next
+        if outsealed != next.record { outsealed = nil }
         // Nobody has to look for an answer that has just come, nor at what the watch has shown.
         if isNewAnswer, let answer = next.answer, !next.isNews, news == nil {
             return told + transact(.commit(answer.header, answer))

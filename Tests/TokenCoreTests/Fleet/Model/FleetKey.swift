@@ -98,6 +98,7 @@ extension FleetKey.Encoder {
         for late in world.delayed {
             add(until: late.leaseEnds)
             add(late.isNews)
+            add(late.sealing == world.etcd.sealing)
             for condition in late.transaction.conditions { add(condition) }
             for change in late.transaction.changes { add(change) }
         }
@@ -108,7 +109,7 @@ extension FleetKey.Encoder {
         let left = [
             budget.due, budget.slow, budget.crash, budget.gone, budget.lost, budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.lag, budget.ended,
-            budget.expired, budget.tooOld,
+            budget.expired, budget.tooOld, budget.rekey,
             budget.restore, budget.late,
         ]
         for count in left { add(count) }
@@ -201,6 +202,8 @@ extension FleetKey.Encoder {
         add(host.isPaused)
         add(host.isOverLate)
         add(host.isAsking)
+        add(host.sealing == world.etcd.sealing)
+        if let snapshot = world.snapshot { add(host.sealing == snapshot.sealing) }
         add(host.heard != nil)
         if let heard = host.heard {
             add(heard.record)
@@ -230,6 +233,7 @@ extension FleetKey.Encoder {
         }
         add(member.news)
         add(member.lookout.isStale)
+        add(member.outsealed)
         add(member.hold != nil)
         if let hold = member.hold {
             add(hold.record)

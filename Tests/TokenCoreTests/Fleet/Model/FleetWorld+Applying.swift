@@ -53,7 +53,7 @@ extension FleetWorld {
             stop(index)
             hosts[index].isGone = true
             hosts[index].disk = FleetMemory()
-        case .login, .logout, .expired, .ages, .tooOld: person(move)
+        case .login, .logout, .expired, .ages, .tooOld, .rekey: person(move)
         case .delayed(let index, let arrives):
             let late = delayed.remove(at: index)
             if arrives { _ = carryOut(late) }
@@ -78,6 +78,7 @@ extension FleetWorld {
     /// The watch shows `view`, or only that something has changed.
     private mutating func watch(_ index: Int, _ view: FleetView?) {
         let instant = instant
+        if view?.place == etcd.place { hosts[index].sealing = etcd.sealing }
         guard var view else { return tell(index) { $0.changed(at: instant) } }
         view.time = FleetTime(seconds: now)
         tell(index) { $0.shown(view, at: instant) }
@@ -95,9 +96,10 @@ extension FleetWorld {
     private mutating func restore() {
         guard let snapshot else { return }
         budget.restore -= 1
-        let cluster = etcd.place.cluster
+        let (cluster, sealings) = (etcd.place.cluster, etcd.sealings)
         etcd = snapshot
         etcd.place.cluster = cluster + 1
+        etcd.sealings = sealings
         etcd.lock = nil
         self.snapshot = nil
         delayed = []
@@ -134,7 +136,8 @@ extension FleetWorld {
             transaction: transaction,
             errand: errand,
             isNews: member.memory.isNews,
-            leaseEnds: hosts[index].leaseEnds
+            leaseEnds: hosts[index].leaseEnds,
+            sealing: hosts[index].sealing
         )
         let instant = instant
         if fate != .answered { budget.unanswered -= 1 }
@@ -146,6 +149,8 @@ extension FleetWorld {
         if isDone, case .reserve = errand, let record = etcd.record {
             hosts[index].isOverLate = etcd.view(at: now).hasAnswer(to: record)
         }
+        // It knows what it has written itself.
+        if isDone, fate == .answered { hosts[index].sealing = etcd.sealing }
         guard fate == .answered else { return tell(index) { $0.transactionUnanswered(at: instant) } }
         let place = shownPlace(to: member)
         tell(index) { $0.transacted(isDone, place, at: instant) }
@@ -162,7 +167,9 @@ extension FleetWorld {
 
     private mutating func carryOut(_ sent: Delayed) -> Bool {
         let (before, intent) = (etcd.record, etcd.intent)
-        guard etcd.apply(sent.transaction, leaseEnds: sent.leaseEnds, fault) else { return false }
+        guard etcd.apply(sent.transaction, leaseEnds: sent.leaseEnds, knowing: sent.sealing, fault) else {
+            return false
+        }
         guard let record = etcd.record, record != before else { return true }
         switch sent.errand {
         case .write where sent.isNews && record.isLive && written.insert(record.lineage).inserted:
@@ -179,7 +186,7 @@ extension FleetWorld {
             let isDoubtful = intent?.before.contains(record.attempt) ?? false
             server.tokens[record.token].isDoubtful = isDoubtful
         case .commit, .declare: isDue = false
-        case .reserve, .release, .doubt, .unlock, .place, .write, .mark, .erase: break
+        case .reserve, .release, .doubt, .unlock, .place, .write, .mark, .reseal, .erase: break
         }
         return true
     }
@@ -280,6 +287,9 @@ extension FleetWorld {
             budget.expired -= 1
             if let token = hosts[index].member?.memory.record?.token { server.tokens[token].isExpired = true }
             tell(index) { $0.ended(.refreshTokenExpired, at: instant) }
+        case .rekey(let index):
+            budget.rekey -= 1
+            tell(index) { $0.resealWanted(at: instant) }
         case .ages:
             budget.tooOld -= 1
             isTooOld = true

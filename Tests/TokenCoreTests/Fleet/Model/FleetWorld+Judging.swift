@@ -59,7 +59,7 @@ extension FleetWorld {
             return ended(since: old) ?? "I3 an answer is lost"
         case .due, .useless, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
             .keep, .send,
-            .busy, .lag, .ages, .tooOld,
+            .busy, .lag, .ages, .tooOld, .rekey,
             .restart, .login, .logout, .delayed:
             return "I3 the protocol drops the last good refresh token"
         }
@@ -73,6 +73,7 @@ extension FleetWorld {
     var unrest: String? {
         for host in hosts where !host.isGone {
             guard let member = host.member, host.isIdle, member.hold == nil, member.wish == nil,
+                member.outsealed == nil,
                 !host.isAsking, member.news == nil, host.disk.answer.map({ $0.placedIn != nil }) ?? true
             else { return "a host never comes to rest" }
             if host.disk.record != etcd.record { return "I6 a host never has etcd's record" }

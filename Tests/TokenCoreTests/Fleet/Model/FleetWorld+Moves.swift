@@ -37,6 +37,7 @@ enum FleetMove: Hashable {
     case ended
     case expired(Int)
     case ages
+    case rekey(Int)
     case tooOld(Int)
     case orphan(Int, acts: Bool)
     case delayed(Int, arrives: Bool)
@@ -49,7 +50,7 @@ enum FleetMove: Hashable {
     /// Something goes wrong, or a person does something: no way out may depend on it.
     func isFault(in world: FleetWorld) -> Bool {
         switch self {
-        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .expired, .ages, .crash,
+        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .expired, .ages, .rekey, .crash,
             .destroy, .login,
             .logout:
             true
@@ -112,6 +113,7 @@ extension FleetWorld {
             if isTooOld { moves.append(.tooOld(index)) }
             if budget.expired > 0 { moves.append(.expired(index)) }
         }
+        if budget.rekey > 0 { moves.append(.rekey(index)) }
         if budget.logout > 0, member.news == nil, let record = host.disk.record, record.status != .out,
             record.lineage == current
         {

@@ -30,6 +30,8 @@ struct FleetWorld {
         var lag = 0
         /// The server ends the login by itself.
         var ended = 0
+        /// A host is given a newer key of the fleet.
+        var rekey = 0
         /// A refresh token expires, and a session knows it.
         var expired = 0
         /// The login reaches its greatest age, which every session knows.
@@ -55,6 +57,8 @@ struct FleetWorld {
         /// A person's login or logout.
         var isNews: Bool
         var leaseEnds: Int64
+        /// As which the sender knows the record's bytes.
+        var sealing: Int
     }
 
     struct Host {
@@ -67,6 +71,8 @@ struct FleetWorld {
         var pending: FleetAction?
         var request: Request?
         var leaseEnds: Int64 = 0
+        /// Which bytes of the record it has seen last.
+        var sealing = 0
         /// It reserved although a late answer was there.
         var isOverLate = false
         /// Time has passed while it waited for that; it was paid for once.
@@ -170,6 +176,7 @@ struct FleetWorld {
         switch action {
         case .look:
             let view = shown(to: index)
+            hosts[index].sealing = etcd.sealing
             tell(index) { $0.looked(view, at: instant) }
         case .grantLease(let lifetime):
             hosts[index].leaseEnds = now + lifetime.wholeSeconds

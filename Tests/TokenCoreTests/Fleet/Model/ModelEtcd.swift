@@ -10,6 +10,10 @@ struct ModelEtcd {
     }
 
     var record: FleetHeader?
+    /// Which bytes the record has: each time that it is sealed it is others.
+    var sealing = 0
+    /// How often it was sealed, also before a snapshot was restored.
+    var sealings = 0
     var intent: FleetIntent?
     var lock: Lock?
     var lates: [LateAnswer] = []
@@ -26,19 +30,27 @@ struct ModelEtcd {
         )
     }
 
-    /// Carries out `transaction`; `leaseEnds`: when the lease of its lock does.
-    mutating func apply(_ transaction: FleetTransaction, leaseEnds: Int64, _ fault: Fault?) -> Bool {
-        guard transaction.conditions.allSatisfy({ holds($0, fault) }) else { return false }
+    /// Carries out `transaction`; `leaseEnds`: when the lease of its lock does, `sealing`: which bytes of the record the
+    /// sender knows.
+    mutating func apply(
+        _ transaction: FleetTransaction,
+        leaseEnds: Int64,
+        knowing sealing: Int,
+        _ fault: Fault?
+    ) -> Bool {
+        guard transaction.conditions.allSatisfy({ holds($0, knowing: sealing, fault) }) else { return false }
         for change in transaction.changes { apply(change, leaseEnds, fault) }
         place.revision += 1
         return true
     }
 
-    private func holds(_ condition: FleetTransaction.Condition, _ fault: Fault?) -> Bool {
+    private func holds(_ condition: FleetTransaction.Condition, knowing sealing: Int, _ fault: Fault?) -> Bool
+    {
         switch condition {
         // What a comparison of revisions would say after they were used again.
         case .record(let header):
-            record == header || fault == .revisionsCompared || fault == .logoutForgotten
+            record == header && (header == nil || sealing == self.sealing) || fault == .revisionsCompared
+                || fault == .logoutForgotten
         case .intent(let value):
             intent == value || fault == .revisionsCompared && intent != nil && value != nil
         case .lock(let attempt): lock?.attempt == attempt || fault == .foreignLockDeleted && attempt != nil
@@ -57,6 +69,8 @@ struct ModelEtcd {
         case .putRecord(var header):
             if fault == .provenForgotten { header.proven = max(header.generation, 1) - 1 }
             record = header
+            sealings += 1
+            sealing = sealings
         case .putIntent(let value): intent = value
         case .deleteIntent: intent = nil
         case .putLock(let attempt): lock = Lock(attempt: attempt, endsAt: leaseEnds)
