@@ -22,7 +22,7 @@ enum FleetErrand: Hashable, Sendable {
     case mark(FleetIntent, on: FleetHeader, over: FleetIntent?)
     /// Makes a late answer the record.
     case adopt(FleetHeader, LateAnswer, over: FleetHeader)
-    /// Writes the record again, sealed under the newest key.
+    /// Writes the record again, sealed under the newest key; once, for if etcd refuses, another host has written it.
     case reseal(FleetHeader)
     /// Removes late answers that are of no use.
     case erase([LateAnswer], beside: FleetHeader?)

@@ -42,7 +42,7 @@ struct FleetHold: Hashable, Sendable {
         for attempt: AttemptID,
         _ record: FleetHeader,
         _ seen: FleetLook,
-        viewedSince: Instant,
+        viewed viewedSince: Instant,
         leaseEnds: Instant
     ) {
         let (view, timing) = (seen.view, seen.timing)
@@ -62,6 +62,11 @@ struct FleetHold: Hashable, Sendable {
     /// The reservation came in time, and from the etcd that was looked at.
     func counts(_ answer: FleetPlace, at now: Instant) -> Bool {
         now < deadline && answer.cluster == place.cluster && answer.revision > place.revision
+    }
+
+    /// The answer that it brought.
+    func answer(_ tokenMark: UInt64) -> FleetAnswerKept {
+        FleetAnswerKept(parent: record, intent: intent, tokenMark: tokenMark, cluster: place.cluster)
     }
 
     /// What ends it in etcd as its stage demands; `nil`: it is not over.

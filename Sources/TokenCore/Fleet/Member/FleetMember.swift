@@ -98,8 +98,6 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func refreshWithdrawn() { wish = nil }
 
     /// This host has a newer key of the fleet than the record is sealed under.
-    ///
-    /// The same record is written once more. If etcd refuses, another host has written it.
     package mutating func resealWanted(at now: Instant) -> [FleetAction] {
         guard role == .keeper, !memory.isNews, let record = memory.record else { return [] }
         outsealed = record
@@ -124,8 +122,10 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         let lineage = Lineage(id, after: memory.record?.lineage, at: time)
-        let cluster = memory.place?.cluster
-        return take(FleetHeader(login: lineage, attempt, tokenMark: tokenMark, in: cluster), at: now)
+        return take(
+            FleetHeader(login: lineage, attempt, tokenMark: tokenMark, in: memory.place?.cluster),
+            at: now
+        )
     }
 
     /// A person has logged out here: the login that this host knows is over in the whole fleet.
@@ -193,10 +193,8 @@ package struct FleetMember: Equatable, Sendable {
         // Not what is known now: the watch may have overtaken the answer.
         let isBack = known.map { view.place.cluster == $0.cluster && view.place.contradicts($0) } ?? false
         guard isBack, !memory.isRestored else { return decide(on: view, viewedSince: since, at: now) }
-        var next = memory
-        next.isRestored = true
         memory.place = view.place
-        return keep(next, at: now)
+        return keep(memory.restored, at: now)
     }
 
     /// `viewedSince`: when the look began; `nil`: it was none, and the watch has shown `view`.
@@ -263,9 +261,7 @@ package struct FleetMember: Equatable, Sendable {
 
     /// A reader's wish is passed on once for each record.
     private mutating func tellAsked(_ view: FleetView) -> [FleetAction] {
-        guard role == .keeper, let record = view.record, record.isLive, view.wanted == record.generation,
-            asked != record
-        else { return [] }
+        guard role == .keeper, let record = view.recordAsked, asked != record else { return [] }
         asked = record
         return [.asked]
     }
@@ -297,16 +293,10 @@ package struct FleetMember: Equatable, Sendable {
         _ place: FleetPlace,
         at now: Instant
     ) -> [FleetAction] {
-        guard case .leasing(let seen, let viewedSince, let since) = step else { return [] }
+        guard case .leasing(let seen, let viewed, let since) = step else { return [] }
         let view = seen.view
         guard let wish, let record = view.record, !place.contradicts(view.place) else { return look(at: now) }
-        let hold = FleetHold(
-            for: wish.attempt,
-            record,
-            seen,
-            viewedSince: viewedSince,
-            leaseEnds: since + lifetime
-        )
+        let hold = FleetHold(for: wish.attempt, record, seen, viewed: viewed, leaseEnds: since + lifetime)
         self.hold = hold
         return transact(.reserve(hold, over: view.intent))
     }
@@ -351,12 +341,7 @@ package struct FleetMember: Equatable, Sendable {
         case .tokens(let tokenMark):
             self.hold = nil
             var next = memory
-            next.answer = FleetAnswerKept(
-                parent: hold.record,
-                intent: hold.intent,
-                tokenMark: tokenMark,
-                cluster: hold.place.cluster
-            )
+            next.answer = hold.answer(tokenMark)
             return keep(next, at: now)
         case .untouched: return end(.untouched, at: now)
         case .unanswered: return end(.unanswered, at: now)

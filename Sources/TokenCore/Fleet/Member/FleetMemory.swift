@@ -44,6 +44,13 @@ package struct FleetMemory: Hashable, Sendable {
         return (next, [])
     }
 
+    /// With the knowledge that etcd was put back.
+    var restored: FleetMemory {
+        var next = self
+        next.isRestored = true
+        return next
+    }
+
     /// With the record marked since etcd was put back.
     var marked: FleetMemory {
         var next = self

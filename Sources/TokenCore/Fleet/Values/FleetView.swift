@@ -31,6 +31,12 @@ package struct FleetView: Equatable, Sendable {
         self.time = time
     }
 
+    /// The record that a reader wants another than; `nil`: none does.
+    var recordAsked: FleetHeader? {
+        guard let record, record.isLive, wanted == record.generation else { return nil }
+        return record
+    }
+
     /// The intent to send the present refresh token; `nil`: nobody has sent it, as far as etcd knows.
     var presentIntent: FleetIntent? {
         guard let record, let intent, intent.concerns(record) else { return nil }
