@@ -66,7 +66,7 @@ package struct FleetIntent: Hashable, Sendable {
     }
 
     /// It is about the refresh token of this record.
-    func concerns(_ record: FleetHeader) -> Bool {
+    package func concerns(_ record: FleetHeader) -> Bool {
         lineage == record.lineage && generation == record.generation
     }
 }

@@ -40,4 +40,17 @@ package struct FleetTransaction: Hashable, Sendable {
         self.conditions = conditions
         self.changes = changes
     }
+
+    /// Whose tokens it writes.
+    package var attempts: Set<AttemptID> {
+        var attempts: Set<AttemptID> = []
+        for change in changes {
+            switch change {
+            case .putRecord(let header): if header.status != .out { attempts.insert(header.attempt) }
+            case .putLate(let late): attempts.insert(late.attempt)
+            case .putIntent, .deleteIntent, .putLock, .deleteLock, .deleteLate, .deleteLates: break
+            }
+        }
+        return attempts
+    }
 }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+/// The store that the hosts of a fleet share; the port between ``FleetMember`` and etcd.
+///
+/// What a host has obtained is durable in its own store before any of these calls: each may fail at any time, and the next
+/// look shows what has become of it.
+package protocol FleetSharing: Sendable {
+    /// Whether this host holds refresh tokens.
+    var role: FleetRole { get }
+
+    /// The newest epoch of the fleet's keys that this host has.
+    var epoch: UInt32 { get }
+
+    /// etcd's time now, as far as this host knows it; `nil` before the first answer.
+    var time: FleetTime? { get }
+
+    /// One linearizable read of the session's keys.
+    ///
+    /// - Parameters:
+    ///   - session: whose.
+    ///   - epoch: the highest epoch of the fleet's keys that this host has seen a value of the session under; values under
+    ///     older ones are refused.
+    /// - Returns: what is there.
+    /// - Throws: ``FleetTrouble``; ``FleetTrouble/Kind/unreadable`` if a key is there that does not open.
+    func look(at session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> FleetSight
+
+    /// Grants the lease that the next lock ends with.
+    func grantLease(_ lifetime: Duration) async throws(FleetTrouble) -> FleetLease
+
+    /// Writes a transaction down, sealed, with the exact bytes that its conditions compare.
+    ///
+    /// - Parameters:
+    ///   - transaction: what the member decided.
+    ///   - session: whose keys.
+    ///   - sight: the look it was decided on.
+    ///   - contents: the tokens of the attempts that are written.
+    ///   - lease: what a lock ends with.
+    /// - Returns: the transaction, to be carried out.
+    /// - Throws: ``FleetTrouble/Kind/unknownValue`` if a condition names a value that was not read: it cannot hold.
+    func seal(
+        _ transaction: FleetTransaction,
+        of session: SessionName,
+        seen sight: FleetSight,
+        contents: [AttemptID: SessionSnapshot],
+        lease: FleetLease?
+    ) throws(FleetTrouble) -> SealedFleetTransaction
+
+    /// Carries a transaction out if its conditions hold.
+    ///
+    /// - Throws: ``FleetTrouble``; after ``FleetTrouble/Kind/unanswered`` only a look tells what has become of it.
+    func transact(_ transaction: SealedFleetTransaction) async throws(FleetTrouble) -> FleetOutcome
+
+    /// The tokens of the record or the late answer of `attempt` in `sight`, in sealed memory; `nil`: it has none.
+    ///
+    /// - Throws: ``FleetTrouble/Kind/unreadable``, or ``FleetTrouble/Kind/foreign`` if the record is of another client than
+    ///   this host's settings name.
+    func open(_ attempt: AttemptID, in sight: FleetSight) throws(FleetTrouble) -> SessionSnapshot?
+
+    /// Seals tokens of `attempt` for this host's own record (``FleetKeeping/others``).
+    func keep(
+        _ snapshot: SessionSnapshot,
+        of attempt: AttemptID,
+        _ session: SessionName
+    ) throws(FleetTrouble) -> [UInt8]
+
+    /// What ``keep(_:of:_:)`` has sealed, in sealed memory.
+    func open(
+        kept bytes: [UInt8],
+        of attempt: AttemptID,
+        _ session: SessionName
+    ) throws(FleetTrouble)
+        -> SessionSnapshot
+
+    /// 64 bits of a keyed hash, by which keepers recognize a refresh token.
+    func mark(of refreshToken: SecretID) throws(FleetTrouble) -> UInt64
+
+    /// A reader's wish for another token than that of `generation`; it lasts 60 seconds.
+    func want(_ lineage: Lineage, generation: UInt64, of session: SessionName) async throws(FleetTrouble)
+
+    /// Tells what happens to `sessions` from now on, until the task is cancelled.
+    func follow(_ sessions: Set<SessionName>, _ take: @escaping @Sendable (FleetNews) async -> Void) async
+
+    /// Everything that etcd has of `sessions` and of the hosts, and how its members are.
+    func survey(_ sessions: Set<SessionName>) async throws(FleetTrouble) -> FleetSurvey
+
+    /// Tells the others what this host is.
+    func announce(_ host: HostCard) async throws(FleetTrouble)
+
+    /// Takes away what a host said of itself.
+    func withdraw(host: UInt64) async throws(FleetTrouble)
+
+    /// Deletes what does not open of the session, so that a host that has a record puts its own there.
+    ///
+    /// - Returns: how many values were deleted.
+    func discardUnreadable(of session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> Int
+
+    /// Closes all connections; nothing is called afterwards.
+    func close() async
+}
+
+/// What a watch tells of the fleet's sessions.
+package enum FleetNews: Equatable, Sendable {
+    /// All keys of a session, of which some are others now.
+    case shown(FleetSight)
+    /// Some of the session's keys are others now, and have to be read.
+    case changed(SessionName)
+    /// The watch stands; what happened before is told of next.
+    case connected
+    /// The watch has been lost; it is tried again by itself.
+    case trouble(FleetTrouble)
+}
