@@ -217,8 +217,8 @@ struct StandardRefresh {
                 throw TokenEndpoint.Refusal(failure: .locked)
             }
         case .anew: try addGrant(to: form)
-        case .impossible:
-            let message = "the server gave no refresh token: log in again"
+        case .impossible, .byKeepers:
+            let message = "there is no refresh token here: log in again"
             throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .interactionRequired, message: message))
         }
         if !scope.isEmpty, grant?.saysScope != true { form.add("scope", scope.joined(separator: " ")) }

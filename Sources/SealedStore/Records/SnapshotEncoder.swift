@@ -132,6 +132,8 @@ extension SnapshotEncoder {
             bytes.append(integer: UInt8(0))
             append(secret)
         case .anew: bytes.append(integer: UInt8(1))
+        // The role of the host, which may change, says it again (``SessionPolicy/isReader``).
+        case .byKeepers: bytes.append(integer: UInt8(2))
         case .impossible: bytes.append(integer: UInt8(2))
         }
     }

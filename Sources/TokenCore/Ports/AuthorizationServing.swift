@@ -132,6 +132,8 @@ package enum Renewal: Equatable, Sendable {
     case anew
     /// The server gave no refresh token: the session ends with its access token.
     case impossible
+    /// The keepers of a fleet have the refresh token; this host asks them (``SessionPolicy/isReader``).
+    case byKeepers
 }
 
 package enum RefreshOutcome: Equatable, Sendable {

@@ -29,7 +29,8 @@ package struct RefreshQueue: Sendable {
     package enum Stage: Equatable, Sendable {
         /// Waits until the issuer can bear another request. Next: `admitted`, or none when the session gave it up.
         case held
-        /// Counts at the issuer, and waits for its turn at the store. Next: `reserving`.
+        /// Counts at the issuer, and waits for its turn at the store; of a session that hosts share, first for the fleet.
+        /// Next: `reserving`, or none where another host is at it.
         case admitted
         /// The store makes room for the answer. Next: `sent`, or none where it cannot.
         case reserving
@@ -39,6 +40,8 @@ package struct RefreshQueue: Sendable {
 
     /// One thing to do; a list of them is run in order.
     package enum Action: Equatable, Sendable {
+        /// Ask the hosts that share the session; ``granted(_:)``, ``yielded(_:of:)`` or ``ended(_:of:_:at:)`` follows.
+        case ask(Reservation)
         /// Send the request; ``ended(_:of:_:at:)`` follows.
         case send(SessionName, RefreshRequest)
         /// Tell the session that its issuer is not asked before `until`.
@@ -59,6 +62,7 @@ package struct RefreshQueue: Sendable {
         var issuer: String
         /// It renews a live login, which can be told to wait longer.
         var isRefreshing: Bool
+        var isShared: Bool
     }
 
     private struct Admitted {
@@ -98,7 +102,12 @@ package struct RefreshQueue: Sendable {
         now: Instant
     ) -> [Action] {
         if admitted[session.name]?.attempt == step.attempt { return perform(step, for: session.name) }
-        held[session.name] = Held(step: step, issuer: issuer, isRefreshing: session.isRefreshing)
+        held[session.name] = Held(
+            step: step,
+            issuer: issuer,
+            isRefreshing: session.isRefreshing,
+            isShared: session.policy.isShared
+        )
         pacing[issuer, default: IssuerPacing(at: now)].requested(
             by: session.name,
             isReplay: session.isReplaying,
@@ -146,12 +155,21 @@ package struct RefreshQueue: Sendable {
         at issuer: String,
         attempt: AttemptNumber?
     ) -> [Action] {
-        guard let step = held.removeValue(forKey: name)?.step, step.attempt == attempt else {
+        guard let admission = held.removeValue(forKey: name), admission.step.attempt == attempt else {
             pacing[issuer]?.withdrawn(by: name)
             return [.abandon(name)]
         }
+        let step = admission.step
         admitted[name] = Admitted(attempt: step.attempt, issuer: issuer)
+        if admission.isShared, case .reserve(let attempt, let snapshot) = step {
+            return [.ask(Reservation(session: name, attempt: attempt, snapshot: snapshot))]
+        }
         return perform(step, for: name)
+    }
+
+    /// The hosts that share the session leave it to this one.
+    package mutating func granted(_ reservation: Reservation) {
+        reservations.append(reservation)
     }
 
     /// Tells the sessions whose refresh is held that it will not be made before `opening`.
@@ -177,6 +195,16 @@ package struct RefreshQueue: Sendable {
             admitted[name]?.stage = .sent
             return [.send(name, request)]
         }
+    }
+
+    /// Another host is at it: meanwhile the issuer can bear other requests.
+    ///
+    /// - Returns: the issuer; `nil`: the attempt does not count any more.
+    package mutating func yielded(_ attempt: AttemptNumber, of name: SessionName) -> String? {
+        guard let slot = admitted[name], slot.attempt == attempt else { return nil }
+        admitted[name] = nil
+        pacing[slot.issuer]?.notAsked(by: name)
+        return slot.issuer
     }
 
     /// When ``admit(at:now:attempts:)`` may have something new although nothing has ended.

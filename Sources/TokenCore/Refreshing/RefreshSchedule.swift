@@ -12,7 +12,9 @@ package enum RefreshSchedule {
     ///
     /// A third in any case for a session of a fleet: so long the fleet's store may be away without anybody noticing.
     package static func lead(forLifetime lifetime: Duration, policy: SessionPolicy) -> Duration {
-        policy.isShared ? lifetime / 3 : min(policy.refreshBefore, lifetime / 3)
+        guard policy.isShared else { return min(policy.refreshBefore, lifetime / 3) }
+        // A reader asks only once the keepers have let the time pass.
+        return policy.isReader ? lifetime / 6 : lifetime / 3
     }
 
     /// When `token` is refreshed without being asked for.

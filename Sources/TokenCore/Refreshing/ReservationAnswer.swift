@@ -9,6 +9,8 @@ package enum ReservationAnswer: Equatable, Sendable {
     case held
     /// The answer to another host's request is missing, and that host is waited for.
     case notBefore(Instant)
-    /// There is no place for the answer, or the fleet's store is away.
+    /// The store that the hosts of the fleet share is away, or answered too late: nothing was sent.
+    case unreachable(StorageFailure)
+    /// There is no place for the answer.
     case failed(StorageFailure)
 }

@@ -25,6 +25,10 @@ package struct SessionPolicy: Equatable, Sendable {
     package var roles: RoleTokens
     /// All hosts of a fleet have it, and refresh it in turns: the fleet's record says what it is.
     package var isShared: Bool
+    /// How long the server accepts a refresh token again that it has replaced; `nil`: not at all, or nobody knows.
+    package var reuseGrace: Duration?
+    /// This host opens access tokens only: the keepers of the fleet refresh the session.
+    package var isReader: Bool
 
     package init(
         refreshBefore: Duration = .seconds(300),
@@ -37,7 +41,9 @@ package struct SessionPolicy: Equatable, Sendable {
         startsByItself: Bool = false,
         madeOf: String? = nil,
         roles: RoleTokens = .none,
-        isShared: Bool = false
+        isShared: Bool = false,
+        reuseGrace: Duration? = nil,
+        isReader: Bool = false
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -50,6 +56,8 @@ package struct SessionPolicy: Equatable, Sendable {
         self.madeOf = madeOf
         self.roles = roles
         self.isShared = isShared
+        self.reuseGrace = reuseGrace
+        self.isReader = isReader
     }
 
     /// The policy for a token that is the credentials of a role.

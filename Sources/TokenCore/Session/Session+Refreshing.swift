@@ -59,6 +59,12 @@ extension Session {
             let failure = RefreshFailure(kind: .unreachable, message: message)
             guard isRefreshing else { return attemptFailed(failure, jitter: jitter, at: moment) }
             return attemptPostponed(number, until: time, because: failure, at: moment)
+        case .unreachable(let failure):
+            return attemptFailed(
+                RefreshFailure(kind: .unreachable, message: failure.message),
+                jitter: jitter,
+                at: moment
+            )
         // A server that keeps refresh tokens cannot take this one away, so nothing is at stake.
         case .failed where login.rotation == .keeps && !policy.isShared:
             return send(attempt, login, within: nil)
@@ -251,7 +257,7 @@ extension Session {
         reason: RefreshReason,
         at now: Instant
     ) -> Attempt {
-        let usesRefreshToken = login.hasRefreshToken && !isDerived(variant)
+        let usesRefreshToken = (login.hasRefreshToken || login.renewal == .byKeepers) && !isDerived(variant)
         return Attempt(
             number: nextAttempt(),
             variant: variant,

@@ -20,6 +20,7 @@ extension Session {
     ) {
         self.init(name: name, policy: policy)
         var login = Login(snapshot, at: moment)
+        login.entrust(to: policy)
         if interrupted {
             login.use = .unanswered
             login.interruptions += 1

@@ -256,11 +256,17 @@ extension Session {
 
     /// Answers the requests that the present tokens satisfy; `fresh` has just come, so nobody waits for a
     /// better one.
-    mutating func settleSatisfied(fresh: TokenVariant?, at now: Instant) -> [Effect] {
+    ///
+    /// `isAdopted`: another host got it, and its time is that of another clock; to this host it is new.
+    mutating func settleSatisfied(
+        fresh: TokenVariant?,
+        isAdopted: Bool = false,
+        at now: Instant
+    ) -> [Effect] {
         let session = self
         return waiters.answer { waiter in
             guard let token = session.servable?.tokens[waiter.need.variant] else { return nil }
-            if let newerThan = waiter.newerThan, token.obtainedAt < newerThan { return nil }
+            if let newerThan = waiter.newerThan, token.obtainedAt < newerThan, !isAdopted { return nil }
             if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
             guard waiter.need.variant == fresh else { return nil }
             if token.isRefused { return session.heldBack(waiter.need.variant, at: now).map(Reply.failure) }

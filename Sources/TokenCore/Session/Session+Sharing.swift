@@ -19,6 +19,7 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         var adopted = Login(snapshot, at: moment)
+        adopted.entrust(to: policy)
         for variant in adopted.tokens.keys { adopted.tokens[variant]?.jitter = jitter }
         switch snapshot.standing {
         case .loggedIn: return adopt(adopted, isUnproven: isUnproven, at: moment)
@@ -49,7 +50,8 @@ extension Session {
         storage = StorageHealth()
         let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
         let told =
-            settleSatisfied(fresh: .primary, at: moment.now) + erase(held.subtracting(heldSecrets))
+            settleSatisfied(fresh: .primary, isAdopted: true, at: moment.now)
+            + erase(held.subtracting(heldSecrets))
             + [.notify(SessionEvent(kind, expiresAt: adopted.primary?.expiresAt))]
         guard !isUnproven else {
             return told + start(.primary, adopted, setback: nil, reason: .due, at: moment)
@@ -87,5 +89,26 @@ extension Session {
         return obsolete + end(reason, Session.refusedMessage, adopted, probeAt: nil, at: moment)
     }
 
+    /// The commit with this number makes a new login durable.
+    package func isLogin(_ commit: CommitNumber) -> Bool {
+        if case .committing(_, _, commit) = progress { true } else { false }
+    }
+
+    /// The refresh token of the attempt under way had never been sent when the attempt began.
+    package var isFirstUse: Bool { currentAttempt?.isFirstUse ?? false }
+
+    /// Another host, which cannot refresh by itself, wants a token other than the present one.
+    package mutating func refreshAsked(at moment: Moment) -> [Effect] {
+        guard case .ready(let login) = state else { return [] }
+        return start(.primary, login, setback: nil, reason: .asked, at: moment)
+    }
+
     private static let refusedMessage = "the authorization server does not accept the login any more"
+}
+
+extension Login {
+    /// On a reader the keepers refresh what it has, and else nobody.
+    mutating func entrust(to policy: SessionPolicy) {
+        if policy.isReader { renewal = .byKeepers } else if renewal == .byKeepers { renewal = .impossible }
+    }
 }

@@ -93,7 +93,9 @@ extension Session {
     /// When the login's own token is refreshed by itself: before it ends, or before the login does.
     func dueTime(of login: Login) -> Instant? {
         guard login.renewal != .impossible else { return nil }
-        guard let primary = login.primary else { return login.renewal == .anew ? login.loggedInAt : nil }
+        guard let primary = login.primary else {
+            return login.renewal == .anew || policy.isShared ? login.loggedInAt : nil
+        }
         guard !primary.isRefused else { return primary.replaceableAt }
         let beforeEnd = login.end.flatMap { end in
             RefreshSchedule.dueTime(before: end, renewing: primary, policy: policy)
@@ -134,7 +136,7 @@ extension Session {
                     Ending(at: expiresAt, reason: .noRefreshToken, message: Session.noRefreshTokenMessage)
                 )
             }
-        case .anew: break
+        case .anew, .byKeepers: break
         }
         return endings
     }

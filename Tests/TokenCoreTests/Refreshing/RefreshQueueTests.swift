@@ -106,6 +106,25 @@ extension SessionScript {
         #expect(line.end(step, of: 0) == nil)
     }
 
+    @Test func `a shared session asks the other hosts first, and yields to one that is at it`() throws {
+        let line = Line(of: 1)
+        line.scripts[0].session.policyChanged(SessionPolicy(isShared: true))
+        _ = try line.begin(0)
+        let asked = line.admit()
+        guard case .ask(let reservation) = try #require(asked.first) else {
+            Issue.record("\(asked)")
+            return
+        }
+        #expect(line.nextReservation() == nil)
+        #expect(line.queue.yielded(reservation.attempt, of: line.name(0)) == Line.issuer)
+        #expect(line.stage(0) == nil)
+        #expect(line.want(.reserve(reservation.attempt, reservation.snapshot), of: 0).isEmpty)
+        #expect(line.admit() == asked)
+        line.queue.granted(reservation)
+        #expect(line.nextReservation() == reservation)
+        #expect(line.stage(0) == .reserving)
+    }
+
     @Test func `room is made for one attempt at a time, in the order they were let in`() throws {
         let line = Line(of: 3)
         for number in 0..<3 { _ = try line.begin(number) }

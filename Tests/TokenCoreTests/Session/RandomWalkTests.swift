@@ -87,7 +87,7 @@ private struct World {
             switch action {
             case .send(_, let request): inFlight.append(request.attempt)
             case .postpone(_, let attempt, let opening): postponed.append((attempt, opening))
-            case .abandon: break
+            case .ask, .abandon: break
             }
         }
     }
