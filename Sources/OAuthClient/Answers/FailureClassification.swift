@@ -43,6 +43,7 @@ enum FailureClassification {
         return RefreshFailure(
             kind: kind,
             code: error.code,
+            status: answer.status,
             message: ServerText.cleaned(
                 "\(server) answered \(answer.status) \(quoted(error.text, at: answer.status))"
             ),
@@ -103,6 +104,7 @@ enum FailureClassification {
         return RefreshFailure(
             kind: kind,
             code: answer.error?.code,
+            status: answer.status,
             message: ServerText.cleaned("\(server) answered \(answer.status)\(said): \(words)"),
             retryAfter: answer.retryAfter,
             leastPause: pause

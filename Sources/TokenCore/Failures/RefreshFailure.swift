@@ -5,6 +5,8 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     package var kind: FailureClass
     /// The error code as on the wire (`invalid_grant`, `ErrRefreshTokenExpired`), when there was one.
     package var code: String?
+    /// The status of the HTTP answer, where that says whether the server has acted (429, 503).
+    package var status: Int?
     /// One sentence for a person: printable, at most 500 characters, no secrets.
     package var message: String
     /// What the server asked for, already clamped to 1 s … 1 h (RFC 9110 §10.2.3).
@@ -20,6 +22,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     package init(
         kind: FailureClass,
         code: String? = nil,
+        status: Int? = nil,
         message: String,
         retryAfter: Duration? = nil,
         leastPause: Duration? = nil,
@@ -28,6 +31,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     ) {
         self.kind = kind
         self.code = code
+        self.status = status
         self.message = message
         self.retryAfter = retryAfter
         self.leastPause = leastPause
