@@ -12,6 +12,7 @@ import TokenCore
 /// late     lineage | u64 parent | attempt | u64 mark | u64 cluster
 /// intent   lineage | u64 generation | attempt | i64 at | i64 first | u8 count, attempts | u8 1 refused, else 0
 /// want     lineage | u64 generation        place    u64 cluster | i64 revision
+/// host     u64 id | u8 1 keeper, 2 reader | i64 seen | u8 length, label | u8 length, version
 /// ```
 extension [UInt8] {
     mutating func append(_ lineage: Lineage) {
@@ -55,6 +56,17 @@ extension [UInt8] {
         append(UInt8(clamping: intent.before.count))
         for attempt in intent.before { append(attempt) }
         append(intent.isRefused ? 1 : 0)
+    }
+
+    mutating func append(_ host: HostCard) {
+        append(integer: host.id)
+        append(host.role == .keeper ? 1 : 2)
+        append(integer: host.seen.seconds)
+        for text in [host.label, host.version] {
+            let bytes = text.utf8.prefix(64)
+            append(UInt8(bytes.count))
+            self += bytes
+        }
     }
 
     mutating func append(_ want: FleetWant) {
@@ -137,6 +149,23 @@ extension ByteReader {
 
     mutating func fleetWant() throws(FormatFault) -> FleetWant {
         FleetWant(lineage: try lineage(), generation: try integer())
+    }
+
+    mutating func fleetHost() throws(FormatFault) -> HostCard {
+        let id: UInt64 = try integer()
+        let role: FleetRole
+        switch try integer(UInt8.self) {
+        case 1: role = .keeper
+        case 2: role = .reader
+        default: throw .invalid("its role is unknown")
+        }
+        let seen = FleetTime(seconds: try integer())
+        let label = try text(Int(try integer(UInt8.self)))
+        let version = try text(Int(try integer(UInt8.self)))
+        guard (label + version).utf8.allSatisfy(\.isVisibleASCII) else {
+            throw .invalid("its name holds other than visible characters")
+        }
+        return HostCard(id: id, role: role, label: label, version: version, seen: seen)
     }
 
     mutating func fleetPlace() throws(FormatFault) -> FleetPlace {

@@ -20,6 +20,8 @@ package struct FleetKeyName: Hashable, Sendable {
         case want
         /// An answer to the refresh token of generation `parent` that came late.
         case late(Lineage, parent: UInt64, AttemptID)
+        /// `h/HOST`: what a host says of itself; it belongs to no session.
+        case host(UInt64)
         /// Nothing in etcd: tokens of an attempt that a host keeps in its own record.
         case kept(AttemptID)
     }
@@ -57,9 +59,10 @@ package struct FleetRange: Equatable, Sendable {
 /// /tokenagent/FLEET/s/NAME/rt
 ///                         /at | /intent | /lock | /want
 ///                         /late/LINEAGE/GENERATION/ATTEMPT
+///                   /h/HOST
 /// ```
 ///
-/// FLEET and NAME are MACs of 128 bits. LINEAGE has 48 digits, GENERATION 16 and ATTEMPT 32, all in lower-case
+/// FLEET and NAME are MACs of 128 bits. LINEAGE has 48 digits, GENERATION and HOST 16, ATTEMPT 32, all in lower-case
 /// hexadecimal, so that the late answers to one refresh token are a range, and a name has one spelling. Names stay through
 /// all epochs: a host that was away for a new one finds records that it cannot open, and not an empty place to put its
 /// own in.
@@ -91,6 +94,24 @@ package struct FleetNames: Sendable {
     /// Everything of every session: what a host watches.
     package var all: FleetRange { FleetRange(below: prefix + Array("s/".utf8)) }
 
+    /// What the hosts say of themselves.
+    package var hosts: FleetRange { FleetRange(below: prefix + Array("h/".utf8)) }
+
+    /// The key under which a host says what it is.
+    package func key(ofHost id: UInt64) -> FleetKeyName {
+        FleetKeyName(.host(id), of: FleetName(code: RandomID(high: 0, low: 0)))
+    }
+
+    /// The host of a key below ``hosts``; `nil` if it is none.
+    package func host(named bytes: [UInt8]) -> FleetKeyName? {
+        guard bytes.starts(with: hosts.start), bytes.count == hosts.start.count + 16,
+            let digits = String(validating: bytes[hosts.start.count...], as: UTF8.self),
+            let id = UInt64(digits, radix: 16)
+        else { return nil }
+        let key = key(ofHost: id)
+        return self.bytes(of: key) == bytes ? key : nil
+    }
+
     /// Everything of one session.
     package func all(of name: FleetName) -> FleetRange { FleetRange(below: start(name)) }
 
@@ -116,7 +137,9 @@ package struct FleetNames: Sendable {
             case .late(let lineage, let parent, let attempt):
                 FleetNames.late(lineage, parent) + FleetNames.digits(attempt)
             case .kept(let attempt): "kept/\(FleetNames.digits(attempt))"
+            case .host(let id): FleetNames.digits(id)
             }
+        if case .host = key.kind { return hosts.start + Array(rest.utf8) }
         return start(key.name) + Array(rest.utf8)
     }
 

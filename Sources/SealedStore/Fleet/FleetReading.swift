@@ -181,6 +181,14 @@ extension FleetRecords {
         return want
     }
 
+    /// Checks what a host says of itself and reads it.
+    package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetFault) -> HostCard {
+        let value = try FleetValue(bytes, under: key)
+        try sealing.check(value, under: key)
+        guard case .host(let host) = value.clear, key.kind == .host(host.id) else { throw .notAValue }
+        return host
+    }
+
     /// Whose lock it is.
     package static func lock(_ bytes: [UInt8]) throws(FleetFault) -> AttemptID {
         do {

@@ -27,6 +27,12 @@ package struct FleetRecords: Sendable {
     let memory: SealedMemory
     let sealing: FleetSealing
 
+    /// What the keys open.
+    package var role: FleetRole { keys.role }
+
+    /// The newest epoch, under which values are sealed.
+    package var epoch: UInt32 { keys.epoch }
+
     package init(keys: FleetKeys, memory: SealedMemory) {
         self.keys = keys
         self.memory = memory
@@ -124,6 +130,11 @@ package struct FleetRecords: Sendable {
     /// The value of a want, which readers write too.
     package func value(_ want: FleetWant, of session: SessionName) throws(StorageFailure) -> [UInt8] {
         try sealing.sign(.want(want), under: key(.want, session))
+    }
+
+    /// The value of what a host says of itself, which readers do too.
+    package func value(_ host: HostCard) throws(StorageFailure) -> [UInt8] {
+        try sealing.sign(.host(host), under: names.key(ofHost: host.id))
     }
 
     /// The value of a lock.

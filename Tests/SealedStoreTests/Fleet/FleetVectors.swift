@@ -77,7 +77,7 @@ extension FleetHost {
         case .kept: return describe(try records.open(kept: bytes, of: .example, .work, at: clock))
         case .intent: return "\(try records.intent(bytes, of: .work, since: since) == .example)"
         case .want: return "generation \(try records.want(bytes, of: .work, since: since).generation)"
-        case .lock: return "no such kind"
+        case .lock, .host: return "no such kind"
         }
     }
 
