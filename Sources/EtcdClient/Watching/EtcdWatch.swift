@@ -19,7 +19,7 @@ package struct EtcdWatch: Sendable {
     /// Until a member begins to answer: it asks no other one for that.
     private static let openingTime = Duration.seconds(2)
     private static let shortestPause = Duration.milliseconds(200)
-    private static let longestPause = Duration.seconds(15)
+    private static let longestPause = Duration.seconds(5)
 
     private let client: EtcdClient
     private let keys: EtcdKeys

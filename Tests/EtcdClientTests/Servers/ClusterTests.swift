@@ -18,11 +18,14 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         }
     }
 
+    /// A password costs etcd much time, of which a busy machine has little.
+    private let patience = Duration.seconds(60)
+
     private func enter(_ etcd: RealEtcd) async throws {
         try await etcd.client(user: "keeper").whileOpen { client async throws in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<20 {
-                    group.addTask { try await client.put("/tokenagent/\(number)", "v") }
+                    group.addTask { try await client.put("/tokenagent/\(number)", "v", within: patience) }
                 }
                 try await group.waitForAll()
             }
@@ -40,7 +43,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             try await client.whileOpen { client async throws in
                 do throws(EtcdFailure) {
                     let change = EtcdTransaction.Change.put(key: Array(key.utf8), value: [])
-                    _ = try await client.transact(EtcdTransaction(if: [], then: [change]))
+                    _ = try await client.transact(EtcdTransaction(if: [], then: [change]), within: patience)
                 } catch {
                     found = error
                 }

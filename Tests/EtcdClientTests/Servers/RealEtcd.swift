@@ -73,9 +73,14 @@ extension EtcdClient {
         await shutDown()
     }
 
-    func put(_ key: String, _ value: String, lease: Int64? = nil) async throws {
+    func put(
+        _ key: String,
+        _ value: String,
+        lease: Int64? = nil,
+        within time: Duration = callTime
+    ) async throws {
         let change = EtcdTransaction.Change.put(key: Array(key.utf8), value: Array(value.utf8), lease: lease)
-        _ = try await transact(EtcdTransaction(if: [], then: [change]))
+        _ = try await transact(EtcdTransaction(if: [], then: [change]), within: time)
     }
 
     func value(_ key: String) async throws -> String? {
