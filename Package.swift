@@ -154,6 +154,11 @@ let package = Package(
             swiftSettings: cold
         ),
         .target(
+            name: "FleetStore",
+            dependencies: ["TokenCore", "SealedStore", "EtcdClient"],
+            swiftSettings: cold
+        ),
+        .target(
             name: "AgentServer",
             dependencies: [
                 "CHardening", "CPolling", "Text", "Threads", "AgentProtocol", "TokenCore", "SealedStore",
@@ -195,7 +200,8 @@ let package = Package(
             dependencies: [
                 "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
                 "AgentSettings", "Confinement", "ExchangeGuard", "Text",
-                "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer",
+                "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer", "EtcdClient",
+                "FleetStore",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -403,6 +409,14 @@ let package = Package(
             dependencies: [
                 "EtcdClient", "Text", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: testing
+        ),
+        .testTarget(
+            name: "FleetStoreTests",
+            dependencies: [
+                "EtcdClient", "FleetStore", "SealedStore", "Text", "TokenCore", "TestSupport",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: testing

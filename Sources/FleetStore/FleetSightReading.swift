@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import EtcdClient
+import SealedStore
+import TokenCore
+
+/// Makes a sight of one session's keys as etcd has shown them.
+struct FleetSightReading {
+    let records: FleetRecords
+    let session: SessionName
+    /// The highest epoch that this host has seen of the session.
+    let epoch: UInt32
+
+    /// What a read has shown.
+    func sight(_ answer: EtcdAnswer<EtcdRange>) throws(FleetTrouble) -> FleetSight {
+        guard let date = answer.date, !answer.content.hasMore else {
+            throw FleetTrouble(.unavailable, "etcd's answer has no Date or is not whole")
+        }
+        return try sight(
+            of: answer.content.pairs.map { ($0.key, $0.value) },
+            at: FleetPlace(answer.header),
+            FleetTime(seconds: date)
+        )
+    }
+
+    /// - Parameters:
+    ///   - pairs: all keys of the session, and perhaps others, with their values.
+    ///   - place: where etcd stood.
+    ///   - time: and what its clock showed.
+    /// - Returns: what they say.
+    /// - Throws: ``FleetTrouble/Kind/unreadable`` if the record, the intent or the lock does not open: taken for an
+    ///   absent one it would be overwritten.
+    func sight(
+        of pairs: some Sequence<(key: [UInt8], value: [UInt8])>,
+        at place: FleetPlace,
+        _ time: FleetTime
+    ) throws(FleetTrouble) -> FleetSight {
+        let view = FleetView(record: nil, intent: nil, lock: nil, lates: [], place: place, time: time)
+        var sight = FleetSight(session: session, view: view, epoch: epoch)
+        var want: [UInt8]?
+        var values = FleetRecordValues(record: nil, access: nil)
+        let name = records.names.name(of: session)
+        for pair in pairs {
+            guard let key = records.names.key(named: pair.key), key.name == name else { continue }
+            sight.values[pair.key] = pair.value
+            if key.kind == .record { values.record = pair.value }
+            if key.kind == .access { values.access = pair.value }
+            if key.kind == .want { want = pair.value }
+            if key.kind == .intent || key.kind == .lock { try read(pair.value, key, into: &sight) }
+            if case .late = key.kind { take(pair.value, key, into: &sight) }
+        }
+        // What the other role reads says nothing here, and is written anew with the record.
+        if (records.role == .keeper ? values.record : values.access) != nil { try read(values, into: &sight) }
+        if let want { sight.view.wanted = generation(want, wantedOf: sight.view.record) }
+        return sight
+    }
+
+    private func read(_ values: FleetRecordValues, into sight: inout FleetSight) throws(FleetTrouble) {
+        do throws(FleetFault) {
+            let (header, epoch) = try records.header(of: values, of: session, since: epoch)
+            sight.view.record = header
+            sight.epoch = max(sight.epoch, epoch)
+        } catch {
+            throw FleetTrouble(unreadable: "record", of: session, error)
+        }
+    }
+
+    private func read(
+        _ value: [UInt8],
+        _ key: FleetKeyName,
+        into sight: inout FleetSight
+    ) throws(FleetTrouble) {
+        // Readers reserve nothing, and have no key for it.
+        guard records.role == .keeper else { return }
+        do throws(FleetFault) {
+            if key.kind == .lock {
+                sight.view.lock = try FleetRecords.lock(value)
+            } else {
+                sight.view.intent = try records.intent(value, of: session, since: epoch)
+            }
+        } catch {
+            throw FleetTrouble(unreadable: key.kind == .lock ? "lock" : "intent", of: session, error)
+        }
+    }
+
+    private func take(_ value: [UInt8], _ key: FleetKeyName, into sight: inout FleetSight) {
+        guard records.role == .keeper else { return }
+        do throws(FleetFault) {
+            sight.view.lates.append(try records.late(value, under: key, since: epoch))
+        } catch {
+            sight.unreadableLates.append(error.sentence)
+        }
+    }
+
+    /// A wish that does not open, or for another login, is none: it loses nothing.
+    private func generation(_ want: [UInt8], wantedOf record: FleetHeader?) -> UInt64? {
+        guard let want = try? records.want(want, of: session, since: epoch) else { return nil }
+        return want.lineage == record?.lineage ? want.generation : nil
+    }
+}
+
+extension FleetTrouble {
+    init(unreadable what: String, of session: SessionName, _ fault: FleetFault) {
+        self.init(.unreadable, "the \(what) of \(session) in etcd \(fault.sentence)")
+    }
+}
+
+extension FleetPlace {
+    init(_ header: EtcdHeader) {
+        self.init(cluster: header.cluster, revision: header.revision)
+    }
+}

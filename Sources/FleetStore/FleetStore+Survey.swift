@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import EtcdClient
+import SealedStore
+import TokenCore
+
+/// What people want to know of a fleet, and how they put it right.
+extension FleetStore {
+    package func survey(_ sessions: Set<SessionName>) async throws(FleetTrouble) -> FleetSurvey {
+        var survey = FleetSurvey()
+        for session in sessions {
+            var found = FleetSurvey.Session()
+            do throws(FleetTrouble) {
+                let sight = try await look(at: session, since: 0)
+                found.record = sight.view.record
+                found.intent = sight.view.intent.flatMap { intent in
+                    found.record.map { intent.concerns($0) } == true ? intent : nil
+                }
+                found.lates = sight.view.lates.count + sight.unreadableLates.count
+                found.trouble = sight.unreadableLates.first.map {
+                    FleetTrouble(.unreadable, "a late answer \($0)")
+                }
+                survey.time = sight.view.time
+            } catch {
+                guard error.kind == .unreadable else { throw error }
+                found.trouble = error
+            }
+            survey.sessions[session] = found
+        }
+        survey.hosts = try await hosts()
+        survey.members = await members()
+        survey.time = survey.time ?? time
+        survey.clockLead = clockLead
+        return survey
+    }
+
+    /// The hosts that have said what they are, by their names.
+    private func hosts() async throws(FleetTrouble) -> [HostCard] {
+        let range = records.names.hosts
+        let answer = try await call { client throws(EtcdFailure) in
+            try await client.range(EtcdKeys(from: range.start, upTo: range.end), limit: FleetStore.mostHosts)
+        }
+        let hosts = answer.content.pairs.compactMap { pair -> HostCard? in
+            // What does not open was written by no host of the fleet, or under a key that this one does not have.
+            guard let key = records.names.host(named: pair.key) else { return nil }
+            return try? records.host(pair.value, under: key)
+        }
+        return hosts.sorted { $0.label.utf8.lexicographicallyPrecedes($1.label.utf8) }
+    }
+
+    /// A table with more rows is of no use to anybody.
+    private static let mostHosts: Int64 = 10_000
+
+    private func members() async -> [FleetSurvey.Member] {
+        await withTaskGroup(of: FleetSurvey.Member.self) { group in
+            for endpoint in client.endpoints {
+                group.addTask { [client] in
+                    var member = FleetSurvey.Member(endpoint: endpoint.origin)
+                    do throws(EtcdFailure) {
+                        let status = try await client.status(of: endpoint).content
+                        member.version = status.version
+                        member.hasLeader = status.leader != 0
+                        member.size = status.size
+                        member.trouble = status.troubles.first.map {
+                            FleetTrouble(.unavailable, "etcd says: \($0)")
+                        }
+                    } catch {
+                        member.trouble = FleetTrouble(error)
+                    }
+                    return member
+                }
+            }
+            var members: [FleetSurvey.Member] = []
+            for await member in group { members.append(member) }
+            return members.sorted { $0.endpoint.utf8.lexicographicallyPrecedes($1.endpoint.utf8) }
+        }
+    }
+
+    package func announce(_ host: HostCard) async throws(FleetTrouble) {
+        let value: [UInt8]
+        do throws(StorageFailure) {
+            value = try records.value(host)
+        } catch {
+            throw FleetTrouble(.unavailable, error.message)
+        }
+        try await change(.put(key: records.names.bytes(of: records.names.key(ofHost: host.id)), value: value))
+    }
+
+    package func withdraw(host: UInt64) async throws(FleetTrouble) {
+        try await change(.delete(EtcdKeys(key: records.names.bytes(of: records.names.key(ofHost: host)))))
+    }
+
+    private func change(_ change: EtcdTransaction.Change) async throws(FleetTrouble) {
+        _ = try await call { client throws(EtcdFailure) in
+            try await client.transact(EtcdTransaction(if: [], then: [change]))
+        }
+    }
+
+    package func discardUnreadable(
+        of session: SessionName,
+        since epoch: UInt32
+    ) async throws(FleetTrouble) -> Int {
+        let range = records.names.all(of: records.names.name(of: session))
+        let answer = try await call { client throws(EtcdFailure) in
+            try await client.range(EtcdKeys(from: range.start, upTo: range.end))
+        }
+        let unreadable = answer.content.pairs.filter { !isReadable($0, of: session, epoch) }
+        guard !unreadable.isEmpty else { return 0 }
+        // Only what was seen: somebody may be putting it right at this moment.
+        let transaction = EtcdTransaction(
+            if: unreadable.map { .value(key: $0.key, $0.value) },
+            then: unreadable.map { .delete(EtcdKeys(key: $0.key)) }
+        )
+        let done = try await call { client throws(EtcdFailure) in try await client.transact(transaction) }
+        return done.content ? unreadable.count : 0
+    }
+
+    private func isReadable(_ pair: EtcdKeyValue, of session: SessionName, _ epoch: UInt32) -> Bool {
+        guard let key = records.names.key(named: pair.key) else { return false }
+        do throws(FleetFault) {
+            if key.kind == .record {
+                let values = FleetRecordValues(record: pair.value, access: nil)
+                _ = try records.header(of: values, of: session, since: epoch)
+            }
+            if key.kind == .intent { _ = try records.intent(pair.value, of: session, since: epoch) }
+            if key.kind == .lock { _ = try FleetRecords.lock(pair.value) }
+            if key.kind == .want { _ = try records.want(pair.value, of: session, since: epoch) }
+            if case .late = key.kind { _ = try records.late(pair.value, under: key) }
+            // The access tokens are written with the record.
+            return true
+        } catch {
+            // A newer key is no damage: this host has to be given it.
+            if case .unknownKey = error { return true }
+            return false
+        }
+    }
+}

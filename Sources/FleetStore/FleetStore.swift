@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+
+import EtcdClient
+import SealedStore
+import Synchronization
+import TokenCore
+
+/// The sessions of a fleet in etcd, sealed; safe to use from any thread.
+package final class FleetStore: FleetSharing {
+    let client: EtcdClient
+    let records: FleetRecords
+    private let timekeeper: any Timekeeper
+    private let memory: SealedMemory
+    private let etcdTime = EtcdTime()
+    /// What this host's settings say of a session; `nil`: they do not name it.
+    private let binding: @Sendable (SessionName) -> FleetBinding?
+
+    /// How long a wish of a reader lasts.
+    private static let wishLifetime = Duration.seconds(60)
+
+    package init(
+        client: EtcdClient,
+        keys: FleetKeys,
+        memory: SealedMemory,
+        timekeeper: any Timekeeper,
+        binding: @escaping @Sendable (SessionName) -> FleetBinding?
+    ) {
+        self.client = client
+        self.memory = memory
+        self.timekeeper = timekeeper
+        self.binding = binding
+        records = FleetRecords(keys: keys, memory: memory)
+    }
+
+    package var role: FleetRole { records.role }
+
+    package var epoch: UInt32 { records.epoch }
+
+    package var time: FleetTime? {
+        etcdTime.time(at: timekeeper.now).map { FleetTime(seconds: $0.secondsSince1970) }
+    }
+
+    /// How far this host's clock is ahead of etcd's; `nil` before the first answer.
+    package var clockLead: Duration? {
+        let moment = timekeeper.moment
+        return etcdTime.time(at: moment.now).map { moment.wallTime - $0 }
+    }
+
+    private var clock: FleetClock {
+        let moment = timekeeper.moment
+        // Without an answer there is nothing in etcd that could be dated; what is kept here is read with the same clock.
+        let time = etcdTime.time(at: moment.now) ?? moment.wallTime
+        return FleetClock(now: moment.now, wallTime: moment.wallTime, etcdTime: time)
+    }
+
+    // MARK: Calls
+
+    package func look(
+        at session: SessionName,
+        since epoch: UInt32
+    ) async throws(FleetTrouble) -> FleetSight {
+        let range = records.names.all(of: records.names.name(of: session))
+        let answer = try await call { client throws(EtcdFailure) in
+            try await client.range(EtcdKeys(from: range.start, upTo: range.end))
+        }
+        return try FleetSightReading(records: records, session: session, epoch: epoch).sight(answer)
+    }
+
+    package func grantLease(_ lifetime: Duration) async throws(FleetTrouble) -> FleetLease {
+        let answer = try await call { client throws(EtcdFailure) in try await client.grantLease(lifetime) }
+        let lease = answer.content
+        return FleetLease(id: lease.id, lifetime: lease.lifetime, place: FleetPlace(answer.header))
+    }
+
+    package func transact(
+        _ transaction: SealedFleetTransaction
+    ) async throws(FleetTrouble) -> FleetOutcome {
+        let answer = try await call { client throws(EtcdFailure) in
+            try await client.transact(EtcdTransaction(transaction))
+        }
+        return FleetOutcome(isDone: answer.content, place: FleetPlace(answer.header))
+    }
+
+    package func want(
+        _ lineage: Lineage,
+        generation: UInt64,
+        of session: SessionName
+    ) async throws(FleetTrouble) {
+        let value: [UInt8]
+        do throws(StorageFailure) {
+            value = try records.value(FleetWant(lineage: lineage, generation: generation), of: session)
+        } catch {
+            throw FleetTrouble(.unavailable, error.message)
+        }
+        let key = records.names.bytes(of: FleetKeyName(.want, of: records.names.name(of: session)))
+        let lease = try await grantLease(FleetStore.wishLifetime)
+        _ = try await call { client throws(EtcdFailure) in
+            let put = EtcdTransaction.Change.put(key: key, value: value, lease: lease.id)
+            return try await client.transact(EtcdTransaction(if: [], then: [put]))
+        }
+    }
+
+    func call<Content>(
+        _ call: (EtcdClient) async throws(EtcdFailure) -> EtcdAnswer<Content>
+    ) async throws(FleetTrouble) -> EtcdAnswer<Content> {
+        do throws(EtcdFailure) {
+            let answer = try await call(client)
+            if let date = answer.date { etcdTime.heard(date, at: timekeeper.now) }
+            return answer
+        } catch {
+            throw FleetTrouble(error)
+        }
+    }
+
+    // MARK: Sealing and opening
+
+    package func seal(
+        _ transaction: FleetTransaction,
+        of session: SessionName,
+        seen sight: FleetSight,
+        contents: [AttemptID: SessionSnapshot],
+        lease: FleetLease?
+    ) throws(FleetTrouble) -> SealedFleetTransaction {
+        let binding = try binding(of: session)
+        return try FleetTransactionSealing(
+            records: records,
+            sight: sight,
+            contents: contents.mapValues { FleetContent(snapshot: $0, binding: binding) },
+            lease: lease,
+            clock: clock
+        ).sealed(transaction)
+    }
+
+    package func open(
+        _ attempt: AttemptID,
+        in sight: FleetSight
+    ) throws(FleetTrouble) -> SessionSnapshot? {
+        let found: FleetContent?
+        do throws(FleetFault) {
+            found = try content(of: attempt, in: sight)
+        } catch {
+            throw FleetTrouble(unreadable: "record or late answer", of: sight.session, error)
+        }
+        return try found.map { content throws(FleetTrouble) in try own(content, of: sight.session) }
+    }
+
+    private func content(
+        of attempt: AttemptID,
+        in sight: FleetSight
+    ) throws(FleetFault) -> FleetContent? {
+        let name = records.names.name(of: sight.session)
+        func value(_ kind: FleetKeyName.Kind) -> [UInt8]? {
+            sight.values[records.names.bytes(of: FleetKeyName(kind, of: name))]
+        }
+        if sight.view.record?.attempt == attempt {
+            let values = FleetRecordValues(record: value(.record), access: value(.access))
+            return try records.open(values, of: sight.session, since: sight.epoch, at: clock).content
+        }
+        guard let late = sight.view.lates.first(where: { $0.attempt == attempt }),
+            let bytes = value(late.kind)
+        else { return nil }
+        // Only the record bears the newest epoch for certain.
+        let key = FleetKeyName(late.kind, of: name)
+        return try records.open(late: bytes, under: key, of: sight.session, at: clock).content
+    }
+
+    /// What another host has written, if it is of the client that this host's settings name.
+    private func own(_ content: FleetContent, of session: SessionName) throws(FleetTrouble) -> SessionSnapshot
+    {
+        let differences: [String]
+        do throws(FleetTrouble) {
+            differences = content.binding.differences(from: try binding(of: session))
+        } catch {
+            for secret in content.secrets { memory.erase(secret) }
+            throw error
+        }
+        guard differences.isEmpty else {
+            for secret in content.secrets { memory.erase(secret) }
+            throw FleetTrouble(
+                .foreign,
+                "the fleet's record of \(session) differs from this host's settings in "
+                    + differences.joined(separator: ", "),
+                remedy: "give the session the same settings on all hosts"
+            )
+        }
+        for secret in content.registration?.secrets ?? [] { memory.erase(secret) }
+        return content.snapshot
+    }
+
+    private func binding(of session: SessionName) throws(FleetTrouble) -> FleetBinding {
+        guard let binding = binding(session) else {
+            throw FleetTrouble(.foreign, "\(session) is not in this host's settings")
+        }
+        return binding
+    }
+
+    package func keep(
+        _ snapshot: SessionSnapshot,
+        of attempt: AttemptID,
+        _ session: SessionName
+    ) throws(FleetTrouble) -> [UInt8] {
+        let content = FleetContent(snapshot: snapshot, binding: try binding(of: session))
+        do throws(StorageFailure) {
+            return try records.kept(content, of: attempt, session, at: clock)
+        } catch {
+            throw FleetTrouble(.unavailable, error.message)
+        }
+    }
+
+    package func open(
+        kept bytes: [UInt8],
+        of attempt: AttemptID,
+        _ session: SessionName
+    ) throws(FleetTrouble) -> SessionSnapshot {
+        do throws(FleetFault) {
+            return try records.open(kept: bytes, of: attempt, session, at: clock).snapshot
+        } catch {
+            throw FleetTrouble(
+                .unreadable,
+                "tokens of \(session) that were kept for the fleet: \(error.sentence)"
+            )
+        }
+    }
+
+    package func mark(of refreshToken: SecretID) throws(FleetTrouble) -> UInt64 {
+        do throws(StorageFailure) {
+            return try records.mark(of: refreshToken)
+        } catch {
+            throw FleetTrouble(.unavailable, error.message)
+        }
+    }
+
+    package func close() async {
+        await client.shutDown()
+    }
+
+    // MARK: Watching
+
+    package func follow(
+        _ sessions: Set<SessionName>,
+        _ take: @escaping @Sendable (FleetNews) async -> Void
+    ) async {
+        let all = records.names.all
+        let keys = EtcdKeys(from: all.start, upTo: all.end)
+        let watch = Mutex(FleetWatch(sessions, records))
+        await EtcdWatch(client, keys).follow(after: nil) { [self] news in
+            switch news {
+            case .connected:
+                await take(.connected)
+                await tell(await readAll(keys, of: sessions, into: watch), take)
+            case .changes(let header, let changes):
+                await tell(watch.withLock { $0.apply(changes, header, at: time) }, take)
+            // What was missed is read once it is connected again.
+            case .historyLost: break
+            case .trouble(let failure): await take(.trouble(FleetTrouble(failure)))
+            }
+        }
+    }
+
+    private func tell(_ news: [FleetNews], _ take: @Sendable (FleetNews) async -> Void) async {
+        for news in news { await take(news) }
+    }
+
+    /// What happened before the watch stood.
+    ///
+    /// Pages are of different moments: what the watch tells of the time between them comes once more, and does no harm.
+    private func readAll(
+        _ keys: EtcdKeys,
+        of sessions: Set<SessionName>,
+        into watch: borrowing Mutex<FleetWatch>
+    ) async -> [FleetNews] {
+        watch.withLock { $0.forget() }
+        var next = keys
+        do throws(FleetTrouble) {
+            while true {
+                let page = try await call { [next] client throws(EtcdFailure) in
+                    try await client.range(next, limit: FleetStore.pageLength)
+                }
+                watch.withLock { $0.read(page) }
+                guard page.content.hasMore, let last = page.content.pairs.last else { break }
+                next.start = last.key + [0]
+            }
+        } catch {
+            return sessions.map { .changed($0) }
+        }
+        return watch.withLock { $0.all(at: time) }
+    }
+
+    /// Keys in one answer: their values stay below what an answer may have.
+    private static let pageLength: Int64 = 100
+}
+
+extension FleetTrouble {
+    package init(_ failure: EtcdFailure) {
+        self.init(failure.mayHaveActed ? .unanswered : .unavailable, failure.sentence, remedy: failure.remedy)
+    }
+}
+
+extension EtcdTransaction {
+    fileprivate init(_ sealed: SealedFleetTransaction) {
+        self.init(
+            if: sealed.conditions.map { condition in
+                switch condition {
+                case .absent(let key): .absent(EtcdKeys(key: key))
+                case .noneBetween(let start, let end): .absent(EtcdKeys(from: start, upTo: end))
+                case .value(let key, let value): .value(key: key, value)
+                }
+            },
+            then: sealed.changes.map { change in
+                switch change {
+                case .put(let key, let value, let isLeased):
+                    .put(key: key, value: value, lease: isLeased ? sealed.lease : nil)
+                case .delete(let key): .delete(EtcdKeys(key: key))
+                case .deleteBetween(let start, let end): .delete(EtcdKeys(from: start, upTo: end))
+                }
+            }
+        )
+    }
+}

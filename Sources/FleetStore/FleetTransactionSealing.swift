@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+/// Writes one transaction of a member down, with the exact bytes of one look.
+struct FleetTransactionSealing {
+    let records: FleetRecords
+    let sight: FleetSight
+    let contents: [AttemptID: FleetContent]
+    let lease: FleetLease?
+    let clock: FleetClock
+
+    private var session: SessionName { sight.session }
+    private var names: FleetNames { records.names }
+
+    func sealed(_ transaction: FleetTransaction) throws(FleetTrouble) -> SealedFleetTransaction {
+        var sealed = SealedFleetTransaction(transaction, if: [], then: [], lease: lease?.id)
+        for condition in transaction.conditions { sealed.conditions.append(try self.condition(condition)) }
+        for change in transaction.changes { sealed.changes += try changes(change) }
+        return sealed
+    }
+
+    // MARK: Conditions
+
+    private func condition(
+        _ condition: FleetTransaction.Condition
+    ) throws(FleetTrouble) -> SealedFleetTransaction.Condition {
+        let view = sight.view
+        return switch condition {
+        case .record(let header): try same(.record, isThere: header != nil, isSeen: view.record == header)
+        case .intent(let intent): try same(.intent, isThere: intent != nil, isSeen: view.intent == intent)
+        case .lock(let lock): try same(.lock, isThere: lock != nil, isSeen: view.lock == lock)
+        case .late(let late): try same(late.kind, isThere: true, isSeen: view.lates.contains(late))
+        case .noLate(let lineage, let parent): noneBetween(lineage, parent)
+        }
+    }
+
+    /// That the value under a key is the one that was seen, or that there is none.
+    private func same(
+        _ kind: FleetKeyName.Kind,
+        isThere: Bool,
+        isSeen: Bool
+    ) throws(FleetTrouble) -> SealedFleetTransaction.Condition {
+        let key = bytes(of: kind)
+        guard isThere else { return .absent(key) }
+        guard isSeen, let value = sight.values[key] else {
+            throw FleetTrouble(.unknownValue, "a condition names a value that was not read")
+        }
+        return .value(key, value)
+    }
+
+    private func noneBetween(_ lineage: Lineage, _ parent: UInt64) -> SealedFleetTransaction.Condition {
+        let range = names.lates(of: names.name(of: session), lineage, parent: parent)
+        return .noneBetween(range.start, range.end)
+    }
+
+    // MARK: Changes
+
+    private func changes(
+        _ change: FleetTransaction.Change
+    ) throws(FleetTrouble) -> [SealedFleetTransaction.Change] {
+        switch change {
+        case .putRecord(let header):
+            let values = try sealing { () throws(StorageFailure) in
+                try records.values(header, contents[header.attempt], of: session, at: clock)
+            }
+            return [put(values.record, .record), put(values.access, .access)]
+        case .putIntent(let intent):
+            return [
+                put(
+                    try sealing { () throws(StorageFailure) in try records.value(intent, of: session) },
+                    .intent
+                )
+            ]
+        case .putLock(let attempt):
+            guard lease != nil else { throw FleetTrouble(.unknownValue, "a lock wants a lease") }
+            return [.put(bytes(of: .lock), FleetRecords.value(lock: attempt), isLeased: true)]
+        case .putLate(let late):
+            guard let content = contents[late.attempt] else {
+                throw FleetTrouble(.unknownValue, "the tokens of a late answer are not here")
+            }
+            let value = try sealing { () throws(StorageFailure) in
+                try records.value(late, content, of: session, at: clock)
+            }
+            return [put(value, late.kind)]
+        case .deleteIntent: return [.delete(bytes(of: .intent))]
+        case .deleteLock: return [.delete(bytes(of: .lock))]
+        case .deleteLate(let late): return [.delete(bytes(of: late.kind))]
+        case .deleteLates:
+            // One that does not open here may hold the only tokens there are.
+            if let reason = sight.unreadableLates.first {
+                throw FleetTrouble(.unreadable, "a late answer of \(session) in etcd \(reason)")
+            }
+            let range = names.lates(of: names.name(of: session))
+            return [.deleteBetween(range.start, range.end)]
+        }
+    }
+
+    /// Puts the value; a part of a record that has none is deleted, lest an older one stay beside it.
+    private func put(_ value: [UInt8]?, _ kind: FleetKeyName.Kind) -> SealedFleetTransaction.Change {
+        let key = bytes(of: kind)
+        return value.map { .put(key, $0, isLeased: false) } ?? .delete(key)
+    }
+
+    private func sealing<Value>(
+        _ seal: () throws(StorageFailure) -> Value
+    ) throws(FleetTrouble) -> Value {
+        do throws(StorageFailure) {
+            return try seal()
+        } catch {
+            throw FleetTrouble(.unavailable, error.message)
+        }
+    }
+
+    private func bytes(of kind: FleetKeyName.Kind) -> [UInt8] {
+        names.bytes(of: FleetKeyName(kind, of: names.name(of: session)))
+    }
+}

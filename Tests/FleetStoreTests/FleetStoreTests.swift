@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import FleetStore
+
+/// What hosts write to a real etcd, and what others read there.
+@Suite(.enabled(if: StoreHost.etcd.isAvailable)) struct FleetStoreTests {
+    @Test func `what one host writes another opens, and a stranger's table does not`() async throws {
+        let keys = try FleetKeys.random(label: "team")
+        try await StoreHost.whileRunning { host in
+            let (one, other, stranger) = (
+                try host(keys, "client"), try host(keys, "client"), try host(keys, "another")
+            )
+            let header = FleetHeader.first
+            let sight = try await one.look()
+            #expect(sight.view.record == nil)
+            let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header)])
+            let contents = [header.attempt: try one.login("RT-1", "AT-1")]
+            #expect(try await one.carryOut(write, seen: sight, contents))
+            // Somebody was faster.
+            #expect(
+                try await !other.carryOut(
+                    write,
+                    seen: sight,
+                    [header.attempt: try other.login("RT-2", "AT-2")]
+                )
+            )
+            let seen = try await other.look()
+            #expect(seen.view.record == header)
+            let opened = try #require(try other.store.open(header.attempt, in: seen))
+            guard case .refreshToken(let secret) = opened.renewal else {
+                Issue.record("no refresh token")
+                return
+            }
+            #expect(try other.text(secret) == "RT-1")
+            #expect(try other.text(try #require(opened.tokens[.primary]).secret) == "AT-1")
+            let found = try await stranger.look()
+            let trouble = #expect(throws: FleetTrouble.self) {
+                _ = try stranger.store.open(header.attempt, in: found)
+            }
+            #expect(trouble?.kind == .foreign)
+            #expect(trouble?.sentence.contains("client_id") == true)
+            for host in [one, other, stranger] { await host.store.close() }
+        }
+    }
+
+    @Test func `conditions compare the values that were seen`() async throws {
+        let keys = try FleetKeys.random(label: "team")
+        try await StoreHost.whileRunning { host in
+            let one = try host(keys, "client")
+            let header = FleetHeader.first
+            var sight = try await one.look()
+            let content = [header.attempt: try one.login("RT-1", "AT-1")]
+            let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header)])
+            try await one.carryOut(write, seen: sight, content)
+            sight = try await one.look()
+            // The same record, sealed anew: whoever saw the former value changes nothing.
+            let again = FleetTransaction(if: [.record(header)], then: [.putRecord(header)])
+            #expect(try await one.carryOut(again, seen: sight, content))
+            #expect(try await !one.carryOut(again, seen: sight, content))
+            var other = header
+            other.generation = 4
+            let unknown = FleetTransaction(if: [.record(other)], then: [.deleteIntent])
+            let trouble = #expect(throws: FleetTrouble.self) {
+                _ = try one.store.seal(unknown, of: StoreHost.session, seen: sight, contents: [:], lease: nil)
+            }
+            #expect(trouble?.kind == .unknownValue)
+            await one.store.close()
+        }
+    }
+
+    @Test func `a lock ends with its lease, and the intent stays`() async throws {
+        let keys = try FleetKeys.random(label: "team")
+        try await StoreHost.whileRunning { host in
+            let one = try host(keys, "client")
+            let attempt = AttemptID(host: 1, random: 9)
+            let sight = try await one.look()
+            let lease = try await one.store.grantLease(.seconds(1))
+            let intent = FleetIntent(
+                lineage: Lineage(number: 1, id: 7),
+                generation: 3,
+                attempt: attempt,
+                at: sight.view.time,
+                first: sight.view.time,
+                before: []
+            )
+            let reserve = FleetTransaction(
+                if: [.lock(nil), .intent(nil), .noLate(intent.lineage, parent: 3)],
+                then: [.putLock(attempt), .putIntent(intent)]
+            )
+            #expect(try await one.carryOut(reserve, seen: sight, lease: lease))
+            let held = try await one.look()
+            #expect(held.view.lock == attempt)
+            #expect(held.view.intent == intent)
+            #expect(try await Polling.until { try await one.look().view.lock == nil })
+            #expect(try await one.look().view.intent == intent)
+            await one.store.close()
+        }
+    }
+
+    @Test func `a change is shown with all keys of the session`() async throws {
+        let keys = try FleetKeys.random(label: "team")
+        try await StoreHost.whileRunning { host in
+            let (one, other) = (try host(keys, "client"), try host(keys, "client"))
+            let header = FleetHeader.first
+            let (news, told) = AsyncStream<FleetNews>.makeStream()
+            let watch = Task { await other.store.follow([StoreHost.session]) { told.yield($0) } }
+            var iterator = news.makeAsyncIterator()
+            #expect(await iterator.next() == .connected)
+            guard case .shown(let before)? = await iterator.next() else {
+                Issue.record("nothing was read at the beginning")
+                return
+            }
+            #expect(before.view.record == nil)
+            let sight = try await one.look()
+            let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header)])
+            try await one.carryOut(write, seen: sight, [header.attempt: try one.login("RT-1", "AT-1")])
+            guard case .shown(let after)? = await iterator.next() else {
+                Issue.record("the change was not shown")
+                return
+            }
+            #expect(after.view.record == header)
+            #expect(after.view.place.revision > before.view.place.revision)
+            #expect(try other.store.open(header.attempt, in: after) != nil)
+            watch.cancel()
+            await watch.value
+            for host in [one, other] { await host.store.close() }
+        }
+    }
+
+    @Test func `hosts say who they are, and are taken out`() async throws {
+        let keys = try FleetKeys.random(label: "team")
+        try await StoreHost.whileRunning { host in
+            let one = try host(keys, "client")
+            _ = try await one.look()
+            let time = try #require(one.store.time)
+            let card = HostCard(id: 77, role: .keeper, label: "build-1", version: "0.1.0", seen: time)
+            try await one.store.announce(card)
+            let survey = try await one.store.survey([StoreHost.session])
+            #expect(survey.hosts == [card])
+            #expect(survey.members.map(\.hasLeader) == [true])
+            try await one.store.withdraw(host: 77)
+            #expect(try await one.store.survey([]).hosts == [])
+            await one.store.close()
+        }
+    }
+}
+
+@Suite struct EtcdTimeTests {
+    @Test func `the answer that is furthest ahead is believed, and a clock that was set is followed`() {
+        let clock = EtcdTime()
+        #expect(clock.time(at: .seconds(10)) == nil)
+        clock.heard(1_000, at: .seconds(10))
+        // Half a second later its clock shows the next one: the first answer was cut off.
+        clock.heard(1_001, at: .seconds(10) + .milliseconds(500))
+        #expect(clock.time(at: .seconds(11)) == WallTime(secondsSince1970: 1_001, fraction: 500_000_000))
+        // Cut off, or slow.
+        clock.heard(1_001, at: .seconds(11))
+        #expect(clock.time(at: .seconds(11)) == WallTime(secondsSince1970: 1_001, fraction: 500_000_000))
+        clock.heard(900, at: .seconds(12))
+        #expect(clock.time(at: .seconds(12)) == WallTime(secondsSince1970: 900))
+    }
+}
