@@ -23,6 +23,8 @@ final class RecordWriter {
         in agent: isolated SessionAgent
     ) {
         owed.remove(name)
+        guard !agent.fleet.takes(number, snapshot, of: name, in: agent) else { return }
+        let snapshot = agent.fleet.marked(snapshot, of: name)
         storeThread.run { store in
             store.commit(name, snapshot)
         } then: { outcome in
@@ -32,6 +34,8 @@ final class RecordWriter {
 
     /// Removes the session's files and tries again until it works: a logout must survive a restart.
     func remove(_ name: SessionName, in agent: isolated SessionAgent) {
+        // One that left the fleet is known by its record.
+        guard !agent.fleet.hasLeft(name) else { return }
         owed.insert(name)
         remove(name, failures: 0, in: agent)
     }

@@ -11,13 +11,22 @@ final class RefreshDispatch {
     private let erasure: SecretErasure
     /// Rings when an issuer can bear another request.
     private let alarm: Alarm<String>
+    /// What hosts that share a session have to agree to.
+    let fleet: FleetDesk
     /// The tokens that other sessions' tokens are made from.
     let sources = SourceTokenRequests()
     private var queue = RefreshQueue()
     /// Sessions taken out of the configuration while a refresh of theirs was under way.
     private var departing: [SessionName: Session] = [:]
 
-    init(work: PendingWork, storeThread: StoreThread, erasure: SecretErasure, alarm: Alarm<String>) {
+    init(
+        work: PendingWork,
+        storeThread: StoreThread,
+        erasure: SecretErasure,
+        alarm: Alarm<String>,
+        fleet: FleetDesk
+    ) {
+        self.fleet = fleet
         self.work = work
         self.storeThread = storeThread
         self.erasure = erasure
@@ -89,6 +98,7 @@ final class RefreshDispatch {
     private func perform(_ actions: [RefreshQueue.Action], in agent: isolated SessionAgent) {
         for action in actions {
             switch action {
+            case .ask(let reservation): fleet.ask(reservation, in: agent)
             case .send(let name, let request): send(request, for: name, in: agent)
             case .postpone(let name, let attempt, let opening):
                 work.later {
@@ -129,6 +139,7 @@ final class RefreshDispatch {
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
+        fleet.withdraw(attempt, of: name, in: agent)
         guard let issuer = queue.ended(attempt, of: name, failure, now: agent.now) else { return }
         work.later { [self] in admit(at: issuer, in: agent) }
     }
@@ -156,11 +167,13 @@ extension RefreshDispatch {
     }
 
     private func reserve(_ next: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
+        let snapshot = fleet.marked(next.snapshot, of: next.session)
         storeThread.attempt { store throws(StorageFailure) in
-            try store.reserve(next.session, next.attempt, next.snapshot)
+            try store.reserve(next.session, next.attempt, snapshot)
         } then: { [self] failure in
             queue.reservationEnded()
-            let answer = failure.map(ReservationAnswer.failed) ?? .granted()
+            let fence = fleet.fence(of: next.attempt, next.session)
+            let answer = failure.map(ReservationAnswer.failed) ?? .granted(within: fence)
             reservationFinished(next.attempt, answer, for: next.session, in: agent)
             reserveNext(in: agent)
         }
@@ -177,10 +190,7 @@ extension RefreshDispatch {
         agent.apply(name) { session, moment in
             session.reservationFinished(attempt, answer, jitter: jitter, at: moment)
         }
-        if case .failed(let failure) = answer {
-            let failure = RefreshFailure(kind: .storage, message: failure.message)
-            countFailure(failure, of: reason, for: name, in: agent)
-        }
+        if let failure = answer.failure { countFailure(failure, of: reason, for: name, in: agent) }
         // Without a reservation most attempts end here; those that go on have been let in already.
         if agent.sessions[name]?.session.attemptInFlight != attempt {
             ended(attempt, nil, for: name, in: agent)
@@ -216,8 +226,13 @@ extension RefreshDispatch {
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
+        let addressee = fleet.answered(attempt, outcome.failure, of: name, in: agent)
         ended(attempt, outcome.failure, for: name, in: agent)
         let reason = agent.sessions[name]?.session.reason(of: attempt)
+        guard addressee == .session else {
+            if let failure = outcome.failure { countFailure(failure, of: reason, for: name, in: agent) }
+            return
+        }
         let jitter = agent.ports.chance()
         guard agent.sessions[name] != nil else {
             return keepForRecord(name, outcome, of: attempt, in: agent)
@@ -225,6 +240,7 @@ extension RefreshDispatch {
         agent.apply(name) { session, moment in
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
         }
+        fleet.noteTokens(of: outcome, attempt, of: name, in: agent)
         if let failure = outcome.failure {
             countFailure(failure, of: reason, for: name, in: agent)
         } else if let reason {
@@ -253,6 +269,43 @@ extension RefreshDispatch {
     /// Gives up the room that was made for an answer.
     func release(_ snapshot: SessionSnapshot, answered: Bool, for name: SessionName) {
         storeThread.run { $0.release(name, snapshot, answered: answered) }
+    }
+}
+
+// MARK: Sessions that hosts share
+
+extension RefreshDispatch {
+    /// The hosts that share the session leave it to this one.
+    func granted(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
+        queue.granted(reservation)
+        reserveNext(in: agent)
+    }
+
+    /// Another host is at it: its record follows, or another answer.
+    func held(_ attempt: AttemptNumber, for name: SessionName, in agent: isolated SessionAgent) {
+        if let issuer = queue.yielded(attempt, of: name) {
+            work.later { [self] in admit(at: issuer, in: agent) }
+        }
+        reservationFinished(attempt, .held, for: name, in: agent)
+    }
+
+    /// The attempt is not to be made now.
+    func refused(
+        _ attempt: AttemptNumber,
+        _ answer: ReservationAnswer,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        reservationFinished(attempt, answer, for: name, in: agent)
+    }
+
+    /// The fleet's record has made the attempt needless.
+    func answeredElsewhere(
+        _ attempt: AttemptNumber,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        ended(attempt, nil, for: name, in: agent)
     }
 }
 
@@ -298,6 +351,16 @@ extension RefreshOutcome {
         switch self {
         case .granted: nil
         case .failed(let failure), .unusable(let failure, _): failure
+        }
+    }
+}
+
+extension ReservationAnswer {
+    fileprivate var failure: RefreshFailure? {
+        switch self {
+        case .granted, .held, .notBefore: nil
+        case .unreachable(let failure): RefreshFailure(kind: .unreachable, message: failure.message)
+        case .failed(let failure): RefreshFailure(kind: .storage, message: failure.message)
         }
     }
 }

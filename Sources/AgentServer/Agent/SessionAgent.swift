@@ -71,7 +71,12 @@ package actor SessionAgent {
             work: work,
             storeThread: storeThread,
             erasure: erasure,
-            alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
+            alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper),
+            fleet: FleetDesk(
+                ports.fleet,
+                eventLoop: eventLoop,
+                alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
+            )
         )
         self.configuration = LiveConfiguration(
             configuration,
@@ -110,6 +115,8 @@ package actor SessionAgent {
     var now: Instant { ports.timekeeper.now }
 
     var audit: AuditLog { requests.audit }
+
+    var fleet: FleetDesk { refreshes.fleet }
 
     /// The lines of the log about sessions.
     var journal: SessionLog { SessionLog(logger: ports.logger) }
@@ -157,6 +164,7 @@ package actor SessionAgent {
             apply(name) { session, moment in session.timeReached(moment, jitter: jitter) }
         }
         refreshes.timeReached(in: self)
+        fleet.timeReached(in: self)
         configuration.files.timeReached(in: self)
         alarm.set()
     }
@@ -203,8 +211,10 @@ extension SessionAgent {
         case .release(_, let snapshot, let answered):
             refreshes.release(snapshot, answered: answered, for: name)
         case .forget: records.remove(name, in: self)
-        case .revoke(let request): requests.logouts.revoke(request, for: name, in: self)
-        case .discard(let request): requests.logouts.discard(request, for: name, in: self)
+        case .revoke(let request):
+            if !fleet.holdsBack(effect, of: name) { requests.logouts.revoke(request, for: name, in: self) }
+        case .discard(let request):
+            if !fleet.holdsBack(effect, of: name) { requests.logouts.discard(request, for: name, in: self) }
         case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment, in: self)
         case .finishLogin(let number, let result):
             requests.logins.finish(number, result, for: name, in: self)
@@ -243,7 +253,7 @@ extension SessionAgent {
         requests.events.publish(AgentEvent(event, of: name, at: moment), in: self)
     }
 
-    private func publish(_ kind: String) {
+    func publish(_ kind: String) {
         requests.events.publish(AgentEvent(kind: kind, session: nil, time: moment.wallTime), in: self)
     }
 }
@@ -258,6 +268,7 @@ extension SessionAgent {
     func begin(_ serve: @Sendable (isolated SessionAgent) throws -> Void) async throws {
         alarm.onRing { [weak self] in self?.assumeIsolated { $0.timeReached() } }
         refreshes.onRing { [weak self] in self?.assumeIsolated { $0.refreshes.alarmRang(in: $0) } }
+        fleet.onRing { [weak self] in self?.assumeIsolated { $0.fleet.timeReached(in: $0) } }
         configuration.files.begin(in: self)
         let status = await storeThread.result { $0.vaultStatus() }
         switch status.state {
@@ -318,6 +329,7 @@ extension SessionAgent {
         requests.refuseAll(.lockedAgent, in: self)
         await work.drain(within: Self.drainLimit)
         guard phase == .locking else { return }
+        fleet.forget()
         sessions = [:]
         records.letGo()
         alarm.planNothing()
@@ -369,6 +381,7 @@ extension SessionAgent {
         beginStopping()
         requests.beginStopping(in: self)
         await work.drain(within: Self.drainLimit)
+        fleet.forget()
         await requests.finishStopping(in: self)
         configuration.files.end()
         alarm.planNothing()
@@ -384,6 +397,7 @@ extension SessionAgent {
 
     private func startDue() {
         refreshes.sources.compare(in: self)
+        fleet.start(in: self)
         for name in sessions.keys { planWake(name) }
         configuration.files.followAll(in: self)
         timeReached()
@@ -405,6 +419,7 @@ extension SessionAgent {
             let content = contents.content(of: name)
             let session = Session(content, name: name, policy: settings.policy, at: moment)
             sessions[name] = KeptSession(session: session, settings: settings)
+            if settings.policy.isShared { fleet.join(name, settings, content) }
         }
     }
 
@@ -446,6 +461,7 @@ extension SessionAgent {
     private func drop(_ name: SessionName) {
         requests.refuseAll(about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
+        fleet.depart(name)
         records.letGo(of: name)
         planWake(name)
     }

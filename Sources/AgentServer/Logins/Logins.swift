@@ -31,6 +31,14 @@ final class Logins {
         let body = try RequestBody(request.body, LoginMembers.self)
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
+        guard !kept.settings.policy.isReader else {
+            throw RequestFailure(
+                code: .misconfigured,
+                message: "This host is a reader of its fleet, and \(name) is logged in to at a keeper.",
+                session: name,
+                remedy: "tokenctl login \(name) at a host with role = \"keeper\""
+            )
+        }
         if let remedy = kept.settings.loginSubstitute {
             let hidden = agent.configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)

@@ -20,8 +20,9 @@ final class Logouts {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, LogoutMembers.self)
-        let local = try body.value(\.local) ?? false
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
+        // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
+        let local = try body.value(\.local) ?? false || kept.settings.policy.isReader
         if try body.value(\.unregister) ?? false {
             var server = local ? nil : kept.session.presentLogin?.server
             if let found = server, isShared(found, by: name, in: agent) { server = nil }
@@ -30,6 +31,7 @@ final class Logouts {
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
         agent.audit.add(.logout, .done, name, by: .peer(of: connection))
+        if local { agent.fleet.leave(name, in: agent) }
         agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 

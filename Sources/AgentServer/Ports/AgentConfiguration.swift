@@ -127,6 +127,12 @@ package struct SessionSettings: Equatable, Sendable {
         kind == "command" ? "command \(name)" : issuer
     }
 
+    /// What the server does with a refresh token that was sent before, as far as the configuration tells.
+    var reuse: FleetTiming.Reuse {
+        // Cognito's InitiateAuth keeps the refresh token.
+        kind == "cognito" ? .accepted : policy.reuseGrace.map { .acceptedFor($0) } ?? .refused
+    }
+
     /// Whether a login to it can ask for scopes, acr and a maximum age.
     var loginAsksForMore: Bool { loginSubstitute == nil && ["oidc", "oauth2"].contains(kind) }
 

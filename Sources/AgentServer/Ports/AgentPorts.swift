@@ -16,6 +16,8 @@ package struct AgentPorts: Sendable {
     package var configuration: any ConfigurationProviding
     package var diagnostics: any DiagnosticsProviding
     package var observer: any EventObserving
+    /// The store that the hosts of a fleet share; `nil`: this host is in none.
+    package var fleet: FleetPort?
     package var logger: Logger
     /// Draws a random number from `0..<1`, evenly.
     package var chance: @Sendable () -> Double
@@ -32,6 +34,7 @@ package struct AgentPorts: Sendable {
         configuration: any ConfigurationProviding,
         diagnostics: any DiagnosticsProviding,
         observer: any EventObserving,
+        fleet: FleetPort? = nil,
         logger: Logger,
         chance: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
         onQuiet: @escaping @Sendable () -> Void = {}
@@ -45,6 +48,7 @@ package struct AgentPorts: Sendable {
         self.configuration = configuration
         self.diagnostics = diagnostics
         self.observer = observer
+        self.fleet = fleet
         self.logger = logger
         self.chance = chance
         self.onQuiet = onQuiet

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// Looks at what this host needs to take part in its fleet, for `tokenctl doctor`.
+struct FleetCheckup {
+    /// A host whose clock is further from etcd's does not show times as the others do.
+    private static let tolerance: Int64 = 10
+
+    /// One finding each; none where this host is in no fleet.
+    func checks(in agent: isolated SessionAgent) async -> [DiagnosticCheck] {
+        guard let port = agent.ports.fleet, !agent.isLocked else { return [] }
+        await agent.fleet.untilOpened()
+        guard let sharing = agent.fleet.sharing else { return [Self.problem(agent.fleet.trouble)] }
+        do throws(FleetTrouble) {
+            let survey = try await sharing.survey(agent.fleet.names(nil))
+            var checks = survey.members.map(check) + [clock(survey), await rights(port, sharing)]
+            for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
+                guard let trouble = session.trouble ?? agent.fleet.trouble(of: name) else { continue }
+                var check = Self.problem(trouble)
+                check.sessions = [name]
+                checks.append(check)
+            }
+            return checks
+        } catch {
+            return [Self.problem(error)]
+        }
+    }
+
+    private static func problem(_ trouble: FleetTrouble?) -> DiagnosticCheck {
+        let sentence = trouble?.sentence ?? "the fleet has not been asked yet"
+        return DiagnosticCheck(name: "fleet", verdict: .problem, detail: sentence, remedy: trouble?.remedy)
+    }
+
+    private func check(_ member: FleetSurvey.Member) -> DiagnosticCheck {
+        guard let version = member.version, member.hasLeader, member.trouble == nil else {
+            let sentence = member.trouble?.sentence ?? "it has no leader: most members of etcd are away"
+            return DiagnosticCheck(
+                name: "etcd",
+                verdict: .problem,
+                detail: "\(member.endpoint): \(sentence)",
+                remedy: member.trouble?.remedy
+            )
+        }
+        return DiagnosticCheck(name: "etcd", verdict: .ok, detail: "\(member.endpoint): version \(version)")
+    }
+
+    private func clock(_ survey: FleetSurvey) -> DiagnosticCheck {
+        let ahead = survey.clockLead?.wholeSeconds ?? 0
+        guard abs(ahead) > FleetCheckup.tolerance else {
+            return DiagnosticCheck(
+                name: "fleet clock",
+                verdict: .ok,
+                detail: "this host's clock agrees with etcd's"
+            )
+        }
+        return DiagnosticCheck(
+            name: "fleet clock",
+            verdict: .warning,
+            detail: "this host's clock is \(abs(ahead)) seconds \(ahead > 0 ? "ahead of" : "behind") etcd's; "
+                + "tokens are dated with etcd's",
+            remedy: "set the clock, or that of etcd's hosts, with NTP"
+        )
+    }
+
+    /// Whether this host may write, which every host does with its own entry in the list.
+    private func rights(_ port: FleetPort, _ sharing: any FleetSharing) async -> DiagnosticCheck {
+        do throws(FleetTrouble) {
+            try await port.announce(to: sharing)
+            return DiagnosticCheck(
+                name: "fleet",
+                verdict: .ok,
+                detail: "\(port.name), as \(port.role.rawValue)"
+            )
+        } catch {
+            return Self.problem(error)
+        }
+    }
+}

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+/// The sessions that this host shares with others: what they want of the fleet, and what the fleet tells them.
+///
+/// Confined to the agent's event loop.
+final class FleetDesk {
+    /// How long what cannot be done waits until it is tried again.
+    static let pause = TimeAmount.seconds(10)
+    /// Over which hosts come back to an etcd that was away.
+    private static let spread = Duration.seconds(2)
+    /// How often a host says that it is there.
+    private static let announcement = TimeAmount.hours(1)
+
+    private let port: FleetPort?
+    private let eventLoop: any EventLoop
+    /// Rings when a member looks again by itself.
+    private let alarm: Alarm<SessionName>
+    private var sessions: [SessionName: SharedSession] = [:]
+    /// Sessions that wait for the shared store to be opened.
+    private var joining: [SessionName: Joining] = [:]
+    /// Sessions that a person has logged out at this host alone.
+    private var left: Set<SessionName> = []
+    /// Rooms for answers that the fleet has been asked for.
+    private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
+    private var store = Store.closed
+    private var watch: Task<Void, Never>?
+    /// Why there is no watch; `nil`: there is one, or none was tried.
+    private var watchTrouble: FleetTrouble?
+    /// This host is telling the others about itself.
+    private var isAnnounced = false
+
+    /// The store that the hosts share.
+    private enum Store {
+        /// Next: `opening` with the first session that is shared.
+        case closed
+        /// Next: `open`, or `failed`.
+        case opening(Task<Void, Never>)
+        /// Tried again after a pause. Next: `opening`.
+        case failed(FleetTrouble)
+        /// Next: `closed` when the agent locks or stops.
+        case open(any FleetSharing)
+    }
+
+    /// A session before it takes part.
+    private struct Joining {
+        var timing: FleetTiming
+        var keeping: FleetKeeping?
+        /// The login that it had before it was shared.
+        var login: SessionSnapshot?
+    }
+
+    init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
+        self.port = port
+        self.eventLoop = eventLoop
+        self.alarm = alarm
+    }
+
+    /// Calls `ring` on the event loop when a member may be due; ``timeReached(in:)`` follows.
+    func onRing(_ ring: @escaping () -> Void) {
+        alarm.onRing(ring)
+    }
+
+    // MARK: Coming and going
+
+    /// Takes part in a session from the next ``start(in:)`` on.
+    func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
+        guard let port else { return }
+        var joining = Joining(timing: FleetTiming(reuse: settings.reuse, patience: port.patience))
+        if case .record(let snapshot, _) = content {
+            joining.keeping = snapshot.fleet
+            if snapshot.rotation == .keeps {
+                joining.timing = FleetTiming(reuse: .accepted, patience: port.patience)
+            }
+            switch snapshot.standing {
+            case .ended(.loggedOut, _) where snapshot.fleet == nil:
+                left.insert(name)
+                return
+            case .loggedIn where snapshot.fleet == nil: joining.login = snapshot
+            case .loggedIn, .ended: break
+            }
+        }
+        self.joining[name] = joining
+    }
+
+    /// Begins with the sessions that have joined, and watches what becomes of them.
+    func start(in agent: isolated SessionAgent) {
+        guard !joining.isEmpty else { return }
+        switch store {
+        case .closed, .failed: open(in: agent)
+        case .opening: break
+        case .open(let sharing): begin(sharing, in: agent)
+        }
+    }
+
+    private func open(in agent: isolated SessionAgent) {
+        guard let port else { return }
+        store = .opening(
+            Task {
+                let opened: Result<any FleetSharing, FleetTrouble>
+                do throws(FleetTrouble) {
+                    opened = .success(try await port.open())
+                } catch {
+                    opened = .failure(error)
+                }
+                agent.fleet.opened(opened, in: agent)
+            }
+        )
+    }
+
+    private func opened(
+        _ result: Result<any FleetSharing, FleetTrouble>,
+        in agent: isolated SessionAgent
+    ) {
+        switch result {
+        case .success(let sharing):
+            guard case .opening = store else { return close(sharing) }
+            store = .open(sharing)
+            begin(sharing, in: agent)
+        case .failure(let trouble):
+            guard case .opening = store else { return }
+            store = .failed(trouble)
+            refuseWaiting(in: agent)
+            agent.ports.logger.error("fleet: not opened", metadata: ["error": "\(trouble.sentence)"])
+            later { agent.fleet.start(in: agent) }
+        }
+    }
+
+    private func begin(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
+        guard let port else { return }
+        let beginning = joining
+        joining = [:]
+        for (name, joining) in beginning {
+            sessions[name] = SharedSession(
+                name,
+                joining.keeping,
+                timing: joining.timing,
+                sharing: sharing,
+                host: port.host
+            )
+        }
+        follow(sharing, in: agent)
+        announce(sharing, in: agent)
+        for (name, joining) in beginning {
+            if let login = joining.login {
+                // The latest of the logins that the hosts have made before is the fleet's.
+                let time = FleetTime(seconds: login.loggedInAt.secondsSince1970)
+                sessions[name]?.logIn(login, nil, time: time, in: agent)
+            } else if joining.keeping?.memory.owes != false {
+                sessions[name]?.apply(in: agent) { member, now in member.started(at: now) }
+            }
+            // The watch shows the others in one read.
+            if let waiting = reservations[name] { sessions[name]?.reserve(waiting.attempt, in: agent) }
+        }
+    }
+
+    /// Tells the sessions that wait for the shared store that it cannot be opened now.
+    private func refuseWaiting(in agent: isolated SessionAgent) {
+        let waiting = reservations
+        reservations = [:]
+        for (name, reservation) in waiting {
+            agent.refreshes.refused(reservation.attempt, .unreachable(absence), for: name, in: agent)
+        }
+    }
+
+    private func follow(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
+        watch?.cancel()
+        let names = Set(sessions.keys)
+        watch = Task { [weak agent] in
+            await sharing.follow(names) { [weak agent] news in await agent?.hear(news) }
+        }
+    }
+
+    /// Tells the others that this host is there, now and every hour.
+    private func announce(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
+        guard let port, !isAnnounced else { return }
+        isAnnounced = true
+        call(in: agent) { () async throws(FleetTrouble) in
+            try await port.announce(to: sharing)
+        } then: { [self] result in
+            isAnnounced = false
+            var pause = FleetDesk.pause
+            if case .success = result { pause = FleetDesk.announcement }
+            later(after: pause) { agent.fleet.announceAgain(in: agent) }
+        }
+    }
+
+    private func announceAgain(in agent: isolated SessionAgent) {
+        if case .open(let sharing) = store { announce(sharing, in: agent) }
+    }
+
+    /// Nobody waits for connections to be closed.
+    private func close(_ sharing: any FleetSharing) {
+        Task.detached { await sharing.close() }
+    }
+
+    /// The watch tells something.
+    func hear(_ news: FleetNews, in agent: isolated SessionAgent) {
+        switch news {
+        case .changed(let name): sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
+        case .shown(let sight): sessions[sight.session]?.show(sight, in: agent)
+        case .connected: noteBack(in: agent)
+        case .trouble(let trouble): noteAway(trouble, in: agent)
+        }
+    }
+
+    private func noteAway(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
+        guard watchTrouble == nil else { return }
+        watchTrouble = trouble
+        agent.ports.logger.warning("fleet: etcd is away", metadata: ["error": "\(trouble.sentence)"])
+        agent.publish("fleet_away")
+    }
+
+    /// What could not be reserved meanwhile is tried again, not by all hosts in the same instant.
+    private func noteBack(in agent: isolated SessionAgent) {
+        guard watchTrouble != nil else { return }
+        watchTrouble = nil
+        agent.ports.logger.notice("fleet: etcd is back")
+        agent.publish("fleet_back")
+        for name in sessions.keys {
+            let delay = FleetDesk.spread * agent.ports.chance()
+            agent.apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
+        }
+    }
+
+    /// A session is not configured any more.
+    func depart(_ name: SessionName) {
+        sessions[name] = nil
+        joining[name] = nil
+        left.remove(name)
+        reservations[name] = nil
+        alarm.plan(name, at: nil)
+    }
+
+    /// The agent locks or stops.
+    func forget() {
+        watch?.cancel()
+        watch = nil
+        if case .opening(let task) = store { task.cancel() }
+        if case .open(let sharing) = store { close(sharing) }
+        store = .closed
+        watchTrouble = nil
+        sessions = [:]
+        joining = [:]
+        left = []
+        reservations = [:]
+        alarm.planNothing()
+    }
+
+    /// Logged out at this host alone: the others go on, and this one takes no part until somebody logs in here.
+    func leave(_ name: SessionName, in agent: isolated SessionAgent) {
+        guard sessions.removeValue(forKey: name) != nil || joining.removeValue(forKey: name) != nil else {
+            return
+        }
+        left.insert(name)
+        alarm.plan(name, at: nil)
+        let gone = SessionSnapshot(
+            standing: .ended(.loggedOut, quarantinedUntil: nil),
+            renewal: .impossible,
+            tokens: [:],
+            loggedInAt: agent.moment.wallTime,
+            tokenEndpoint: ""
+        )
+        agent.storeThread.run { _ = $0.commit(name, gone) }
+    }
+
+    func hasLeft(_ name: SessionName) -> Bool { left.contains(name) }
+
+    // MARK: Time
+
+    func planWake(_ session: SharedSession) {
+        guard sessions[session.name] === session else { return }
+        alarm.plan(session.name, at: session.member.wakeTime)
+    }
+
+    /// Wakes the members that are due.
+    func timeReached(in agent: isolated SessionAgent) {
+        for name in alarm.takeDue() {
+            sessions[name]?.apply(in: agent) { member, now in member.timeReached(now) }
+        }
+        alarm.set()
+    }
+
+    // MARK: Work
+
+    /// Asks the shared store for something, and hands on what came of it in a later turn of the loop.
+    func call<Value: Sendable>(
+        in agent: isolated SessionAgent,
+        _ call: @escaping @Sendable () async throws(FleetTrouble) -> Value,
+        then: @escaping (Result<Value, FleetTrouble>) -> Void
+    ) {
+        agent.work.begin()
+        Task {
+            let result: Result<Value, FleetTrouble>
+            do throws(FleetTrouble) {
+                result = .success(try await call())
+            } catch {
+                result = .failure(error)
+            }
+            then(result)
+            agent.work.end()
+        }
+    }
+
+    /// Does `action` after a pause, as it cannot be done now.
+    func later(after pause: TimeAmount = FleetDesk.pause, _ action: @escaping () -> Void) {
+        eventLoop.assumeIsolated().scheduleTask(in: pause, action)
+    }
+}
+
+// MARK: Questions
+
+extension FleetDesk {
+    /// The store that the hosts share; `nil` while it is not open.
+    var sharing: (any FleetSharing)? {
+        if case .open(let sharing) = store { sharing } else { nil }
+    }
+
+    /// Waits until it is open, or cannot be opened now.
+    func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
+        if case .opening(let task) = store { await task.value }
+    }
+
+    /// Why it is not open.
+    var trouble: FleetTrouble? {
+        switch store {
+        case .failed(let trouble): trouble
+        case .closed, .opening, .open: watchTrouble
+        }
+    }
+
+    /// The shared sessions, or the one that is named.
+    func names(_ name: SessionName?) -> Set<SessionName> {
+        name.map { [$0] } ?? left.union(sessions.keys).union(joining.keys)
+    }
+
+    func record(of name: SessionName) -> FleetHeader? { sessions[name]?.member.memory.record }
+
+    func trouble(of name: SessionName) -> FleetTrouble? { sessions[name]?.trouble }
+
+    func epoch(of name: SessionName) -> UInt32 { sessions[name]?.keeping.epoch ?? 0 }
+
+    func lookAgain(at name: SessionName, in agent: isolated SessionAgent) {
+        sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
+    }
+
+    /// Takes part again in sessions that a person has logged out here.
+    func rejoin(_ name: SessionName?, in agent: isolated SessionAgent) {
+        for name in left.intersection(names(name)) {
+            guard let kept = agent.sessions[name] else { continue }
+            left.remove(name)
+            join(name, kept.settings, nil)
+        }
+        start(in: agent)
+    }
+}
+
+// MARK: Refreshes
+
+extension FleetDesk {
+    /// Asks the fleet whether this host may send the session's refresh token.
+    func ask(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
+        let (name, number) = (reservation.session, reservation.attempt)
+        guard let session = sessions[name] else {
+            guard case .opening = store, joining[name] != nil else {
+                return agent.refreshes.refused(number, .unreachable(absence), for: name, in: agent)
+            }
+            reservations[name] = reservation
+            return agent.refreshes.held(number, for: name, in: agent)
+        }
+        reservations[name] = reservation
+        // Let in again after another host has given up.
+        guard session.attempt?.number == number, session.attempt?.deadline != nil else {
+            return session.reserve(number, in: agent)
+        }
+        granted(number, of: name, in: agent)
+    }
+
+    /// Why a session takes no part now.
+    private var absence: StorageFailure {
+        switch store {
+        case .failed(let trouble): StorageFailure(message: trouble.sentence)
+        case .closed, .opening, .open: StorageFailure(message: "the fleet has not been asked yet")
+        }
+    }
+
+    /// This host may send.
+    func granted(_ number: AttemptNumber, of name: SessionName, in agent: isolated SessionAgent) {
+        guard let reservation = reservations[name], reservation.attempt == number else { return }
+        reservations[name] = nil
+        agent.refreshes.granted(reservation, in: agent)
+    }
+
+    /// When the request of an attempt may be under way; `nil`: at any time, the session is this host's alone.
+    func fence(of number: AttemptNumber, _ name: SessionName) -> ExchangeFence? {
+        guard let session = sessions[name], session.attempt?.number == number else { return nil }
+        return session.fence
+    }
+
+    /// The session does not make this attempt, or has had an answer to it.
+    func withdraw(_ number: AttemptNumber, of name: SessionName, in agent: isolated SessionAgent) {
+        sessions[name]?.withdraw(number, in: agent)
+    }
+
+    /// The server has answered an attempt: the fleet hears of it first.
+    func answered(
+        _ number: AttemptNumber,
+        _ failure: RefreshFailure?,
+        of name: SessionName,
+        in agent: isolated SessionAgent
+    ) -> SharedSession.Addressee {
+        guard let session = sessions[name], session.attempt?.number == number else { return .session }
+        return session.answered(failure, in: agent)
+    }
+
+    /// The session has been told: whether it makes a record of the tokens has shown.
+    func noteTokens(
+        of outcome: RefreshOutcome,
+        _ number: AttemptNumber,
+        of name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
+        guard let session = sessions[name], session.attempt?.number == number else { return }
+        session.tokensLost(outcome, in: agent)
+    }
+}
+
+// MARK: Records
+
+extension FleetDesk {
+    /// Takes over what a session wants to have made durable, if the fleet has to know of it.
+    func takes(
+        _ commit: CommitNumber,
+        _ snapshot: SessionSnapshot,
+        of name: SessionName,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        if left.contains(name), let kept = agent.sessions[name], kept.session.isLogin(commit) {
+            // A login to a session that had left brings the host back.
+            left.remove(name)
+            join(name, kept.settings, nil)
+            start(in: agent)
+        }
+        guard let session = sessions[name] else { return false }
+        if session.takes(commit, snapshot, in: agent) { return true }
+        guard session.isKeeping else { return false }
+        session.wait(commit)
+        return true
+    }
+
+    /// With what this host keeps of the fleet beside it.
+    func marked(_ snapshot: SessionSnapshot, of name: SessionName) -> SessionSnapshot {
+        guard let session = sessions[name] else { return snapshot }
+        var marked = snapshot
+        marked.fleet = session.keeping
+        return marked
+    }
+
+    func holdsBack(_ revocation: Effect, of name: SessionName) -> Bool {
+        sessions[name]?.holdsBack(revocation) ?? false
+    }
+}
+
+extension FleetMemory {
+    /// Something of this host's is not in etcd yet, or etcd's state is in doubt.
+    fileprivate var owes: Bool { isNews || answer != nil || isRestored || record == nil }
+}
+
+extension SessionAgent {
+    fileprivate func hear(_ news: FleetNews) {
+        fleet.hear(news, in: self)
+    }
+}

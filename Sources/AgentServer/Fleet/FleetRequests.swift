@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Text
+import TokenCore
+
+/// What a person asks about the fleet, and how they put it right.
+struct FleetRequests {
+    /// Serves `GET /v1/fleet` and the requests below it, for the agent's own user alone: they are about all hosts.
+    func serve(
+        _ route: Route,
+        _ request: HTTPRequest,
+        on connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        guard connection.caller.isOwnUserAtOwnSocket else {
+            throw RequestFailure(code: .denied, message: "Only the agent's own user may ask about the fleet.")
+        }
+        let order = try FleetOrder(route, request.body)
+        if let name = order.session, agent.sessions[name]?.settings.policy.isShared != true {
+            throw RequestFailure(
+                code: .notFound,
+                message: "No session \(name) is shared with the fleet.",
+                remedy: "set fleet = true in [session.\(name)]"
+            )
+        }
+        guard let port = agent.ports.fleet else {
+            throw RequestFailure(
+                code: .misconfigured,
+                message: "This host is in no fleet.",
+                remedy: "add [fleet] to the configuration, see tokenagent-fleet(7), then restart the agent"
+            )
+        }
+        Task {
+            do throws(RequestFailure) {
+                let notes = try await carryOut(order, in: agent)
+                connection.answer(.message(await answer(port, notes, for: connection, in: agent)))
+            } catch {
+                connection.answer(Answer(error))
+            }
+        }
+    }
+
+    private func carryOut(
+        _ order: FleetOrder,
+        in agent: isolated SessionAgent
+    ) async throws(RequestFailure) -> [String] {
+        switch order {
+        case .status: return []
+        case .join(let name):
+            agent.fleet.rejoin(name, in: agent)
+            await agent.fleet.untilOpened()
+            return []
+        case .leave(let name): return await leave(name, in: agent)
+        case .repair(let name): return try await repair(name, in: agent)
+        case .remove(let host): return try await remove(host, in: agent)
+        }
+    }
+
+    private func leave(_ name: SessionName?, in agent: isolated SessionAgent) async -> [String] {
+        for session in agent.fleet.names(name) {
+            agent.fleet.leave(session, in: agent)
+            agent.apply(session) { session, moment in session.logoutRequested(local: true, at: moment) }
+        }
+        guard name == nil, let sharing = agent.fleet.sharing, let port = agent.ports.fleet else { return [] }
+        try? await sharing.withdraw(host: port.host)
+        return []
+    }
+
+    /// Has what does not open deleted, and has every session looked at again: what is older there is written anew.
+    private func repair(
+        _ name: SessionName?,
+        in agent: isolated SessionAgent
+    ) async throws(RequestFailure) -> [String] {
+        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
+        var notes: [String] = []
+        for session in agent.fleet.names(name).sorted() {
+            let epoch = agent.fleet.epoch(of: session)
+            do throws(FleetTrouble) {
+                let count = try await sharing.discardUnreadable(of: session, since: epoch)
+                if count > 0 { notes.append("\(session): \(count) values that did not open are deleted") }
+            } catch {
+                throw RequestFailure(error)
+            }
+            agent.fleet.lookAgain(at: session, in: agent)
+        }
+        return notes
+    }
+
+    /// Takes a host's card away and has every session refreshed, so that the tokens it knows are spent.
+    private func remove(
+        _ host: String,
+        in agent: isolated SessionAgent
+    ) async throws(RequestFailure) -> [String] {
+        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
+        do throws(FleetTrouble) {
+            let hosts = try await sharing.survey([]).hosts
+            let named = hosts.filter {
+                host.bytewise == $0.label.bytewise || host.bytewise == $0.number.bytewise
+            }
+            guard let found = named.first, named.count == 1 else {
+                let message =
+                    named.isEmpty
+                    ? "No host \(host) has said that it is there." : "Several hosts are called \(host)."
+                let remedy =
+                    named.isEmpty
+                    ? "tokenctl fleet status" : "name it by its number, see tokenctl fleet status --json"
+                throw FleetTrouble(.foreign, message, remedy: remedy)
+            }
+            try await sharing.withdraw(host: found.id)
+        } catch {
+            throw RequestFailure(error, code: error.kind == .foreign ? .notFound : .temporarilyUnavailable)
+        }
+        for session in agent.fleet.names(nil) {
+            agent.apply(session) { session, moment in session.refreshAsked(at: moment) }
+        }
+        return [
+            "\(host) is not in the list any more, and all sessions are refreshed",
+            "it still has the fleet's key: tokenctl fleet rekey --key-file FILE, give the new one to all other hosts "
+                + "and restart them, then remove \(host) once more and drop its user in etcd",
+        ]
+    }
+
+    // MARK: Answers
+
+    private func answer(
+        _ port: FleetPort,
+        _ notes: [String],
+        for connection: Connection,
+        in agent: isolated SessionAgent
+    ) async -> FleetMessage {
+        let shown = agent.fleet.names(nil).filter { agent.configuration.isShown($0, to: connection) }
+        var survey = FleetSurvey()
+        var trouble = agent.fleet.trouble
+        if let sharing = agent.fleet.sharing {
+            do throws(FleetTrouble) {
+                survey = try await sharing.survey(shown)
+                trouble = nil
+            } catch {
+                trouble = error
+            }
+        }
+        return FleetMessage {
+            $0.name = port.name
+            $0.host = port.label
+            $0.role = port.role.rawValue
+            $0.hosts = survey.hosts.map { $0.message(isThis: $0.id == port.host) }
+            $0.sessions = shown.sorted().map { message(of: $0, survey, in: agent) }
+            $0.members = survey.members.map(\.message)
+            $0.clockAhead = survey.clockLead?.wholeSeconds
+            $0.message = trouble?.sentence
+            $0.remedy = trouble?.remedy
+            $0.notes = notes.isEmpty ? nil : notes
+        }
+    }
+
+    private func message(
+        of name: SessionName,
+        _ survey: FleetSurvey,
+        in agent: isolated SessionAgent
+    ) -> FleetSessionMessage {
+        let found = survey.sessions[name]
+        let record = found?.record
+        func label(_ attempt: AttemptID) -> String {
+            // Stands for those that a restored snapshot may have lost.
+            guard attempt != .lost else { return "unknown" }
+            return survey.hosts.first { $0.id == attempt.host }?.label ?? String(attempt.host, radix: 16)
+        }
+        let own = agent.fleet.record(of: name)
+        let token = agent.sessions[name]?.session.primaryToken
+        let trouble = found?.trouble ?? agent.fleet.trouble(of: name)
+        return FleetSessionMessage {
+            $0.session = name.description
+            $0.state = agent.fleet.hasLeft(name) ? "left" : record?.status.word ?? "none"
+            $0.generation = record.map { Int64(clamping: $0.generation) }
+            $0.behind = record.map { record in
+                guard let own, own.lineage == record.lineage else { return own == nil ? 1 : 0 }
+                return Int64(clamping: record.generation)
+                    - Int64(clamping: min(own.generation, record.generation))
+            }
+            $0.refreshedBy = record.map { label($0.attempt) }
+            $0.refreshedAt = token.map { agent.moment.wallTime(at: $0.obtainedAt).secondsSince1970 }
+            $0.attemptBy = found?.intent.map { label($0.attempt) }
+            $0.late = found.map { Int64($0.lates) }
+            $0.message = trouble?.sentence
+            $0.remedy = trouble?.remedy
+        }
+    }
+}
+
+/// What is asked for.
+private enum FleetOrder {
+    case status
+    case join(SessionName?)
+    case leave(SessionName?)
+    case repair(SessionName?)
+    case remove(String)
+
+    init(_ route: Route, _ body: [UInt8]) throws(RequestFailure) {
+        switch route {
+        case .fleetJoin: self = .join(try FleetOrder.session(body))
+        case .fleetLeave: self = .leave(try FleetOrder.session(body))
+        case .fleetRepair: self = .repair(try FleetOrder.session(body))
+        case .fleetRemove: self = .remove(try RequestBody(body, FleetRemovalMembers.self).required(\.host))
+        default: self = .status
+        }
+    }
+
+    private static func session(_ body: [UInt8]) throws(RequestFailure) -> SessionName? {
+        guard let text = try RequestBody(body, FleetSessionWishMembers.self).value(\.session) else {
+            return nil
+        }
+        guard let name = SessionName(text) else {
+            throw RequestFailure(code: .badRequest, message: "This is no name of a session.")
+        }
+        return name
+    }
+
+    var session: SessionName? {
+        switch self {
+        case .join(let name), .leave(let name), .repair(let name): name
+        case .status, .remove: nil
+        }
+    }
+}
+
+extension HostCard {
+    /// Its random number, in hexadecimal.
+    fileprivate var number: String { String(id, radix: 16) }
+
+    fileprivate func message(isThis: Bool) -> FleetHostMessage {
+        FleetHostMessage {
+            $0.host = label
+            $0.id = number
+            $0.role = role.rawValue
+            $0.version = version
+            $0.seenAt = seen.seconds
+            $0.isThis = isThis ? true : nil
+        }
+    }
+}
+
+extension FleetHeader.Status {
+    fileprivate var word: String {
+        switch self {
+        case .live: "live"
+        case .rescued: "rescued"
+        case .dead: "dead"
+        case .out: "logged_out"
+        }
+    }
+}
+
+extension FleetSurvey.Member {
+    fileprivate var message: FleetMemberMessage {
+        FleetMemberMessage {
+            $0.endpoint = endpoint
+            $0.version = version
+            $0.works = version != nil && hasLeader
+            $0.size = version == nil ? nil : size
+            $0.message = trouble?.sentence
+            $0.remedy = trouble?.remedy
+        }
+    }
+}
+
+extension RequestFailure {
+    init(_ trouble: FleetTrouble?, code: FailureCode = .temporarilyUnavailable) {
+        self.init(
+            code: code,
+            message: trouble?.sentence ?? "the fleet has not been asked yet",
+            remedy: trouble?.remedy
+        )
+    }
+}

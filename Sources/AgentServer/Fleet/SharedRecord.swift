@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What this host has of one session of the fleet: its record, and where the tokens of each attempt are.
+///
+/// The session itself has those of one attempt. Of others a sealed copy lies in its record until the fleet needs it no
+/// more, and what etcd shows can be opened. Confined to the agent's event loop.
+final class SharedRecord {
+    /// Tokens that the session does not have yet, or a logout.
+    struct Pending {
+        /// Who brought them; `nil`: it is a logout.
+        var attempt: AttemptID?
+        /// How the session hears of its end; `nil`: it asked for nothing.
+        var commit: CommitNumber?
+        var snapshot: SessionSnapshot
+    }
+
+    let name: SessionName
+    private let sharing: any FleetSharing
+    /// Whose tokens the session has, or will have once they are durable; `nil`: it has none.
+    private var own: AttemptID?
+    /// Tokens of other attempts, sealed.
+    private var others: [AttemptID: [UInt8]]
+    /// The highest epoch of the fleet's keys seen.
+    private(set) var epoch: UInt32
+    /// The latest look.
+    private(set) var sight: FleetSight?
+    /// The tokens of its record, where this host had none of them.
+    private var opened: (attempt: AttemptID, snapshot: SessionSnapshot)?
+    /// What is on its way into the record.
+    private(set) var pending: Pending?
+    /// What the session is to take over once it is told to.
+    private var coming: SessionSnapshot?
+
+    init(_ name: SessionName, _ keeping: FleetKeeping?, sharing: any FleetSharing) {
+        self.name = name
+        self.sharing = sharing
+        own = keeping?.attempt
+        others = keeping?.others ?? [:]
+        epoch = keeping?.epoch ?? 0
+    }
+
+    /// What the record on disk has beside the session.
+    func keeping(_ memory: FleetMemory) -> FleetKeeping {
+        FleetKeeping(memory: memory, attempt: own, others: others, epoch: epoch)
+    }
+
+    /// Notes what is to become the session's.
+    func await(_ pending: Pending) {
+        self.pending = pending
+    }
+
+    /// What was pending is the session's now, or of no use.
+    func settle() -> Pending? {
+        defer { pending = nil }
+        return pending
+    }
+
+    // MARK: Looks
+
+    /// Takes over a look, whose record this host must be able to open.
+    ///
+    /// - Throws: ``FleetTrouble``: the record counts as not seen.
+    func look(_ sight: FleetSight, in agent: isolated SessionAgent) throws(FleetTrouble) {
+        guard sight.view.record == nil || sight.epoch >= epoch else {
+            throw FleetTrouble(
+                .unreadable,
+                "the record of \(name) in etcd is sealed under a key that was replaced"
+            )
+        }
+        letGoOfOpened(in: agent)
+        if let record = sight.view.record, record.status != .out, record.attempt != own,
+            record.attempt != pending?.attempt, others[record.attempt] == nil,
+            let snapshot = try sharing.open(record.attempt, in: sight)
+        {
+            opened = (record.attempt, snapshot)
+        }
+        self.sight = sight
+        epoch = max(epoch, sight.epoch)
+    }
+
+    /// A transaction of this host was carried out.
+    func note(_ transaction: SealedFleetTransaction) {
+        sight?.note(transaction)
+    }
+
+    /// Erases what was opened and is not the session's.
+    func letGoOfOpened(in agent: isolated SessionAgent) {
+        guard let snapshot = opened?.snapshot else { return }
+        opened = nil
+        agent.erasure.erase(snapshot.secrets)
+    }
+
+    // MARK: Tokens
+
+    /// The tokens of an attempt, and whether they were opened for whoever asks, who erases them.
+    struct Found {
+        var snapshot: SessionSnapshot
+        var isLent: Bool
+    }
+
+    /// The tokens of `attempt`; `nil`: they are not here.
+    func find(_ attempt: AttemptID, in agent: isolated SessionAgent) throws(FleetTrouble) -> Found? {
+        if let pending, pending.attempt == attempt { return Found(snapshot: pending.snapshot, isLent: false) }
+        if own == attempt, let present = present(in: agent) { return Found(snapshot: present, isLent: false) }
+        if let opened, opened.attempt == attempt { return Found(snapshot: opened.snapshot, isLent: false) }
+        if let bytes = others[attempt] {
+            return Found(snapshot: try sharing.open(kept: bytes, of: attempt, name), isLent: true)
+        }
+        guard let sight, let snapshot = try sharing.open(attempt, in: sight) else { return nil }
+        return Found(snapshot: snapshot, isLent: true)
+    }
+
+    /// Writes a transaction down with the tokens that it wants.
+    func seal(
+        _ transaction: FleetTransaction,
+        lease: FleetLease?,
+        in agent: isolated SessionAgent
+    ) throws(FleetTrouble) -> SealedFleetTransaction {
+        guard let sight else { throw FleetTrouble(.unreadable, "nothing was read") }
+        var snapshots: [AttemptID: SessionSnapshot] = [:]
+        var lent: Set<SecretID> = []
+        defer { agent.erasure.erase(lent) }
+        for attempt in transaction.attempts {
+            guard let found = try find(attempt, in: agent) else {
+                throw FleetTrouble(.unreadable, "tokens of \(name) that the fleet wants are not here")
+            }
+            if found.isLent { lent.formUnion(found.snapshot.secrets) }
+            snapshots[attempt] = found.snapshot
+        }
+        return try sharing.seal(transaction, of: name, seen: sight, contents: snapshots, lease: lease)
+    }
+
+    private func present(in agent: isolated SessionAgent) -> SessionSnapshot? {
+        coming ?? agent.sessions[name]?.session.snapshot(at: agent.moment)
+    }
+
+    // MARK: Writing
+
+    /// Has everything that `memory` names made durable in one step.
+    func write(
+        _ memory: FleetMemory,
+        in agent: isolated SessionAgent,
+        then: @escaping (CommitOutcome) -> Void
+    ) {
+        let attempt = memory.attemptInUse
+        let others = copies(of: memory.attempts.subtracting([attempt].compactMap(\.self)), in: agent)
+        var snapshot = next(attempt, in: agent)
+        if attempt != own, attempt != pending?.attempt { coming = snapshot }
+        if let attempt, opened?.attempt == attempt { opened = nil }
+        own = attempt
+        self.others = others
+        snapshot.standing = memory.standing ?? snapshot.standing
+        if coming != nil { coming?.standing = snapshot.standing }
+        snapshot.fleet = keeping(memory)
+        let name = name
+        agent.storeThread.run { [snapshot] in
+            $0.commit(name, snapshot)
+        } then: {
+            then($0)
+        }
+    }
+
+    /// What the session is once it has the tokens of `attempt`.
+    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> SessionSnapshot {
+        if let attempt {
+            // A record that does not open was not taken for one: see look(_:in:).
+            if let found = try? find(attempt, in: agent) { return found.snapshot }
+        } else if let pending, pending.attempt == nil {
+            return pending.snapshot
+        } else if let present = agent.sessions[name]?.session.snapshot(at: agent.moment), present.isLoggedOut
+        {
+            return present
+        }
+        return SessionSnapshot(
+            standing: .ended(.loggedOut, quarantinedUntil: nil),
+            renewal: .impossible,
+            tokens: [:],
+            loggedInAt: agent.moment.wallTime,
+            tokenEndpoint: ""
+        )
+    }
+
+    /// Sealed copies of tokens that the session does not have itself.
+    private func copies(of attempts: Set<AttemptID>, in agent: isolated SessionAgent) -> [AttemptID: [UInt8]]
+    {
+        var copies: [AttemptID: [UInt8]] = [:]
+        for attempt in attempts {
+            if let copy = others[attempt] {
+                copies[attempt] = copy
+            } else if let found = try? find(attempt, in: agent) {
+                copies[attempt] = try? sharing.keep(found.snapshot, of: attempt, name)
+                if found.isLent { agent.erasure.erase(found.snapshot.secrets) }
+            }
+        }
+        return copies
+    }
+
+    /// What the session takes over now: other tokens, or its own with what has become of them.
+    func take(_ header: FleetHeader, in agent: isolated SessionAgent) -> SessionSnapshot {
+        defer { coming = nil }
+        var snapshot = coming ?? next(header.status == .out ? nil : own, in: agent)
+        snapshot.standing = header.standing
+        snapshot.fleet = nil
+        return snapshot
+    }
+}
+
+extension SessionSnapshot {
+    fileprivate var isLoggedOut: Bool {
+        if case .ended(.loggedOut, _) = standing { true } else { false }
+    }
+}
+
+extension FleetHeader {
+    /// What it says of the session.
+    fileprivate var standing: SessionSnapshot.Standing {
+        switch status {
+        case .live, .rescued: .loggedIn
+        case .dead(let reason): .ended(reason, quarantinedUntil: nil)
+        case .out: .ended(.loggedOut, quarantinedUntil: nil)
+        }
+    }
+}
+
+extension FleetMemory {
+    /// Whose tokens the session has to have; `nil`: none, it is logged out, or the fleet has no login of it.
+    fileprivate var attemptInUse: AttemptID? {
+        // An answer that was laid beside the record is not the session's any more.
+        if let answer, answer.placedIn == nil { return answer.attempt }
+        guard let record, record.status != .out else { return nil }
+        return record.attempt
+    }
+
+    /// The attempts whose tokens this host must not lose.
+    fileprivate var attempts: Set<AttemptID> {
+        var attempts: Set<AttemptID> = []
+        if let record, record.status != .out { attempts.insert(record.attempt) }
+        if let answer { attempts.insert(answer.attempt) }
+        return attempts
+    }
+
+    /// `nil`: the session has tokens that the record does not speak of, or a logout that is on its way.
+    fileprivate var standing: SessionSnapshot.Standing? {
+        guard let record, record.status != .out, answer == nil || answer?.placedIn != nil else { return nil }
+        return record.standing
+    }
+}

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+/// One session of the fleet at this host: carries out what its ``FleetMember`` decides.
+///
+/// Confined to the agent's event loop.
+final class SharedSession {
+    /// An attempt of the session, from its wish on.
+    struct Attempt {
+        let id: AttemptID
+        let number: AttemptNumber
+        /// It may send before this moment; `nil`: not yet.
+        var deadline: Instant?
+        /// The answer of the server refuses the refresh token.
+        var refusal: RefreshFailure?
+        /// The session is making a record of the answer's tokens.
+        var hasTokens = false
+    }
+
+    let name: SessionName
+    private(set) var member: FleetMember
+    private let record: SharedRecord
+    private(set) var attempt: Attempt?
+    /// Writes of the session itself that wait for one of the fleet's.
+    private var waiting: [CommitNumber] = []
+    private(set) var isKeeping = false
+    /// Revocations that wait until etcd has the login or logout that they follow from.
+    private var heldBack: [Effect] = []
+    /// What has gone wrong last; `nil`: all is well.
+    private(set) var trouble: FleetTrouble?
+    private var lease: FleetLease?
+    /// The record that was last to be sealed anew.
+    private var resealed: FleetHeader?
+    private let sharing: any FleetSharing
+    private let host: UInt64
+    /// How long a request may take.
+    private let requestTime: Duration
+
+    init(
+        _ name: SessionName,
+        _ keeping: FleetKeeping?,
+        timing: FleetTiming,
+        sharing: any FleetSharing,
+        host: UInt64
+    ) {
+        self.name = name
+        self.sharing = sharing
+        self.host = host
+        requestTime = timing.request
+        member = FleetMember(keeping?.memory ?? FleetMemory(), timing: timing, role: sharing.role)
+        record = SharedRecord(name, keeping, sharing: sharing)
+    }
+
+    /// What the session's record keeps of the fleet.
+    var keeping: FleetKeeping { record.keeping(member.memory) }
+
+    /// A login or logout of this host that etcd does not have yet.
+    private var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
+
+    /// When the request of the attempt may be under way.
+    var fence: ExchangeFence? {
+        (attempt?.deadline).map { ExchangeFence(sendBefore: $0, endBefore: $0 + requestTime) }
+    }
+
+    // MARK: Events
+
+    /// Lets an event change the member, then does what follows from it.
+    func apply(in agent: isolated SessionAgent, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
+        let actions = event(&member, agent.now)
+        for action in actions { perform(action, in: agent) }
+        agent.fleet.planWake(self)
+    }
+
+    /// The session wants to send its refresh token.
+    func reserve(_ number: AttemptNumber, in agent: isolated SessionAgent) {
+        let id = AttemptID(host: host, random: .random(in: 1 ... .max))
+        attempt = Attempt(id: id, number: number)
+        let expiry = expiry(in: agent)
+        apply(in: agent) { member, now in member.refreshWanted(as: id, expiry: expiry, at: now) }
+    }
+
+    /// When the session's access token ends, in etcd's time; `nil`: nobody is served with it.
+    private func expiry(in agent: isolated SessionAgent) -> FleetTime? {
+        guard let token = agent.sessions[name]?.session.primaryToken, !token.isRefused,
+            let expiresAt = token.expiresAt, let time = sharing.time
+        else { return nil }
+        return time + (expiresAt - agent.now)
+    }
+
+    /// The session does not want to send any more, or has been answered.
+    func withdraw(_ number: AttemptNumber, in agent: isolated SessionAgent) {
+        guard let attempt, attempt.number == number, !attempt.hasTokens, attempt.refusal == nil else {
+            return
+        }
+        self.attempt = nil
+        guard attempt.deadline != nil else {
+            member.refreshWithdrawn()
+            return
+        }
+        let jitter = agent.ports.chance()
+        apply(in: agent) { member, now in member.answered(.untouched, jitter: jitter, at: now) }
+    }
+
+    /// Whom the outcome of an exchange is for.
+    enum Addressee {
+        case session
+        /// The fleet's record says what becomes of the session.
+        case fleet
+    }
+
+    /// The server has answered, or has not.
+    func answered(_ failure: RefreshFailure?, in agent: isolated SessionAgent) -> Addressee {
+        guard attempt?.deadline != nil else { return .session }
+        guard let failure else {
+            attempt?.hasTokens = true
+            return .session
+        }
+        let isFirstUse = agent.sessions[name]?.session.isFirstUse ?? false
+        let answer = FleetAnswer(failure, status: failure.status, isFirstUse: isFirstUse)
+        let jitter = agent.ports.chance()
+        let isRefusal = if case .refused = answer { true } else { false }
+        if isRefusal { attempt?.refusal = failure } else { attempt = nil }
+        apply(in: agent) { member, now in member.answered(answer, jitter: jitter, at: now) }
+        return isRefusal ? .fleet : .session
+    }
+
+    /// The session had no use for the tokens of an answer: it was logged out or in meanwhile.
+    ///
+    /// They end at the server once the fleet has what the person did.
+    func tokensLost(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) {
+        guard let attempt, attempt.hasTokens, record.pending?.attempt != attempt.id, !isKeeping else {
+            return
+        }
+        self.attempt = nil
+        if let request = outcome.revocation {
+            let effect = Effect.discard(request)
+            if hasNews { heldBack.append(effect) } else { agent.follow([effect], of: name, at: agent.moment) }
+        }
+        let jitter = agent.ports.chance()
+        apply(in: agent) { member, now in member.answered(.unanswered, jitter: jitter, at: now) }
+    }
+
+    // MARK: Records of the session
+
+    /// Takes over what the session wants to have made durable, if the fleet has to know of it.
+    ///
+    /// - Returns: whether it did.
+    func takes(_ commit: CommitNumber, _ snapshot: SessionSnapshot, in agent: isolated SessionAgent) -> Bool {
+        guard let session = agent.sessions[name]?.session else { return false }
+        if let attempt, attempt.hasTokens, record.pending == nil {
+            record.await(.init(attempt: attempt.id, commit: commit, snapshot: snapshot))
+            let mark = mark(of: snapshot)
+            let jitter = agent.ports.chance()
+            apply(in: agent) { member, now in
+                member.answered(.tokens(tokenMark: mark), jitter: jitter, at: now)
+            }
+            return true
+        }
+        if session.isLogin(commit) {
+            logIn(snapshot, commit, time: sharing.time, in: agent)
+            return true
+        }
+        switch snapshot.standing {
+        case .ended(.loggedOut, _):
+            guard let known = member.memory.record, known.status != .out else { return false }
+            record.await(.init(attempt: nil, commit: commit, snapshot: snapshot))
+            apply(in: agent) { member, now in member.loggedOut(at: now) }
+            return true
+        // Found out here, and true for all hosts.
+        case .ended(let reason, _) where reason == .sessionTooOld || reason == .refreshTokenExpired:
+            guard let known = member.memory.record, known.isLive else { return false }
+            record.await(.init(attempt: known.attempt, commit: commit, snapshot: snapshot))
+            apply(in: agent) { member, now in member.ended(reason, at: now) }
+            return true
+        case .ended, .loggedIn: return false
+        }
+    }
+
+    /// A login of this host: of a person now, or one that it had before it joined the fleet.
+    func logIn(
+        _ snapshot: SessionSnapshot,
+        _ commit: CommitNumber?,
+        time: FleetTime?,
+        in agent: isolated SessionAgent
+    ) {
+        let id = AttemptID(host: host, random: .random(in: 1 ... .max))
+        record.await(.init(attempt: id, commit: commit, snapshot: snapshot))
+        let mark = mark(of: snapshot)
+        apply(in: agent) { member, now in
+            member.loggedIn(.random(in: 1 ... .max), as: id, tokenMark: mark, time: time, at: now)
+        }
+    }
+
+    /// A login without a refresh token, which ends with its access token, has the mark 0.
+    private func mark(of snapshot: SessionSnapshot) -> UInt64 {
+        guard case .refreshToken(let secret) = snapshot.renewal else { return 0 }
+        return (try? sharing.mark(of: secret)) ?? 0
+    }
+
+    /// Keeps a revocation back until the fleet has the news that it follows from.
+    ///
+    /// - Returns: whether it does.
+    func holdsBack(_ revocation: Effect) -> Bool {
+        guard hasNews else { return false }
+        heldBack.append(revocation)
+        return true
+    }
+
+    // MARK: Actions
+
+    private func perform(_ action: FleetAction, in agent: isolated SessionAgent) {
+        switch action {
+        case .look: look(in: agent)
+        case .grantLease(let lifetime): grantLease(lifetime, in: agent)
+        case .transact(let transaction): transact(transaction, in: agent)
+        case .keep(let memory): keep(memory, in: agent)
+        case .grant(_, _, let deadline):
+            guard let number = attempt?.number else { return }
+            attempt?.deadline = deadline
+            agent.fleet.granted(number, of: name, in: agent)
+        case .hold: if let number = attempt?.number { agent.refreshes.held(number, for: name, in: agent) }
+        case .postpone(_, let time): postpone(time, in: agent)
+        case .refuse(_, let failure): refuse(failure, in: agent)
+        case .adopt(let header): adopt(header, in: agent)
+        case .ask(let generation): ask(generation, in: agent)
+        case .asked: refreshSoon(in: agent)
+        case .revoke(let attempt): revoke(attempt, in: agent)
+        case .finishNews(let result): finishNews(result, in: agent)
+        }
+    }
+
+    // MARK: etcd
+
+    /// The watch has shown the session's keys.
+    func show(_ sight: FleetSight, in agent: isolated SessionAgent) {
+        do throws(FleetTrouble) {
+            try record.look(sight, in: agent)
+            trouble = nil
+            apply(in: agent) { member, now in member.shown(sight.view, at: now) }
+            reseal(sight, in: agent)
+        } catch {
+            note(error, in: agent)
+            apply(in: agent) { member, now in member.changed(at: now) }
+        }
+    }
+
+    private func look(in agent: isolated SessionAgent) {
+        let (sharing, name, epoch) = (sharing, name, record.epoch)
+        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+            try await sharing.look(at: name, since: epoch)
+        } then: { [self] result in
+            do throws(FleetTrouble) {
+                let sight = try result.get()
+                try record.look(sight, in: agent)
+                trouble = nil
+                apply(in: agent) { member, now in member.looked(sight.view, at: now) }
+                reseal(sight, in: agent)
+            } catch {
+                note(error, in: agent)
+                let jitter = agent.ports.chance()
+                apply(in: agent) { member, now in member.lookFailed(jitter: jitter, at: now) }
+                // A login is as safe as it can be here: the others hear of it later.
+                if member.memory.isNews { finishCommit(.durable, in: agent) }
+            }
+        }
+    }
+
+    /// Has a record sealed anew that is sealed under an older key than this host has.
+    private func reseal(_ sight: FleetSight, in agent: isolated SessionAgent) {
+        guard let record = sight.view.record, record == member.memory.record, sight.epoch < sharing.epoch,
+            resealed != record
+        else { return }
+        resealed = record
+        apply(in: agent) { member, now in member.resealWanted(at: now) }
+    }
+
+    private func grantLease(_ lifetime: Duration, in agent: isolated SessionAgent) {
+        let sharing = sharing
+        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+            try await sharing.grantLease(lifetime)
+        } then: { [self] result in
+            switch result {
+            case .success(let lease):
+                self.lease = lease
+                apply(in: agent) { member, now in member.leaseGranted(lease.lifetime, lease.place, at: now) }
+            case .failure(let failure):
+                note(failure, in: agent)
+                let jitter = agent.ports.chance()
+                apply(in: agent) { member, now in member.leaseFailed(jitter: jitter, at: now) }
+            }
+        }
+    }
+
+    private func transact(_ transaction: FleetTransaction, in agent: isolated SessionAgent) {
+        let sealed: SealedFleetTransaction
+        do throws(FleetTrouble) {
+            sealed = try record.seal(transaction, lease: lease, in: agent)
+        } catch {
+            // The watch has shown something else since it was decided.
+            guard error.kind != .unknownValue else {
+                return apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
+            }
+            note(error, in: agent)
+            // The same would be decided again at once.
+            return agent.fleet.later { [self] in
+                apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
+            }
+        }
+        let sharing = sharing
+        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+            try await sharing.transact(sealed)
+        } then: { [self] result in
+            switch result {
+            case .success(let outcome):
+                if outcome.isDone { record.note(sealed) }
+                apply(in: agent) { member, now in member.transacted(outcome.isDone, outcome.place, at: now) }
+            case .failure(let failure):
+                note(failure, in: agent)
+                apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
+            }
+        }
+    }
+
+    /// Asks the keepers for another token.
+    private func ask(_ generation: UInt64, in agent: isolated SessionAgent) {
+        guard let lineage = member.memory.record?.lineage else { return }
+        let (sharing, name) = (sharing, name)
+        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+            try await sharing.want(lineage, generation: generation, of: name)
+        } then: { [self] result in
+            if case .failure(let failure) = result { note(failure, in: agent) }
+        }
+    }
+
+    private func note(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
+        guard self.trouble != trouble else { return }
+        self.trouble = trouble
+        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
+    }
+
+    // MARK: The session
+
+    private func keep(_ memory: FleetMemory, in agent: isolated SessionAgent) {
+        isKeeping = true
+        record.write(memory, in: agent) { [self] outcome in
+            isKeeping = false
+            // The tokens are served as soon as they are durable here.
+            if attempt?.hasTokens == true {
+                attempt = nil
+                finishCommit(outcome, in: agent)
+            }
+            apply(in: agent) { member, now in member.kept(at: now) }
+            for commit in waiting {
+                agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
+            }
+            waiting = []
+        }
+    }
+
+    /// Tells the session that its new record is as safe as it can be made.
+    private func finishCommit(_ outcome: CommitOutcome, in agent: isolated SessionAgent) {
+        guard let commit = record.settle()?.commit else { return }
+        agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
+    }
+
+    /// A write of the session that concerns this host alone, while a record of the fleet is being written.
+    func wait(_ commit: CommitNumber) {
+        waiting.append(commit)
+    }
+
+    private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
+        let ended = attempt
+        attempt = nil
+        let snapshot = record.take(header, in: agent)
+        let jitter = agent.ports.chance()
+        agent.apply(name) { session, moment in
+            session.recordAdopted(
+                snapshot,
+                isUnproven: header.status == .rescued,
+                // Of all hosts the one that was refused.
+                mayLogInSilently: ended?.refusal != nil,
+                jitter: jitter,
+                at: moment
+            )
+        }
+        if let ended { agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent) }
+    }
+
+    /// Every keeper hears of a reader's wish: one of them comes first, and the others find it done.
+    private func refreshSoon(in agent: isolated SessionAgent) {
+        let delay = TimeAmount.milliseconds(Int64(agent.ports.chance() * 1_000))
+        let generation = member.memory.record?.generation
+        agent.fleet.later(after: delay) { [self] in
+            guard member.memory.record?.generation == generation else { return }
+            agent.apply(name) { session, moment in session.refreshAsked(at: moment) }
+        }
+    }
+
+    private func postpone(_ time: Instant, in agent: isolated SessionAgent) {
+        guard let ended = attempt else { return }
+        attempt = nil
+        guard let refusal = ended.refusal else {
+            return agent.refreshes.refused(ended.number, .notBefore(time), for: name, in: agent)
+        }
+        agent.apply(name) { session, moment in
+            session.attemptPostponed(ended.number, until: time, because: refusal, at: moment)
+        }
+        agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent)
+    }
+
+    private func refuse(_ failure: StorageFailure, in agent: isolated SessionAgent) {
+        guard let ended = attempt else { return }
+        attempt = nil
+        let failure = trouble.map { StorageFailure(message: $0.sentence) } ?? failure
+        agent.refreshes.refused(ended.number, .unreachable(failure), for: name, in: agent)
+    }
+
+    /// Has the server end tokens that are of no use to the fleet.
+    private func revoke(_ attempt: AttemptID, in agent: isolated SessionAgent) {
+        guard let found = try? record.find(attempt, in: agent), found.isLent else { return }
+        agent.requests.logouts.discard(RevocationRequest(found.snapshot), for: name, in: agent)
+    }
+
+    private func finishNews(_ result: FleetNewsResult, in agent: isolated SessionAgent) {
+        switch result {
+        case .done: finishCommit(.durable, in: agent)
+        case .superseded:
+            if let commit = record.settle()?.commit {
+                agent.apply(name) { session, _ in session.loginSuperseded(commit) }
+            }
+        }
+        let effects = heldBack
+        heldBack = []
+        agent.follow(effects, of: name, at: agent.moment)
+    }
+}
+
+extension RevocationRequest {
+    fileprivate init(_ snapshot: SessionSnapshot) {
+        let refreshToken: SecretID? =
+            if case .refreshToken(let secret) = snapshot.renewal { secret } else { nil }
+        self.init(
+            refreshToken: refreshToken,
+            accessToken: snapshot.tokens[.primary]?.secret,
+            tokenEndpoint: snapshot.tokenEndpoint.isEmpty ? nil : snapshot.tokenEndpoint,
+            server: snapshot.server
+        )
+    }
+}
+
+extension RefreshOutcome {
+    /// What ends the tokens that it brought.
+    fileprivate var revocation: RevocationRequest? {
+        switch self {
+        case .granted(let granted):
+            RevocationRequest(
+                refreshToken: granted.refreshTokenUnchanged ? nil : granted.refreshToken,
+                accessToken: granted.accessToken,
+                tokenEndpoint: granted.origin?.tokenEndpoint,
+                server: granted.origin?.server
+            )
+        case .unusable(_, let saved): RevocationRequest(refreshToken: saved.refreshToken, accessToken: nil)
+        case .failed: nil
+        }
+    }
+}

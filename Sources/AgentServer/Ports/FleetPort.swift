@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TokenCore
+
+/// What the agent needs to take part in a fleet.
+package struct FleetPort: Sendable {
+    /// What people call the fleet, and this host in it.
+    package var name: String
+    package var label: String
+    package var role: FleetRole
+    /// Opens the shared store with the fleet's keys; the agent closes it when it locks or stops.
+    package var open: @Sendable () async throws(FleetTrouble) -> any FleetSharing
+    /// This host's random number.
+    package var host: UInt64
+    /// How long an unanswered attempt of another host is waited for (``FleetTiming/patience``).
+    package var patience: Duration
+
+    package init(
+        name: String,
+        label: String,
+        role: FleetRole,
+        host: UInt64,
+        patience: Duration,
+        open: @escaping @Sendable () async throws(FleetTrouble) -> any FleetSharing
+    ) {
+        self.name = name
+        self.label = label
+        self.role = role
+        self.host = host
+        self.patience = patience
+        self.open = open
+    }
+
+    /// Tells the others what this host is.
+    func announce(to sharing: any FleetSharing) async throws(FleetTrouble) {
+        // The time is etcd's, which any answer tells.
+        if sharing.time == nil { _ = try await sharing.survey([]) }
+        guard let time = sharing.time else { throw FleetTrouble(.unavailable, "etcd's time is not known") }
+        try await sharing.announce(
+            HostCard(id: host, role: role, label: label, version: AgentRelease.version, seen: time)
+        )
+    }
+}
