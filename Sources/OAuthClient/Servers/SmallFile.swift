@@ -4,17 +4,17 @@ import Glibc
 import Text
 
 /// Reads small configuration files.
-enum SmallFile {
-    struct Failure: Error {
-        var message: String
+package enum SmallFile {
+    package struct Failure: Error {
+        package var message: String
         /// What to do about it, where that is known.
-        var remedy: String?
+        package var remedy: String?
         /// Our own confinement refused, not the file's mode.
         var isOutOfReach = false
     }
 
     /// Who else may have access to a file.
-    enum Access: Sendable {
+    package enum Access: Sendable {
         case anybody
         /// Nobody else may write it: what it says is believed.
         case readers
@@ -32,7 +32,7 @@ enum SmallFile {
     }
 
     /// Bytes; no secret or CA bundle in use is larger.
-    static let limit = 1 << 20
+    package static let limit = 1 << 20
 
     /// All bytes of the file at `path`, which may be a link: what it leads to is what counts.
     ///
@@ -42,7 +42,7 @@ enum SmallFile {
     ///   - limit: the most bytes it may have.
     /// - Returns: its bytes.
     /// - Throws: why it is not read, as the end of a sentence that begins with its path.
-    static func read(
+    package static func read(
         _ path: String,
         sharedWith access: Access = .anybody,
         limit: Int = limit

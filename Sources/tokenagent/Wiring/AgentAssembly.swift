@@ -27,6 +27,8 @@ struct AgentAssembly {
     private let inForce: ConfigurationInForce
     /// The token files that are there.
     private let fileLedger: TokenFileLedger
+    /// How this host takes part in its fleet; `nil`: it is in none.
+    private let membership: FleetMembership?
 
     /// Prepares everything up to the moment the socket may be opened.
     init(
@@ -68,6 +70,9 @@ struct AgentAssembly {
             logger: logger,
             mayRun: commands.mayUnlock
         )
+        membership = settings.fleet.map { [opened, threads] fleet in
+            FleetMembership(fleet, opened, threads, environment) { inForce.fleetBinding(of: $0) }
+        }
         let maintenance = AgentAssembly.maintenance(of: opened.store, settings.vault, threads, logger)
         control = StoreControl(
             store: opened.store,
@@ -161,6 +166,7 @@ struct AgentAssembly {
                 eventLoop: threads.network
             ),
             observer: hooks,
+            fleet: membership?.port(vault: opened.store.vaultID),
             logger: logger,
             // Most code is for starts, logins and refreshes, and a resting agent needs none of it.
             onQuiet: {

@@ -68,6 +68,11 @@ final class ConfigurationInForce: ConfigurationProviding {
         }
     }
 
+    /// What a fleet's record of the session `name` has to say; `nil`: it is not in force.
+    func fleetBinding(of name: SessionName) -> FleetBinding? {
+        standing.withLock { $0.settings.sessions.first { $0.name == name }?.fleetBinding }
+    }
+
     /// Whether the session `name` is in force.
     func holds(_ name: SessionName) -> Bool {
         standing.withLock { $0.settings.sessions.contains { $0.name == name } }
@@ -251,7 +256,10 @@ extension AgentConfiguration {
     fileprivate init(_ settings: Settings, in file: String) {
         var sessions: [SessionName: SessionSettings] = [:]
         sessions.reserveCapacity(settings.sessions.count)
-        for session in settings.sessions { sessions[session.name] = SessionSettings(session) }
+        for session in settings.sessions {
+            sessions[session.name] = SessionSettings(session)
+            sessions[session.name]?.policy.isReader = session.isShared && settings.fleet?.role == .reader
+        }
         let lineage = SessionLineage(settings.sessions)
         for session in settings.sessions where session.hasNoLogin {
             let givers = lineage.ruleGivers(of: session)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import AgentSettings
+import EtcdClient
+import FleetStore
+import NIOCore
+import OAuthClient
+import SealedStore
+import TokenCore
+
+/// Opens the store that this host's fleet shares, with what the configuration says of it.
+struct FleetMembership: Sendable {
+    /// How long a command that prints a key or a password may take.
+    private static let timeLimit = Duration.seconds(30)
+
+    let settings: FleetSettings
+    let memory: SealedMemory
+    let timekeeper: any Timekeeper
+    let commands: any CommandRunning
+    let eventLoop: any EventLoop
+    /// Where the service manager puts credentials.
+    let credentials: String?
+    let binding: @Sendable (SessionName) -> FleetBinding?
+
+    init(
+        _ settings: FleetSettings,
+        _ opened: OpenedStore,
+        _ threads: AgentThreads,
+        _ environment: [String: String],
+        binding: @escaping @Sendable (SessionName) -> FleetBinding?
+    ) {
+        self.settings = settings
+        self.binding = binding
+        memory = opened.memory
+        timekeeper = opened.timekeeper
+        commands = threads.commands
+        eventLoop = threads.network
+        credentials = environment["CREDENTIALS_DIRECTORY"]
+    }
+
+    /// What the agent needs of it; `vault`: hexadecimal, names this host in the fleet.
+    func port(vault: String?) -> FleetPort {
+        // The vault was made of random numbers, once for each host.
+        let host = vault.flatMap { UInt64($0.prefix(16), radix: 16) } ?? .random(in: 1 ... .max)
+        return FleetPort(
+            name: settings.name,
+            label: settings.host,
+            role: settings.role,
+            host: host,
+            patience: settings.patience
+        ) { () async throws(FleetTrouble) in
+            try await open()
+        }
+    }
+
+    private func open() async throws(FleetTrouble) -> any FleetSharing {
+        let keys = try await keys()
+        guard keys.label.utf8.elementsEqual(settings.name.utf8) else {
+            throw FleetTrouble(
+                .unavailable,
+                "the key is of the fleet \(keys.label), and fleet.name is \(settings.name)",
+                remedy: "give this host the key of its fleet"
+            )
+        }
+        return FleetStore(
+            client: try client(),
+            keys: keys,
+            memory: memory,
+            timekeeper: timekeeper,
+            binding: binding
+        )
+    }
+
+    // MARK: Keys
+
+    private func keys() async throws(FleetTrouble) -> FleetKeys {
+        do throws(FleetKeyFault) {
+            switch settings.key {
+            case .file(let path): return try FleetKeyFile.read(path, as: settings.role)
+            case .command, .credential: break
+            }
+        } catch {
+            throw FleetTrouble(.unavailable, "\(error)")
+        }
+        let text = try await deliveredKey()
+        do throws(FleetKeyFault) {
+            return try FleetKeyFile.keys(in: text, as: settings.role)
+        } catch {
+            throw FleetTrouble(.unavailable, "\(error)")
+        }
+    }
+
+    /// What a command printed or the service manager has delivered.
+    private func deliveredKey() async throws(FleetTrouble) -> GuardedBytes {
+        let bytes: [UInt8]
+        switch settings.key {
+        case .command(let command): bytes = try await output(of: command, for: "fleet_key_command")
+        case .credential(let name):
+            guard let credentials else {
+                throw FleetTrouble(
+                    .unavailable,
+                    "CREDENTIALS_DIRECTORY is not set: no service manager gave it"
+                )
+            }
+            bytes = try contents(of: "\(credentials)/\(name)", sharedWith: .nobody)
+        case .file(let path): bytes = try contents(of: path, sharedWith: .nobody)
+        }
+        do throws(StoreError) {
+            return try .guarding(bytes)
+        } catch {
+            throw FleetTrouble(.unavailable, "\(error)")
+        }
+    }
+
+    // MARK: etcd's door
+
+    private func client() throws(FleetTrouble) -> EtcdClient {
+        var door = EtcdDoor()
+        door.authorities = try settings.authorityFile.map { path throws(FleetTrouble) in
+            try contents(of: path, sharedWith: .readers)
+        }
+        door.identity = try settings.certificate.map { certificate throws(FleetTrouble) in
+            EtcdDoor.Identity(
+                certificates: try contents(of: certificate.file, sharedWith: .readers),
+                key: try contents(of: certificate.keyFile, sharedWith: .nobody)
+            )
+        }
+        door.user = settings.user.map { user in
+            EtcdDoor.User(name: user.name) { () async throws(EtcdFailure) in
+                do throws(FleetTrouble) {
+                    return try await password(user.password)
+                } catch {
+                    throw .unauthenticated(error.sentence)
+                }
+            }
+        }
+        do throws(EtcdFailure) {
+            return try EtcdClient(settings.endpoints, door, on: eventLoop)
+        } catch {
+            throw FleetTrouble(error)
+        }
+    }
+
+    private func password(_ password: FleetSettings.Password) async throws(FleetTrouble) -> [UInt8] {
+        var bytes: [UInt8]
+        switch password {
+        case .file(let path): bytes = try contents(of: path, sharedWith: .nobody)
+        case .command(let command): bytes = try await output(of: command, for: "password_command")
+        }
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        return bytes
+    }
+
+    // MARK: Sources
+
+    private func output(of command: [String], for key: String) async throws(FleetTrouble) -> [UInt8] {
+        let result: CommandResult
+        do throws(CommandFailure) {
+            result = try await commands.run(command, environment: [:], timeLimit: FleetMembership.timeLimit)
+        } catch {
+            throw FleetTrouble(.unavailable, "fleet.\(key): \(error.message)")
+        }
+        guard result.status == 0 else {
+            throw FleetTrouble(.unavailable, "fleet.\(key): exit status \(result.status)")
+        }
+        return result.standardOutput
+    }
+
+    private func contents(
+        of path: String,
+        sharedWith access: SmallFile.Access
+    ) throws(FleetTrouble) -> [UInt8] {
+        do throws(SmallFile.Failure) {
+            return try SmallFile.read(path, sharedWith: access)
+        } catch {
+            throw FleetTrouble(.unavailable, "\(path): \(error.message)", remedy: error.remedy)
+        }
+    }
+}
