@@ -29,4 +29,13 @@ extension SessionReader {
         table.refuse(["refresh_before"], "sessions of a fleet are refreshed with a third of their life left")
         return true
     }
+
+    /// `reuse_grace`: how long another host may send a refresh token again whose answer is missing.
+    mutating func reuseGrace(isShared: Bool) -> Duration? {
+        guard isShared else {
+            table.refuse(["reuse_grace"], "is only for sessions of a fleet, with fleet = true")
+            return nil
+        }
+        return table.duration("reuse_grace", in: .seconds(10) ... .seconds(86_400), "10s to 1d")
+    }
 }

@@ -144,6 +144,7 @@ struct SessionReader {
         policy.tokensOutliveLogin = kind.isStandard || kind == .command || kind == .gitHubApp
         policy.startsByItself = flow.needsNobody
         policy.isShared = isShared(kind, flow)
+        policy.reuseGrace = reuseGrace(isShared: policy.isShared)
         if kind == .awsRole {
             policy = policy.forRoles
             policy.roles = .own
