@@ -66,6 +66,9 @@ import Text
         ),
         Section("POST /v1/vault/passwd", PassphraseMembers.all),
         Section("POST /v1/vault/rekey", RekeyMembers.all),
+        Section("GET /v1/fleet", FleetMembers.all, FleetSessionMembers.all),
+        Section("POST /v1/fleet/join", FleetSessionWishMembers.all),
+        Section("POST /v1/fleet/remove", FleetRemovalMembers.all),
         Section("GET /v1/doctor", CheckMembers.all),
         Section("POST /v1/examine", ExamineMembers.all, ExaminationMembers.all),
     ]

@@ -29,6 +29,11 @@ package enum Endpoint: CaseIterable, Sendable {
     case vaultSlot
     case vaultPassphrase
     case vaultRekey
+    case fleet
+    case fleetJoin
+    case fleetLeave
+    case fleetRepair
+    case fleetRemove
 }
 
 /// A row of the table.
@@ -111,6 +116,11 @@ extension Endpoint {
         case .vaultSlot: EndpointTraits(method: .delete, path: "/vault/slots/N")
         case .vaultPassphrase: EndpointTraits(method: .post, path: "/vault/passwd")
         case .vaultRekey: EndpointTraits(method: .post, path: "/vault/rekey")
+        case .fleet: EndpointTraits(method: .get, path: "/fleet", showsSessions: true)
+        case .fleetJoin: EndpointTraits(method: .post, path: "/fleet/join", showsSessions: true)
+        case .fleetLeave: EndpointTraits(method: .post, path: "/fleet/leave", showsSessions: true)
+        case .fleetRepair: EndpointTraits(method: .post, path: "/fleet/repair", showsSessions: true)
+        case .fleetRemove: EndpointTraits(method: .post, path: "/fleet/remove", showsSessions: true)
         }
     }
 }

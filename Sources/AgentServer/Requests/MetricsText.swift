@@ -37,6 +37,18 @@ struct MetricsText {
         for row in rows { addAge(row.name, row.status, at: moment) }
     }
 
+    mutating func addFleet(
+        isStoreOpen: Bool,
+        _ generations: [(session: String, generation: UInt64)]
+    ) {
+        family("tokenagent_fleet_up", "gauge", "1 while the fleet's etcd answers.")
+        sample("tokenagent_fleet_up", [], isStoreOpen ? 1 : 0)
+        family("tokenagent_fleet_generation", "gauge", "Refreshes of a shared session since its login.")
+        for row in generations {
+            sample("tokenagent_fleet_generation", [("session", row.session)], Int64(clamping: row.generation))
+        }
+    }
+
     private mutating func addGets(_ name: String, _ counts: SessionCounts) {
         sample("tokenagent_gets_total", [("session", name), ("result", "ok")], Int64(counts.served))
         for (code, count) in counts.refused.sorted(by: { $0.key < $1.key }) {

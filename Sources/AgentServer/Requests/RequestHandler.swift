@@ -250,6 +250,8 @@ extension RequestHandler {
         case .vaultSlot(let index): try vault.serveSlotRemoval(index, request, on: connection, in: agent)
         case .vaultPassphrase: try vault.servePassphraseChange(request, on: connection, in: agent)
         case .vaultRekey: try vault.serveRekey(request, on: connection, in: agent)
+        case .fleet, .fleetJoin, .fleetLeave, .fleetRepair, .fleetRemove:
+            try FleetRequests().serve(route, request, on: connection, in: agent)
         }
     }
 

@@ -33,6 +33,11 @@ enum Route: Equatable, Sendable {
     case vaultSlot(Int)
     case vaultPassphrase
     case vaultRekey
+    case fleet
+    case fleetJoin
+    case fleetLeave
+    case fleetRepair
+    case fleetRemove
 
     /// The traits of its endpoint.
     var traits: EndpointTraits { parts.endpoint.traits }
@@ -77,6 +82,11 @@ enum Route: Equatable, Sendable {
         case .vaultSlot: (.vaultSlot, nil)
         case .vaultPassphrase: (.vaultPassphrase, nil)
         case .vaultRekey: (.vaultRekey, nil)
+        case .fleet: (.fleet, nil)
+        case .fleetJoin: (.fleetJoin, nil)
+        case .fleetLeave: (.fleetLeave, nil)
+        case .fleetRepair: (.fleetRepair, nil)
+        case .fleetRemove: (.fleetRemove, nil)
         }
     }
 
@@ -162,7 +172,8 @@ extension Route {
     private init?(_ endpoint: Endpoint) {
         let plain: [Route] = [
             .agent, .sessions, .events, .audit, .metrics, .doctor, .examine, .restrict, .lock, .unlock,
-            .reload, .shutdown, .vault, .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey,
+            .reload, .shutdown, .vault, .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey, .fleet,
+            .fleetJoin, .fleetLeave, .fleetRepair, .fleetRemove,
         ]
         guard let route = plain.first(where: { $0.parts.endpoint == endpoint }) else { return nil }
         self = route

@@ -18,6 +18,7 @@ extension SessionStatus {
         message.issuer = settings.issuer
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
         message.resource = settings.resource
+        message.isShared = settings.policy.isShared ? true : nil
         let sources = settings.sources.all.map(\.session)
         message.source = sources.first { !hidden.names.contains($0) }?.description
         message.account = account ?? subject

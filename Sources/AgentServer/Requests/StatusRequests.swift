@@ -86,14 +86,24 @@ struct StatusRequests {
         let moment = agent.moment
         let (waiters, logins) = (agent.requests.tokens.waitingCount, agent.requests.logins.count)
         metrics.addAgent(uptime: moment.now - startedAt, waiters: waiters, logins: logins)
-        metrics.add(visibleSessions(to: connection, in: agent), at: moment)
+        let visible = visibleSessions(to: connection, in: agent)
+        metrics.add(visible, at: moment)
+        if agent.ports.fleet != nil {
+            let generations = visible.map(\.session.name).compactMap { name in
+                agent.fleet.record(of: name).map { (name.description, $0.generation) }
+            }
+            let isOpen = agent.fleet.sharing != nil && agent.fleet.trouble == nil
+            metrics.addFleet(isStoreOpen: isOpen, generations)
+        }
         return .text(metrics.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 
     /// Serves `GET /v1/doctor`.
     func serveDoctor(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
-            let checks = (await diagnostics.checks() + agent.configuration.files.checks).filter { check in
+            let fleet = await FleetCheckup().checks(in: agent)
+            let all = await diagnostics.checks() + fleet + agent.configuration.files.checks
+            let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
             }

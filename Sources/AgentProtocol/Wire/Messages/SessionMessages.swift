@@ -21,6 +21,8 @@ package struct SessionMembers: WireMembers {
     package let issuer = WireMember<String>("issuer")
     package let hosts = WireMember<[String]>("hosts", isOptional: true)
     package let resource = WireMember<String>("resource", isOptional: true)
+    /// All hosts of a fleet have it.
+    package let isShared = WireMember<Bool>("fleet", isOptional: true)
     /// The session that its tokens are made from.
     package let source = WireMember<String>("source", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
