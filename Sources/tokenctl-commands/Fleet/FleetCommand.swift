@@ -7,6 +7,9 @@ struct FleetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
         abstract: "Set up hosts that share their sessions.",
-        subcommands: [FleetInitCommand.self, FleetRekeyCommand.self]
+        subcommands: [
+            FleetInitCommand.self, FleetStatusCommand.self, FleetJoinCommand.self, FleetRepairCommand.self,
+            FleetLeaveCommand.self, FleetRemoveCommand.self, FleetRekeyCommand.self,
+        ]
     )
 }

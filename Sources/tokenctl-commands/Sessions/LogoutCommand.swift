@@ -22,16 +22,33 @@ struct LogoutCommand: ParsableCommand {
     @Flag(name: .customLong("local"), help: "Forget the tokens without asking the server to revoke them.")
     var isLocal = false
 
+    @Flag(help: "Do not ask before all hosts of a fleet are logged out.")
+    var allHosts = false
+
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
+        guard !(allHosts && isLocal) else { throw ValidationError("give either --local or --all-hosts") }
         guard (session == nil) == all else { throw ValidationError("give either a session or --all") }
     }
 
     func run() throws {
+        guard try isMeant() else { return try StandardOutput.line("nothing was logged out") }
         let failure: AgentError? = if let session { logOut(of: session.name) } else { try logOutOfAll() }
         // With --json the failure is part of the session's JSON already.
         if let failure { throw ExitCode(FailureReport.tell(failure)) }
+    }
+
+    /// Asks, where somebody can answer, before more hosts than this one are logged out.
+    private func isMeant() throws -> Bool {
+        guard !isLocal, !allHosts, Question.isPossible else { return true }
+        let shared = try agent.endpoint.sessions().filter { known in
+            known.isShared == true && known.state != "logged_out" && (all || known.session == session?.name)
+        }
+        guard !shared.isEmpty else { return true }
+        let names = shared.compactMap(\.session).map { TerminalText.escaped($0) }.joined(separator: ", ")
+        let question = "This logs out every host of the fleet (--local: this one alone): \(names). Go on?"
+        return try Question.agreement(to: question, emptyAgrees: false) ?? true
     }
 
     /// Goes on after a failure and answers the first failure.

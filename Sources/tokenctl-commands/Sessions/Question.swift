@@ -57,6 +57,13 @@ enum Question {
         return answer
     }
 
+    /// Whether somebody can be asked.
+    static var isPossible: Bool {
+        guard let terminal = Terminal() else { return false }
+        _ = consume terminal
+        return true
+    }
+
     /// What is typed at the terminal, perhaps nothing; nil if there is no terminal.
     static func atTerminal(_ prompt: String) throws(AgentError) -> String? {
         guard let terminal = Terminal() else { return nil }

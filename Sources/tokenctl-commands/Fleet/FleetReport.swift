@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Glibc
+
+/// What the agent says about its fleet, for a person.
+struct FleetReport {
+    private let message: FleetMessage
+
+    init(_ message: FleetMessage) {
+        self.message = message
+    }
+
+    /// Prints it.
+    ///
+    /// - Throws: the exit status 5 if etcd could not be asked.
+    func show(asJSON wantsJSON: Bool) throws {
+        if wantsJSON {
+            try StandardOutput.json(message.json)
+        } else {
+            for line in lines { try StandardOutput.line(line) }
+        }
+        guard let trouble = message.message else { return }
+        let failure = AgentError(.temporarilyUnavailable, trouble, remedy: message.remedy)
+        throw ExitCode(wantsJSON ? failure.code.exitStatus : FailureReport.tell(failure))
+    }
+
+    private var lines: [String] {
+        let notes = (message.notes ?? []).map { TerminalText.escaped($0, longest: 500) }
+        return notes + [heading, ""] + table(sessions) + spaced(table(hosts)) + spaced(table(members))
+            + troubles
+    }
+
+    private var heading: String {
+        let clock = message.clockAhead.map { ahead in
+            ahead == 0 ? "" : "; the clock here is \(abs(ahead)) s \(ahead > 0 ? "ahead" : "behind")"
+        }
+        return "fleet \(shown(message.name)), this host is \(shown(message.host)), a \(shown(message.role))"
+            + (clock ?? "")
+    }
+
+    private typealias Table = (header: [String], rows: [[String]])
+
+    private var sessions: Table {
+        let header = [
+            "SESSION", "STATE", "GENERATION", "BEHIND", "REFRESHED BY", "AGO", "UNANSWERED", "LATE",
+        ]
+        let rows = (message.sessions ?? []).map { session in
+            [
+                shown(session.session), shown(session.state), number(session.generation),
+                session.behind == 0 ? "" : number(session.behind), shown(session.refreshedBy),
+                ago(session.refreshedAt), shown(session.attemptBy),
+                session.late == 0 ? "" : number(session.late),
+            ]
+        }
+        return (header, rows)
+    }
+
+    private var hosts: Table {
+        let rows = (message.hosts ?? []).map { host in
+            [
+                shown(host.host) + (host.isThis == true ? " (this)" : ""), shown(host.role),
+                shown(host.version),
+                ago(host.seenAt),
+            ]
+        }
+        return (["HOST", "ROLE", "VERSION", "SEEN AGO"], rows)
+    }
+
+    private var members: Table {
+        let rows = (message.members ?? []).map { member in
+            [
+                shown(member.endpoint), member.works == true ? "ok" : "away", shown(member.version),
+                member.size.map { "\($0 >> 10) KiB" } ?? "",
+            ]
+        }
+        return (["ETCD", "STATE", "VERSION", "SIZE"], rows)
+    }
+
+    /// What is wrong with single sessions and members, and what helps.
+    private var troubles: [String] {
+        let sessions = (message.sessions ?? []).compactMap { session in
+            session.message.map { "\(shown(session.session)): \(trouble($0, session.remedy))" }
+        }
+        let members = (message.members ?? []).compactMap { member in
+            member.message.map { "\(shown(member.endpoint)): \(trouble($0, member.remedy))" }
+        }
+        return spaced(sessions + members)
+    }
+
+    private func trouble(_ text: String, _ remedy: String?) -> String {
+        TerminalText.escaped(text, longest: 500)
+            + (remedy.map { "; to do: \(TerminalText.escaped($0, longest: 500))" } ?? "")
+    }
+
+    private func table(_ table: Table) -> [String] {
+        table.rows.isEmpty ? [] : TextTable.lines(table.header, table.rows)
+    }
+
+    private func spaced(_ lines: [String]) -> [String] { lines.isEmpty ? [] : [""] + lines }
+
+    private func shown(_ text: String?) -> String { TerminalText.escaped(text ?? "", longest: 120) }
+
+    private func number(_ number: Int64?) -> String { number.map { String($0) } ?? "" }
+
+    private func ago(_ time: Int64?) -> String {
+        time.map { DurationPhrase.short(max(0, Int64(Glibc.time(nil)) - $0)) } ?? ""
+    }
+}
