@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+import Text
+
+/// Hosts that share the session `work` in a real etcd: agents in homes of their own, on this machine.
+struct FleetScene {
+    static let etcd = ProviderScript("etcd.py")
+
+    let issuer: DemoIssuer
+    let keepers: [AgentUnderTest]
+    let readers: [AgentUnderTest]
+    let work: TemporaryDirectory
+
+    var hosts: [AgentUnderTest] { keepers + readers }
+
+    /// Starts etcd, the issuer and the hosts; `body` finds them running and nobody logged in.
+    static func whileRunning(
+        keepers: Int = 2,
+        readers: Int = 0,
+        _ settings: (inout IssuerSettings) -> Void = { $0.rotation = .strict },
+        session: String = "",
+        _ body: (FleetScene) async throws -> Void
+    ) async throws {
+        var options = DemoIssuer.Options()
+        options.settings.accessLifetime = .seconds(600)
+        settings(&options.settings)
+        let issuer = try await DemoIssuer.start(options)
+        try await etcd.whileRunning { work, state in
+            let endpoints = state["endpoints"]?.array?.compactMap(\.string) ?? []
+            let scene = try FleetScene(issuer, work, endpoints, keepers, readers, session)
+            try await scene.makeKeys()
+            for host in scene.hosts { try await host.start() }
+            try await body(scene)
+            for host in scene.hosts { try await host.end() }
+        }
+    }
+
+    private init(
+        _ issuer: DemoIssuer,
+        _ work: TemporaryDirectory,
+        _ endpoints: [String],
+        _ keepers: Int,
+        _ readers: Int,
+        _ session: String
+    ) throws {
+        self.issuer = issuer
+        self.work = work
+        func host(_ name: String, isReader: Bool) throws -> AgentUnderTest {
+            try AgentUnderTest(
+                configuration: """
+                    [fleet]
+                    name = "team"
+                    host = "\(name)"
+                    role = "\(isReader ? "reader" : "keeper")"
+                    endpoints = [\(endpoints.map { "\"\($0)\"" }.joined(separator: ", "))]
+                    fleet_key_file = "\(work.path(isReader ? "key.reader" : "key"))"
+
+                    """ + Scene.session("work", issuer, more: "fleet = true\n" + session)
+            )
+        }
+        self.keepers = try (0..<keepers).map { try host("keeper\($0)", isReader: false) }
+        self.readers = try (0..<readers).map { try host("reader\($0)", isReader: true) }
+    }
+
+    private func makeKeys() async throws {
+        let made = try await keepers[0].tokenctl(
+            "fleet",
+            "init",
+            "--key-file",
+            work.path("key"),
+            "--name",
+            "team"
+        )
+        try #require(made.status == 0, "\(made.standardError)")
+    }
+
+    /// Logs in at `host` with alice's password.
+    func logIn(at host: AgentUnderTest) async throws {
+        let result = try await host.tokenctl(
+            ["login", "work", "--flow", "password", "--username", "alice", "--password-stdin"],
+            input: "alice-password\n"
+        )
+        try #require(result.status == 0, "login failed: \(result.standardError) \(host.log)")
+    }
+
+    /// The token that `host` gives out; `nil`: none.
+    func token(of host: AgentUnderTest) async throws -> String? {
+        let result = try await host.tokenctl("get", "work")
+        return result.status == 0 ? result.line : nil
+    }
+
+    /// Waits until all `hosts` give out one and the same token, and returns it.
+    func commonToken(
+        of hosts: [AgentUnderTest]? = nil,
+        besides former: String? = nil
+    ) async throws -> String? {
+        try await Polling.value(within: .seconds(60)) {
+            var tokens: Set<String?> = []
+            for host in hosts ?? self.hosts { tokens.insert(try await token(of: host)) }
+            guard tokens.count == 1, let token = tokens.first, let token, token != former else { return nil }
+            return token
+        }
+    }
+
+    /// What `tokenctl fleet status --json` says at `host`.
+    func status(at host: AgentUnderTest) async throws -> JSONObject {
+        let result = try await host.tokenctl("fleet", "status", "--json")
+        let answer = try? JSONValue(parsing: result.standardOutput.utf8)
+        return try #require(answer?.object, "\(result.standardError)")
+    }
+
+    /// What it says of the session `work`.
+    func record(at host: AgentUnderTest) async throws -> JSONObject? {
+        try await status(at: host)["sessions"]?.array?.first?.object
+    }
+
+    /// How many refreshes the fleet's record of `work` has seen.
+    func generation(at host: AgentUnderTest) async throws -> Int? {
+        guard case .number(let number)? = try await record(at: host)?["generation"] else { return nil }
+        return Int(number)
+    }
+
+    /// Has the script do something to etcd.
+    @discardableResult
+    func etcd(_ words: String...) async throws -> String {
+        let result = try await Self.etcd.run([work.path] + words)
+        try #require(result.status == 0, "\(result.standardError)")
+        return result.standardOutput
+    }
+
+    /// Refreshes so far, as the issuer counts them.
+    var refreshes: Int { issuer.tokenRequests("refresh_token") }
+}
