@@ -43,7 +43,7 @@ bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: help demo test test-full fuzz attack build check-linkage lint bench link-order install tokenctl-full uninstall deb check-deb clean
+.PHONY: help demo test test-full fuzz attack fleet-test build check-linkage lint bench link-order install tokenctl-full uninstall deb check-deb clean
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
@@ -51,6 +51,7 @@ help:
 	@echo 'make test-full   every promise of docs/promises.md, a line each  [ROWS="54 57": only these]'
 	@echo 'make fuzz        hostile input for the parsers  [T="request store"] [SECONDS=60: for each]'
 	@echo 'make attack      hostile issuers, programs, peers, disks and clocks against the release build  [W="words": only these]'
+	@echo 'make fleet-test  hosts that share sessions, killed, paused and cut off, with an etcd in trouble  [S="kill pause"] [MINUTES=15]'
 	@echo 'make build       release binaries in $(RELEASE)'
 	@echo 'make install     binaries, man pages, completions, systemd user units  [PREFIX=$(PREFIX)] [DESTDIR=] [STRIP=:]'
 	@echo 'make tokenctl-full  tokenctl with every command in one static file, for containers and other hosts'
@@ -96,6 +97,12 @@ SECONDS ?= 60
 fuzz:
 	@Scripts/install-dependencies build
 	SWIFT='$(SWIFT)' SWIFT_FLAGS="$(SWIFT_FLAGS)" Scripts/fuzz $(SECONDS) $(T)
+
+# S="kill pause" runs only these scenarios; MINUTES in all.
+MINUTES ?= 15
+fleet-test: build
+	@Scripts/install-dependencies python3 cc etcd
+	Scripts/fleet-test $(RELEASE) --minutes $(MINUTES) $(S:%=--scenario %)
 
 # W="issuer: redirect" runs only the attacks whose line holds all of these words.
 attack: build

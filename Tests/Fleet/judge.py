@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Judges a run by what the issuer, etcd's witness and the callers have seen; the agents are asked for nothing."""
+
+import collections
+import dataclasses
+import mmap
+import pathlib
+import re
+
+from authorization import FORGIVING
+from stage import Stage
+from truth import Exchange
+
+# Seconds by which the witness may hear later of a write than the issuer of the request that follows it.
+SLACK = 0.1
+# A lease of 30 s is what the agents ask for where the server's grace is not known; etcd may grant more.
+LEASE = 30.0
+# An answer is not saved yet when its host dies so shortly after it without having said that it has refreshed.
+UNSAVED = 5.0
+TOKEN = re.compile(rb"(?:rt|at)-[A-Za-z0-9_-]{32}")
+
+
+@dataclasses.dataclass
+class Loss:
+    """A login that nobody holds any more."""
+
+    time: float
+    session: str
+    reason: str
+    family: int
+    # Why nothing could have kept it; empty if something could.
+    excuse: str = ""
+    again: float = float("inf")
+
+    @property
+    def habit(self) -> str:
+        return self.session.split("-")[0]
+
+
+def habit_of(exchange: Exchange) -> str:
+    return exchange.session.split("-")[0]
+
+
+class Judge:
+    """What is true of one stage so far."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    def by_token(self) -> dict[tuple, list[Exchange]]:
+        """The requests that belong to one expiry, in their order."""
+        found: dict[tuple, list[Exchange]] = collections.defaultdict(list)
+        for exchange in self.stage.truth.all():
+            if habit_of(exchange) != "keeps":
+                found[exchange.family, exchange.token].append(exchange)
+        return found
+
+    def in_gap(self, moment: float) -> bool:
+        """The witness was not there: etcd was away, or its watch was."""
+        return any(begin - 1 <= moment <= end + 1 for begin, end in self.stage.witness.gaps)
+
+    # MARK: Requests
+
+    def refreshes(self) -> int:
+        return sum(1 for one in self.stage.truth.all() if one.result in ("rotated", "repeated", "kept"))
+
+    def requests_per_expiry(self) -> tuple[int, int]:
+        """Requests, and expiries that they were for."""
+        exchanges = self.stage.truth.all()
+        kept = sum(
+            max((record.generation for record in records), default=0)
+            for session, records in self.stage.witness.records.items() if session.startswith("keeps"))
+        is_kept = [one for one in exchanges if habit_of(one) == "keeps"]
+        return len(exchanges), len(self.by_token()) + min(kept, len(is_kept)) if is_kept else len(self.by_token())
+
+    def overlaps(self) -> list[str]:
+        """Two requests with one refresh token at one time."""
+        wrong = []
+        tokens: dict[str, list[Exchange]] = collections.defaultdict(list)
+        for exchange in self.stage.truth.all():
+            tokens[exchange.token].append(exchange)
+        for sent in tokens.values():
+            for former, later in zip(sent, sent[1:]):
+                if later.received < former.end:
+                    wrong.append(f"{later.session}: requests {former.number} (host {former.host}) and {later.number} "
+                                 f"(host {later.host}) overlap")
+        return wrong
+
+    def undeclared(self) -> list[str]:
+        """Second sends of a refresh token whose intent names no attempt before."""
+        wrong = []
+        for sent in self.by_token().values():
+            for former, later in zip(sent, sent[1:]):
+                intent = self.stage.witness.intent_before(later.session, later.received + SLACK)
+                if not self.in_gap(later.received) and not (intent and intent.before):
+                    wrong.append(f"{later.session}: host {later.host} sent again what host {former.host} had sent "
+                                 f"{later.received - former.received:.2f} s before (requests {former.number}, {later.number})")
+        return wrong
+
+    def replays(self) -> int:
+        return sum(len(sent) - 1 for sent in self.by_token().values())
+
+    def late(self) -> list[str]:
+        """Requests that began without the lock, or after its lease."""
+        wrong = []
+        for exchange in self.stage.truth.all():
+            if self.in_gap(exchange.received):
+                continue
+            lock = self.stage.witness.lock_before(exchange.session, exchange.received + SLACK)
+            holder = lock and self.stage.host_of(lock[1])
+            if lock is None:
+                wrong.append(f"{exchange.session}: request {exchange.number} of host {exchange.host} without a lock")
+            elif exchange.received - lock[0] > LEASE:
+                wrong.append(f"{exchange.session}: request {exchange.number} of host {exchange.host} "
+                             f"{exchange.received - lock[0]:.1f} s after it had the lock")
+            elif holder is not None and exchange.host is not None and holder != exchange.host:
+                wrong.append(f"{exchange.session}: request {exchange.number} of host {exchange.host} "
+                             f"while host {holder} had the lock")
+        return wrong
+
+    # MARK: Records
+
+    def backwards(self, restores: list[float] = ()) -> list[str]:
+        """Records that came after a newer one, but for the first after etcd was put back."""
+        wrong = []
+        for session, records in self.stage.witness.records.items():
+            for former, later in zip(records, records[1:]):
+                if later.order < former.order and not any(former.time <= put <= later.time for put in restores):
+                    wrong.append(f"{session}: generation {later.generation} after {former.generation}")
+        return wrong
+
+    def excuse(self, session: str, family: int) -> str:
+        """Why nothing could have kept a login: its last answer was saved nowhere, and the server forgives nothing."""
+        if session.split("-")[0] in FORGIVING:
+            return ""
+        sent = {one.token for one in self.stage.truth.all()}
+        for exchange in reversed(self.stage.truth.all()):
+            if exchange.family != family or exchange.result not in ("rotated", "repeated") or exchange.successor in sent:
+                continue
+            if exchange.fault != "none":
+                return f"its answer was {exchange.fault}"
+            for death in self.stage.deaths:
+                if death.host != exchange.host or death.kind not in ("kill", "destroy"):
+                    continue
+                is_near = exchange.received - SLACK <= death.time <= exchange.end + UNSAVED
+                if is_near and not self._is_saved(exchange, death.time):
+                    return f"host {death.host} died ({death.step}) with the answer"
+        return ""
+
+    def _is_saved(self, exchange: Exchange, moment: float) -> bool:
+        """Its host has said so before it died."""
+        return any(
+            told.event == "refreshed" and told.host == exchange.host and told.session == exchange.session
+            and exchange.acted <= told.time <= moment + SLACK for told in list(self.stage.listener.told))
+
+    # MARK: Publishing
+
+    def publishing(self, since: float) -> tuple[list[float], list[float]]:
+        """Milliseconds until another host had a new token, since etcd had it and since the issuer's answer.
+
+        Of refreshes after `since`; hosts that anything was done to are left out."""
+        disturbed = {death.host for death in self.stage.deaths}
+        heard: dict[tuple[str, int], list[float]] = collections.defaultdict(list)
+        for told in list(self.stage.listener.told):
+            if told.event == "refreshed":
+                heard[told.session, told.host].append(told.time)
+        commits, answers = [], []
+        for exchange in self.stage.truth.all():
+            if not exchange.delivered or exchange.received < since:
+                continue
+            records = self.stage.witness.records[exchange.session]
+            commit = next((one.time for one in records if one.time >= exchange.acted), None)
+            if commit is None:
+                continue
+            for host in self.stage.hosts:
+                if host.number in disturbed or host.number == exchange.host:
+                    continue
+                told = next((time for time in heard[exchange.session, host.number] if time >= exchange.answered), None)
+                # Later: of the next refresh.
+                if told is not None and told - exchange.answered < 5:
+                    commits.append(max(0.0, told - commit) * 1e3)
+                    answers.append((told - exchange.answered) * 1e3)
+        return sorted(commits), sorted(answers)
+
+    # MARK: Secrets
+
+    def plaintext(self) -> list[str]:
+        """Tokens and names of sessions in etcd's files."""
+        secrets = {secret.encode() for secret in self.stage.truth.secrets()}
+        name, wrong = self.stage.mark.encode(), []
+        for file in self.stage.etcd.home.rglob("*"):
+            if not file.is_file() or not file.stat().st_size:
+                continue
+            with open(file, "rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                if any(match in secrets for match in TOKEN.findall(content)):
+                    wrong.append(f"a token in {file.name}")
+                if re.search(rb"-" + name, content):
+                    wrong.append(f"a session's name in {file.name}")
+        return wrong
+
+    def found_in_memory(self, pid: int) -> tuple[set[str], set[str]]:
+        """Refresh and access tokens in the memory of a process, all of it that can be read."""
+        found: set[bytes] = set()
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+                place, rights = line.split()[:2]
+                begin, end = (int(number, 16) for number in place.split("-"))
+                if "r" not in rights or line.endswith(("[vvar]", "[vsyscall]")):
+                    continue
+                for start in range(begin, end, 1 << 24):
+                    try:
+                        memory.seek(start)
+                        found |= set(TOKEN.findall(memory.read(min(end - start, (1 << 24) + 64))))
+                    except (OSError, ValueError, OverflowError):
+                        continue
+        secrets = {token for token in self.stage.truth.secrets() if token.encode() in found}
+        return {one for one in secrets if one.startswith("rt-")}, {one for one in secrets if one.startswith("at-")}
+
+
+def percentile(values: list[float], part: float) -> float:
+    return values[min(len(values) - 1, int(len(values) * part))] if values else float("nan")
