@@ -8,7 +8,8 @@ import Glibc
 /// It has the connection, the agent has not. TLS is the agent's: what passes here is what the network sees, so this process
 /// holds no secret and understands nothing. It does two things that the agent cannot do itself. Nothing of a request is sent
 /// after a moment that the agent has named, however long either of the two was stopped or the machine slept in between:
-/// the kernel kills this process then. And what the server says is in a file before the agent has it, so an agent that
+/// the kernel kills this process then. What the server had said by the end of the exchange is read, also if this process was
+/// stopped while it came. And what the server says is in a file before the agent has it, so an agent that
 /// is killed finds the answer when it starts again.
 package struct ExchangeGuard {
     private enum Stage {
@@ -20,7 +21,8 @@ package struct ExchangeGuard {
         ///
         /// Next: `sent`.
         case armed
-        /// The alarm is set to the end of the exchange.
+        /// The request is out, and there is no alarm: what the server has said is read first, however late it is, and then the
+        /// exchange ends.
         case sent
     }
 
@@ -87,7 +89,12 @@ package struct ExchangeGuard {
             pollfd(fd: ofServer == 0 ? -1 : server, events: Int16(ofServer), revents: 0),
             pollfd(fd: agent, events: Int16(ofAgent), revents: 0),
         ]
-        guard unsafe poll(&events, nfds_t(events.count), -1) >= 0 || errno == EINTR else { return false }
+        let ready = unsafe poll(&events, nfds_t(events.count), patience)
+        guard ready >= 0 || errno == EINTR else { return false }
+        guard stage != .sent || hardening_boot_clock() < order.end else {
+            readAllOfServer()
+            return false
+        }
         // The agent first: a request that it sent before it died goes out, and an end after `done` is no death.
         if events[1].revents != 0 { readAgent() }
         // Nothing of a request goes out that is not here as a whole.
@@ -95,6 +102,26 @@ package struct ExchangeGuard {
         guard flushToServer() else { return false }
         flushToAgent()
         return events[0].revents & Int16(POLLIN | POLLHUP | POLLERR) == 0 || !toAgent.isEmpty || readServer()
+    }
+}
+
+// MARK: The end
+
+extension ExchangeGuard {
+    /// Milliseconds until the exchange ends; -1: an alarm ends it.
+    private var patience: Int32 {
+        guard stage == .sent else { return -1 }
+        let left = (order.end - hardening_boot_clock()) / 1_000_000
+        return Int32(clamping: max(0, left) + 1)
+    }
+
+    /// Takes what the server had said before the end: this process may have been stopped while it came.
+    private mutating func readAllOfServer() {
+        var before = -1
+        while recorded > before {
+            before = recorded
+            guard readServer() else { return }
+        }
     }
 }
 
@@ -203,7 +230,7 @@ extension ExchangeGuard {
         }
         if stage == .armed, isWhole, toServer.isEmpty {
             stage = .sent
-            return hardening_end_at(order.end) == 0
+            return hardening_end_at(.max) == 0
         }
         return true
     }

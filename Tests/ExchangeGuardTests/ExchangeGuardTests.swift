@@ -104,7 +104,31 @@ struct ExchangeGuardTests {
         scene.send(GuardFrame.whole.head(0))
         #expect(scene.request() == "request")
         #expect(try await scene.ending(within: .milliseconds(600)) == nil)
-        #expect(try await scene.ending() == SIGKILL)
+        #expect(try await scene.ending() == 0)
+    }
+
+    @Test func `an answer that came while the guard was stopped is read, although its time is over`()
+        async throws
+    {
+        let scene = try GuardScene(end: .seconds(4))
+        let end = GuardScene.now + 4_000_000_000
+        greet(scene)
+        scene.arm(.seconds(3))
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        #expect(scene.frame()?.kind == .sending)
+        #expect(scene.request() == "request")
+        // Whoever hands this on has taken the alarm back.
+        scene.answer("an")
+        #expect(scene.frame()?.text == "an")
+        scene.signal(SIGSTOP)
+        #expect(try await scene.hasStopped())
+        scene.answer("swer")
+        #expect(try await Polling.until { GuardScene.now > end })
+        scene.signal(SIGCONT)
+        #expect(scene.frame()?.text == "swer")
+        #expect(try await scene.ending() == 0)
+        #expect(scene.kept(100, at: AnswerLayout.headRoom) == "greetinganswer")
     }
 
     @Test func `the agent's death leaves the answer in the file`() async throws {

@@ -34,7 +34,7 @@ final class GuardedAttempt: Sendable {
 
     /// How long to wait before another look at an answer that is being recorded.
     private static let pause = Duration.milliseconds(20)
-    /// Waits that cover the longest exchange: whoever records is killed at its end.
+    /// Waits that cover the longest exchange: whoever records ends with it.
     private static let looks = 2_000
 
     /// The answer to `request` that an earlier process has asked for, if there is one; it is waited for if it may still
