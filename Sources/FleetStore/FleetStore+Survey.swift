@@ -77,12 +77,7 @@ extension FleetStore {
     }
 
     package func announce(_ host: HostCard) async throws(FleetTrouble) {
-        let value: [UInt8]
-        do throws(StorageFailure) {
-            value = try records.value(host)
-        } catch {
-            throw FleetTrouble(.unavailable, error.message)
-        }
+        let value = try FleetTrouble.sealing { () throws(StorageFailure) in try records.value(host) }
         try await change(.put(key: records.names.bytes(of: records.names.key(ofHost: host.id)), value: value))
     }
 
@@ -90,20 +85,11 @@ extension FleetStore {
         try await change(.delete(EtcdKeys(key: records.names.bytes(of: records.names.key(ofHost: host)))))
     }
 
-    private func change(_ change: EtcdTransaction.Change) async throws(FleetTrouble) {
-        _ = try await call { client throws(EtcdFailure) in
-            try await client.transact(EtcdTransaction(if: [], then: [change]))
-        }
-    }
-
     package func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32
     ) async throws(FleetTrouble) -> Int {
-        let range = records.names.all(of: records.names.name(of: session))
-        let answer = try await call { client throws(EtcdFailure) in
-            try await client.range(EtcdKeys(from: range.start, upTo: range.end))
-        }
+        let answer = try await read(session)
         let unreadable = answer.content.pairs.filter { !isReadable($0, of: session, epoch) }
         guard !unreadable.isEmpty else { return 0 }
         // Only what was seen: somebody may be putting it right at this moment.

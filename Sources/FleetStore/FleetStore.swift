@@ -59,10 +59,7 @@ package final class FleetStore: FleetSharing {
         at session: SessionName,
         since epoch: UInt32
     ) async throws(FleetTrouble) -> FleetSight {
-        let range = records.names.all(of: records.names.name(of: session))
-        let answer = try await call { client throws(EtcdFailure) in
-            try await client.range(EtcdKeys(from: range.start, upTo: range.end))
-        }
+        let answer = try await read(session)
         return try FleetSightReading(records: records, session: session, epoch: epoch).sight(answer)
     }
 
@@ -86,17 +83,25 @@ package final class FleetStore: FleetSharing {
         generation: UInt64,
         of session: SessionName
     ) async throws(FleetTrouble) {
-        let value: [UInt8]
-        do throws(StorageFailure) {
-            value = try records.value(FleetWant(lineage: lineage, generation: generation), of: session)
-        } catch {
-            throw FleetTrouble(.unavailable, error.message)
+        let value = try FleetTrouble.sealing { () throws(StorageFailure) in
+            try records.value(FleetWant(lineage: lineage, generation: generation), of: session)
         }
         let key = records.names.bytes(of: FleetKeyName(.want, of: records.names.name(of: session)))
         let lease = try await grantLease(FleetStore.wishLifetime)
+        try await change(.put(key: key, value: value, lease: lease.id))
+    }
+
+    /// Everything under the session's keys.
+    func read(_ session: SessionName) async throws(FleetTrouble) -> EtcdAnswer<EtcdRange> {
+        let range = records.names.all(of: records.names.name(of: session))
+        return try await call { client throws(EtcdFailure) in
+            try await client.range(EtcdKeys(from: range.start, upTo: range.end))
+        }
+    }
+
+    func change(_ change: EtcdTransaction.Change) async throws(FleetTrouble) {
         _ = try await call { client throws(EtcdFailure) in
-            let put = EtcdTransaction.Change.put(key: key, value: value, lease: lease.id)
-            return try await client.transact(EtcdTransaction(if: [], then: [put]))
+            try await client.transact(EtcdTransaction(if: [], then: [change]))
         }
     }
 
@@ -200,10 +205,8 @@ package final class FleetStore: FleetSharing {
         _ session: SessionName
     ) throws(FleetTrouble) -> [UInt8] {
         let content = FleetContent(snapshot: snapshot, binding: try binding(of: session))
-        do throws(StorageFailure) {
-            return try records.kept(content, of: attempt, session, at: clock)
-        } catch {
-            throw FleetTrouble(.unavailable, error.message)
+        return try FleetTrouble.sealing { () throws(StorageFailure) in
+            try records.kept(content, of: attempt, session, at: clock)
         }
     }
 
@@ -223,11 +226,7 @@ package final class FleetStore: FleetSharing {
     }
 
     package func mark(of refreshToken: SecretID) throws(FleetTrouble) -> UInt64 {
-        do throws(StorageFailure) {
-            return try records.mark(of: refreshToken)
-        } catch {
-            throw FleetTrouble(.unavailable, error.message)
-        }
+        try FleetTrouble.sealing { () throws(StorageFailure) in try records.mark(of: refreshToken) }
     }
 
     package func close() async {
@@ -291,6 +290,15 @@ package final class FleetStore: FleetSharing {
 }
 
 extension FleetTrouble {
+    /// Seals or signs something; what keeps it from that says why nothing is sent.
+    static func sealing<Value>(_ seal: () throws(StorageFailure) -> Value) throws(FleetTrouble) -> Value {
+        do throws(StorageFailure) {
+            return try seal()
+        } catch {
+            throw FleetTrouble(.unavailable, error.message)
+        }
+    }
+
     package init(_ failure: EtcdFailure) {
         self.init(failure.mayHaveActed ? .unanswered : .unavailable, failure.sentence, remedy: failure.remedy)
     }

@@ -62,14 +62,16 @@ struct FleetTransactionSealing {
     ) throws(FleetTrouble) -> [SealedFleetTransaction.Change] {
         switch change {
         case .putRecord(let header):
-            let values = try sealing { () throws(StorageFailure) in
+            let values = try FleetTrouble.sealing { () throws(StorageFailure) in
                 try records.values(header, contents[header.attempt], of: session, at: clock)
             }
             return [put(values.record, .record), put(values.access, .access)]
         case .putIntent(let intent):
             return [
                 put(
-                    try sealing { () throws(StorageFailure) in try records.value(intent, of: session) },
+                    try FleetTrouble.sealing { () throws(StorageFailure) in
+                        try records.value(intent, of: session)
+                    },
                     .intent
                 )
             ]
@@ -80,7 +82,7 @@ struct FleetTransactionSealing {
             guard let content = contents[late.attempt] else {
                 throw FleetTrouble(.unknownValue, "the tokens of a late answer are not here")
             }
-            let value = try sealing { () throws(StorageFailure) in
+            let value = try FleetTrouble.sealing { () throws(StorageFailure) in
                 try records.value(late, content, of: session, at: clock)
             }
             return [put(value, late.kind)]
@@ -101,16 +103,6 @@ struct FleetTransactionSealing {
     private func put(_ value: [UInt8]?, _ kind: FleetKeyName.Kind) -> SealedFleetTransaction.Change {
         let key = bytes(of: kind)
         return value.map { .put(key, $0, isLeased: false) } ?? .delete(key)
-    }
-
-    private func sealing<Value>(
-        _ seal: () throws(StorageFailure) -> Value
-    ) throws(FleetTrouble) -> Value {
-        do throws(StorageFailure) {
-            return try seal()
-        } catch {
-            throw FleetTrouble(.unavailable, error.message)
-        }
     }
 
     private func bytes(of kind: FleetKeyName.Kind) -> [UInt8] {
