@@ -75,27 +75,13 @@ struct FleetMembership: Sendable {
     // MARK: Keys
 
     private func keys() async throws(FleetTrouble) -> FleetKeys {
-        do throws(FleetKeyFault) {
-            switch settings.key {
-            case .file(let path): return try FleetKeyFile.read(path, as: settings.role)
-            case .command, .credential: break
-            }
-        } catch {
-            throw FleetTrouble(.unavailable, "\(error)")
-        }
-        let text = try await deliveredKey()
-        do throws(FleetKeyFault) {
-            return try FleetKeyFile.keys(in: text, as: settings.role)
-        } catch {
-            throw FleetTrouble(.unavailable, "\(error)")
-        }
-    }
-
-    /// What a command printed or the service manager has delivered.
-    private func deliveredKey() async throws(FleetTrouble) -> GuardedBytes {
-        let bytes: [UInt8]
+        let delivered: [UInt8]
         switch settings.key {
-        case .command(let command): bytes = try await output(of: command, for: "fleet_key_command")
+        case .file(let path):
+            return try FleetMembership.opening { () throws(FleetKeyFault) in
+                try FleetKeyFile.read(path, as: settings.role)
+            }
+        case .command(let command): delivered = try await output(of: command, for: "fleet_key_command")
         case .credential(let name):
             guard let credentials else {
                 throw FleetTrouble(
@@ -103,11 +89,20 @@ struct FleetMembership: Sendable {
                     "CREDENTIALS_DIRECTORY is not set: no service manager gave it"
                 )
             }
-            bytes = try contents(of: "\(credentials)/\(name)", sharedWith: .nobody)
-        case .file(let path): bytes = try contents(of: path, sharedWith: .nobody)
+            delivered = try contents(of: "\(credentials)/\(name)", sharedWith: .nobody)
         }
-        do throws(StoreError) {
-            return try .guarding(bytes)
+        let text = try FleetMembership.opening { () throws(StoreError) in try GuardedBytes.guarding(delivered)
+        }
+        return try FleetMembership.opening { () throws(FleetKeyFault) in
+            try FleetKeyFile.keys(in: text, as: settings.role)
+        }
+    }
+
+    private static func opening<Value, Fault: Error>(
+        _ open: () throws(Fault) -> Value
+    ) throws(FleetTrouble) -> Value {
+        do throws(Fault) {
+            return try open()
         } catch {
             throw FleetTrouble(.unavailable, "\(error)")
         }
