@@ -7,16 +7,17 @@ import Glibc
 
 /// What the agent says about its fleet, for a person.
 struct FleetReport {
-    private let message: FleetMessage
+    let message: FleetMessage
 
-    init(_ message: FleetMessage) {
-        self.message = message
-    }
-
-    /// Prints it.
+    /// Asks the agent, which asks etcd, and prints the answer.
     ///
     /// - Throws: the exit status 5 if etcd could not be asked.
-    func show(asJSON wantsJSON: Bool) throws {
+    static func show(answerTo request: AgentRequest, of agent: AgentOptions) throws {
+        let message: FleetMessage = try agent.endpoint.message(request, timeout: .seconds(60))
+        try FleetReport(message: message).show(asJSON: agent.wantsJSON)
+    }
+
+    private func show(asJSON wantsJSON: Bool) throws {
         if wantsJSON {
             try StandardOutput.json(message.json)
         } else {

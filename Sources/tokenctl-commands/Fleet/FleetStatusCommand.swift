@@ -15,11 +15,7 @@ struct FleetStatusCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let answer: FleetMessage = try agent.endpoint.message(
-            AgentRequest(.get, "fleet"),
-            timeout: .seconds(60)
-        )
-        try FleetReport(answer).show(asJSON: agent.wantsJSON)
+        try FleetReport.show(answerTo: AgentRequest(.get, "fleet"), of: agent)
     }
 }
 
@@ -91,8 +87,7 @@ struct FleetRemoveCommand: ParsableCommand {
         var body = JSONBody<FleetRemovalMembers>()
         body.add(\.host, host)
         let request = AgentRequest(.post, "fleet", "remove", body: body.finished())
-        let answer: FleetMessage = try agent.endpoint.message(request, timeout: .seconds(60))
-        try FleetReport(answer).show(asJSON: agent.wantsJSON)
+        try FleetReport.show(answerTo: request, of: agent)
     }
 }
 
@@ -107,7 +102,6 @@ struct FleetSessionOptions: ParsableArguments {
         var body = JSONBody<FleetSessionWishMembers>()
         if let session { body.add(\.session, session.name) }
         let request = AgentRequest(.post, "fleet", order, body: body.finished())
-        let answer: FleetMessage = try agent.endpoint.message(request, timeout: .seconds(60))
-        try FleetReport(answer).show(asJSON: agent.wantsJSON)
+        try FleetReport.show(answerTo: request, of: agent)
     }
 }
