@@ -188,7 +188,7 @@ final class FleetDesk {
     }
 
     private func announceAgain(in agent: isolated SessionAgent) {
-        if case .open(let sharing) = store { announce(sharing, in: agent) }
+        if let sharing { announce(sharing, in: agent) }
     }
 
     /// Nobody waits for connections to be closed.
@@ -239,7 +239,7 @@ final class FleetDesk {
         watch?.cancel()
         watch = nil
         if case .opening(let task) = store { task.cancel() }
-        if case .open(let sharing) = store { close(sharing) }
+        if let sharing { close(sharing) }
         store = .closed
         watchTrouble = nil
         sessions = [:]
@@ -256,13 +256,7 @@ final class FleetDesk {
         }
         left.insert(name)
         alarm.plan(name, at: nil)
-        let gone = SessionSnapshot(
-            standing: .ended(.loggedOut, quarantinedUntil: nil),
-            renewal: .impossible,
-            tokens: [:],
-            loggedInAt: agent.moment.wallTime,
-            tokenEndpoint: ""
-        )
+        let gone = SessionSnapshot(loggedOutAt: agent.moment)
         agent.storeThread.run { _ = $0.commit(name, gone) }
     }
 

@@ -173,13 +173,7 @@ final class SharedRecord {
         {
             return present
         }
-        return SessionSnapshot(
-            standing: .ended(.loggedOut, quarantinedUntil: nil),
-            renewal: .impossible,
-            tokens: [:],
-            loggedInAt: agent.moment.wallTime,
-            tokenEndpoint: ""
-        )
+        return SessionSnapshot(loggedOutAt: agent.moment)
     }
 
     /// Sealed copies of tokens that the session does not have itself.
@@ -208,6 +202,17 @@ final class SharedRecord {
 }
 
 extension SessionSnapshot {
+    /// What is left of a login at a host that has none of its tokens.
+    init(loggedOutAt moment: Moment) {
+        self.init(
+            standing: .ended(.loggedOut, quarantinedUntil: nil),
+            renewal: .impossible,
+            tokens: [:],
+            loggedInAt: moment.wallTime,
+            tokenEndpoint: ""
+        )
+    }
+
     fileprivate var isLoggedOut: Bool {
         if case .ended(.loggedOut, _) = standing { true } else { false }
     }

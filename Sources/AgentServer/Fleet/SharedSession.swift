@@ -64,6 +64,9 @@ final class SharedSession {
         (attempt?.deadline).map { ExchangeFence(sendBefore: $0, endBefore: $0 + requestTime) }
     }
 
+    /// A name for an attempt, never used before.
+    private var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
+
     // MARK: Events
 
     /// Lets an event change the member, then does what follows from it.
@@ -75,7 +78,7 @@ final class SharedSession {
 
     /// The session wants to send its refresh token.
     func reserve(_ number: AttemptNumber, in agent: isolated SessionAgent) {
-        let id = AttemptID(host: host, random: .random(in: 1 ... .max))
+        let id = freshAttempt
         attempt = Attempt(id: id, number: number)
         let expiry = expiry(in: agent)
         apply(in: agent) { member, now in member.refreshWanted(as: id, expiry: expiry, at: now) }
@@ -135,8 +138,7 @@ final class SharedSession {
         }
         self.attempt = nil
         if let request = outcome.revocation {
-            let effect = Effect.discard(request)
-            if hasNews { heldBack.append(effect) } else { agent.follow([effect], of: name, at: agent.moment) }
+            agent.follow([.discard(request)], of: name, at: agent.moment)
         }
         let jitter = agent.ports.chance()
         apply(in: agent) { member, now in member.answered(.unanswered, jitter: jitter, at: now) }
@@ -185,7 +187,7 @@ final class SharedSession {
         time: FleetTime?,
         in agent: isolated SessionAgent
     ) {
-        let id = AttemptID(host: host, random: .random(in: 1 ... .max))
+        let id = freshAttempt
         record.await(.init(attempt: id, commit: commit, snapshot: snapshot))
         let mark = mark(of: snapshot)
         apply(in: agent) { member, now in
