@@ -69,8 +69,10 @@ final class FleetDesk {
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
         guard let port else { return }
         var joining = Joining(timing: FleetTiming(reuse: settings.reuse, patience: port.patience))
-        if case .record(let snapshot, _) = content {
+        if case .record(let snapshot, let interrupted) = content {
             joining.keeping = snapshot.fleet
+            // After that often it may be the answer what ends the agent, and another host has it long since.
+            if !interrupted || snapshot.interruptions > 1 { joining.keeping?.memory.sending = nil }
             if snapshot.rotation == .keeps {
                 joining.timing = FleetTiming(reuse: .accepted, patience: port.patience)
             }
@@ -366,7 +368,7 @@ extension FleetDesk {
         }
         reservations[name] = reservation
         // Let in again after another host has given up.
-        guard session.attempt?.number == number, session.attempt?.deadline != nil else {
+        guard session.attempt?.number == number, session.attempt?.fence != nil else {
             return session.reserve(number, in: agent)
         }
         granted(number, of: name, in: agent)
@@ -390,7 +392,7 @@ extension FleetDesk {
     /// When the request of an attempt may be under way; `nil`: at any time, the session is this host's alone.
     func fence(of number: AttemptNumber, _ name: SessionName) -> ExchangeFence? {
         guard let session = sessions[name], session.attempt?.number == number else { return nil }
-        return session.fence
+        return session.attempt?.fence
     }
 
     /// The session does not make this attempt, or has had an answer to it.
@@ -459,7 +461,9 @@ extension FleetDesk {
 
 extension FleetMemory {
     /// Something of this host's is not in etcd yet, or etcd's state is in doubt.
-    fileprivate var owes: Bool { isNews || answer != nil || isRestored || record == nil }
+    fileprivate var owes: Bool {
+        isNews || answer != nil || sending != nil || isRestored || record == nil
+    }
 }
 
 extension SessionAgent {

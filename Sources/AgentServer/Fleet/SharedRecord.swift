@@ -118,7 +118,7 @@ final class SharedRecord {
         lease: FleetLease?,
         in agent: isolated SessionAgent
     ) throws(FleetTrouble) -> SealedFleetTransaction {
-        guard let sight else { throw FleetTrouble(.unreadable, "nothing was read") }
+        guard let sight else { throw FleetTrouble(.unknownValue, "nothing was read") }
         var snapshots: [AttemptID: SessionSnapshot] = [:]
         var lent: Set<SecretID> = []
         defer { agent.erasure.erase(lent) }

@@ -9,10 +9,11 @@ import TokenCore
 final class SharedSession {
     /// An attempt of the session, from its wish on.
     struct Attempt {
-        let id: AttemptID
+        /// That of an attempt of an earlier process, if its answer is looked for.
+        var id: AttemptID
         let number: AttemptNumber
-        /// It may send before this moment; `nil`: not yet.
-        var deadline: Instant?
+        /// When its request may be under way; `nil`: not yet.
+        var fence: ExchangeFence?
         /// The answer of the server refuses the refresh token.
         var refusal: RefreshFailure?
         /// The session is making a record of the answer's tokens.
@@ -59,11 +60,6 @@ final class SharedSession {
     /// A login or logout of this host that etcd does not have yet.
     private var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
 
-    /// When the request of the attempt may be under way.
-    var fence: ExchangeFence? {
-        (attempt?.deadline).map { ExchangeFence(sendBefore: $0, endBefore: $0 + requestTime) }
-    }
-
     /// A name for an attempt, never used before.
     private var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
 
@@ -98,7 +94,7 @@ final class SharedSession {
             return
         }
         self.attempt = nil
-        guard attempt.deadline != nil else {
+        guard attempt.fence != nil else {
             member.refreshWithdrawn()
             return
         }
@@ -115,18 +111,34 @@ final class SharedSession {
 
     /// The server has answered, or has not.
     func answered(_ failure: RefreshFailure?, in agent: isolated SessionAgent) -> Addressee {
-        guard attempt?.deadline != nil else { return .session }
+        guard let attempt, let fence = attempt.fence else { return .session }
         guard let failure else {
-            attempt?.hasTokens = true
+            self.attempt?.hasTokens = true
             return .session
         }
         let isFirstUse = agent.sessions[name]?.session.isFirstUse ?? false
         let answer = FleetAnswer(failure, status: failure.status, isFirstUse: isFirstUse)
         let jitter = agent.ports.chance()
         let isRefusal = if case .refused = answer { true } else { false }
-        if isRefusal { attempt?.refusal = failure } else { attempt = nil }
+        if isRefusal {
+            self.attempt?.refusal = failure
+            forgetRecording(in: agent)
+        } else {
+            self.attempt = nil
+        }
         apply(in: agent) { member, now in member.answered(answer, jitter: jitter, at: now) }
-        return isRefusal ? .fleet : .session
+        guard fence == .recorded, answer == .unanswered else { return isRefusal ? .fleet : .session }
+        // It was not even tried: the session asks the fleet again, now for the right to send.
+        agent.apply(name) { session, moment in
+            session.attemptPostponed(attempt.number, until: moment.now, because: failure, at: moment)
+        }
+        return .fleet
+    }
+
+    /// One refusal is not to be found twice, after a crash, and believed for the second.
+    private func forgetRecording(in agent: isolated SessionAgent) {
+        guard let snapshot = agent.sessions[name]?.session.snapshot(at: agent.moment) else { return }
+        agent.refreshes.release(snapshot, answered: true, for: name)
     }
 
     /// The session had no use for the tokens of an answer: it was logged out or in meanwhile.
@@ -218,10 +230,9 @@ final class SharedSession {
         case .grantLease(let lifetime): grantLease(lifetime, in: agent)
         case .transact(let transaction): transact(transaction, in: agent)
         case .keep(let memory): keep(memory, in: agent)
-        case .grant(_, _, let deadline):
-            guard let number = attempt?.number else { return }
-            attempt?.deadline = deadline
-            agent.fleet.granted(number, of: name, in: agent)
+        case .grant(let id, _, let deadline):
+            grant(id, ExchangeFence(sendBefore: deadline, endBefore: deadline + requestTime), in: agent)
+        case .recover(let id): grant(id, .recorded, in: agent)
         case .hold: if let number = attempt?.number { agent.refreshes.held(number, for: name, in: agent) }
         case .postpone(_, let time): postpone(time, in: agent)
         case .refuse(_, let failure): refuse(failure, in: agent)
@@ -343,6 +354,14 @@ final class SharedSession {
     }
 
     // MARK: The session
+
+    /// Lets the session send within `fence`, as the attempt `id`.
+    private func grant(_ id: AttemptID, _ fence: ExchangeFence, in agent: isolated SessionAgent) {
+        guard let number = attempt?.number else { return }
+        attempt?.id = id
+        attempt?.fence = fence
+        agent.fleet.granted(number, of: name, in: agent)
+    }
 
     private func keep(_ memory: FleetMemory, in agent: isolated SessionAgent) {
         isKeeping = true

@@ -104,6 +104,12 @@ package struct ExchangeFence: Equatable, Sendable {
     /// Its connection is reset at this moment, an answer or not: the server acts on it before or never.
     package var endBefore: Instant
 
+    /// Nothing is sent at all: the request is answered with what was recorded of an earlier one, or not.
+    package static let recorded = ExchangeFence(
+        sendBefore: Instant(nanoseconds: .min),
+        endBefore: Instant(nanoseconds: .min)
+    )
+
     package init(sendBefore: Instant, endBefore: Instant) {
         self.sendBefore = sendBefore
         self.endBefore = endBefore

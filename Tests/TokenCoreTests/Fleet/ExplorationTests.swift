@@ -23,6 +23,14 @@ import Testing
         // A newer key.
         FleetScope(.norevoke, .init(due: 1, lost: 1, unanswered: 1, rekey: 1)),
         FleetScope(.norevoke, .init(due: 1, crash: 1, lost: 1)),
+        // An agent is killed, and its guard has the answer.
+        FleetScope(.strict, .init(due: 1, slow: 1, kill: 1)),
+        FleetScope(.strict, confirmations: 1, .init(due: 1, kill: 1, unanswered: 1)),
+        FleetScope(.norevoke, .init(due: 1, crash: 1, kill: 1)),
+        FleetScope(.graceLast, .init(due: 1, kill: 1)),
+        FleetScope(.keeps, .init(due: 1, slow: 1, kill: 1)),
+        FleetScope(.norevoke, .init(due: 1, kill: 1, login: 1)),
+        FleetScope(.strict, isShown: true, .init(due: 1, kill: 1)),
         FleetScope(.graceSame, .init(due: 1, lost: 1)),
         FleetScope(.graceSiblings, .init(due: 1, gone: 1)),
         FleetScope(.graceLast, .init(due: 1, lost: 1)),
@@ -65,6 +73,13 @@ import Testing
         FleetScope(.strict, isShown: true, .init(due: 1, restore: 1, late: 1)),
         FleetScope(.strict, isShown: true, .init(due: 1, login: 1, logout: 1, late: 1)),
         FleetScope(.strict, hasTurns: true, .init(due: 1, slow: 1, crash: 1)),
+        FleetScope(.strict, .init(due: 2, slow: 1, kill: 2)),
+        FleetScope(.norevoke, confirmations: 1, .init(due: 1, slow: 1, kill: 1, lag: 1)),
+        FleetScope(.graceSame, .init(due: 1, slow: 1, kill: 1, lost: 1)),
+        FleetScope(.graceLastRefused, .init(due: 1, slow: 1, kill: 2)),
+        FleetScope(.norevoke, hosts: 3, .init(due: 1, kill: 1, lost: 1)),
+        FleetScope(.strict, .init(due: 1, kill: 1, restore: 1)),
+        FleetScope(.strict, .init(due: 1, kill: 1, login: 1, logout: 1)),
     ]
 
     @Test(arguments: small)
@@ -93,6 +108,17 @@ import Testing
         FleetScope(.graceLast, hosts: 3, isPrompt: true, hasTurns: true, .init(due: 1, crash: 1)),
     ])
     func `with a grace no death of a host loses a login, if the others are awake`(scope: FleetScope) {
+        let explorer = scope.explored()
+        #expect(explorer.isComplete)
+        #expect(explorer.findings == [])
+    }
+
+    @Test(arguments: [
+        FleetScope(.strict, isPrompt: true, .init(due: 2, kill: 2)),
+        FleetScope(.norevoke, hosts: 3, isPrompt: true, .init(due: 1, kill: 1)),
+        FleetScope(.graceLast, isPrompt: true, .init(due: 1, kill: 2)),
+    ])
+    func `without a grace too an agent may be killed, if it is started again in time`(scope: FleetScope) {
         let explorer = scope.explored()
         #expect(explorer.isComplete)
         #expect(explorer.findings == [])

@@ -23,6 +23,10 @@ import Testing
         ),
         (.lateAnswersDropped, FleetScope(.norevoke, .init(due: 1, slow: 1)), "I3"),
         (.refusalBelieved, FleetScope(.norevoke, confirmations: 1, .init(due: 1, lag: 1)), "I3"),
+        (
+            .recordingForgotten, FleetScope(.norevoke, isPrompt: true, .init(due: 1, kill: 1)),
+            "the login is lost"
+        ),
         (.alarmIgnored, FleetScope(.strict, .init(due: 1, slow: 1)), "I1"),
     ])
     func `without one of its rules the protocol does harm`(fault: Fault, scope: FleetScope, harm: String) {

@@ -34,6 +34,7 @@ import Testing
     private static func budget(_ seed: Int) -> FleetWorld.Budget {
         var budget = FleetWorld.Budget(due: 4, slow: 2, lost: 2, busy: 1)
         if seed % 2 == 0 { budget.crash = 3 }
+        if seed % 3 == 0 { budget.kill = 3 }
         if seed % 3 == 0 { budget.unanswered = 4 }
         if seed % 4 == 0 { budget.restore = 1 }
         if seed % 5 == 0 { budget.gone = 1 }

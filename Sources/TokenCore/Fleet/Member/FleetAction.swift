@@ -13,6 +13,9 @@ package enum FleetAction: Equatable, Sendable {
     /// Tell the session: the refresh token of this record may be sent before `until`, by a process whose alarm ends
     /// it then; answered by `answered`.
     case grant(AttemptID, FleetHeader, until: Instant)
+    /// Tell the session: the answer to this attempt of an earlier process may lie here; it may be taken, and nothing is
+    /// sent. Answered by `answered`.
+    case recover(AttemptID)
     /// Tell the session: another host is at it, and another answer follows.
     case hold(AttemptID)
     /// Tell the session: not before this moment.

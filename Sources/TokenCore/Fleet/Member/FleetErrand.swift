@@ -87,3 +87,37 @@ enum FleetErrand: Hashable, Sendable {
         }
     }
 }
+
+// MARK: Afterwards
+
+extension FleetErrand {
+    /// Whether the right to send that it is about is over, now that etcd has answered.
+    func endsHold(_ isDone: Bool) -> Bool {
+        switch self {
+        case .reserve, .release, .doubt, .unlock: true
+        case .declare: isDone
+        case .commit, .place, .write, .mark, .adopt, .reseal, .erase: false
+        }
+    }
+
+    /// What the host has to make durable once etcd has carried it out, and what it tells then; `nil`: nothing, the next
+    /// look shows what there is.
+    func consequence(for memory: FleetMemory, in cluster: UInt64) -> (FleetMemory, telling: [FleetAction])? {
+        switch self {
+        // What a person has done is compared with it first.
+        case .declare(let header, _), .adopt(let header, _, _):
+            return memory.isNews ? nil : (memory.with(header), [.adopt(header)])
+        case .commit(let header, let answer):
+            var next = memory.marked.with(header)
+            next.answer = nil
+            // The session lost its tokens when they were laid beside the record.
+            return (next, answer.placedIn == nil ? [] : [.adopt(header)])
+        case .place(let late, _) where late == memory.answer?.late:
+            return (memory.placing(in: cluster), memory.record.map { [.adopt($0)] } ?? [])
+        case .write(let header, _, _) where memory.isNews || header != memory.record:
+            return memory.adopting(header)
+        case .mark where memory.isRestored: return (memory.marked, [])
+        case .reserve, .release, .doubt, .unlock, .place, .write, .mark, .reseal, .erase: return nil
+        }
+    }
+}

@@ -59,6 +59,20 @@ struct FleetHold: Hashable, Sendable {
         deadline = min(leased, viewedSince + (until - view.time) - .seconds(1))
     }
 
+    /// The right of an attempt that was granted before this process started: only its answer can be taken, and nothing
+    /// sent any more.
+    init(recovering sending: FleetSending) {
+        record = sending.parent
+        intent = sending.intent
+        former = nil
+        deadline = Instant(nanoseconds: .min)
+        place = FleetPlace(cluster: sending.cluster, revision: 0)
+        stage = .granted
+    }
+
+    /// What has to be durable before it is used.
+    var sending: FleetSending { FleetSending(parent: record, intent: intent, cluster: place.cluster) }
+
     /// The reservation came in time, and from the etcd that was looked at.
     func counts(_ answer: FleetPlace, at now: Instant) -> Bool {
         now < deadline && answer.cluster == place.cluster && answer.revision > place.revision

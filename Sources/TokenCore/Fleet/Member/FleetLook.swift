@@ -203,6 +203,15 @@ struct FleetLook: Equatable, Sendable {
         FleetTakeover(in: view, expiry: wish?.expiry, timing: timing)
     }
 
+    /// What a session hears that has to wait, and the keepers if a reader waits.
+    func told(to wish: FleetWish) -> [FleetAction] {
+        var told: [FleetAction] = wish.isHeld ? [] : [.hold(wish.attempt)]
+        if role == .reader, let record = memory.record, view.wanted != record.generation {
+            told.append(.ask(generation: record.generation))
+        }
+        return told
+    }
+
     /// When a host that waits looks again, in case the watch says nothing: as soon as the other's lease can be over.
     var nextLook: Duration {
         guard role == .keeper else { return FleetLook.readersPause }

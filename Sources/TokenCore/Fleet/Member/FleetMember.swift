@@ -30,6 +30,7 @@ package struct FleetMember: Equatable, Sendable {
         self.memory = memory
         self.timing = timing
         self.role = role
+        if memory.sending != nil { step = .interrupted }
     }
 
     /// When ``timeReached(_:)`` is next needed.
@@ -83,12 +84,14 @@ package struct FleetMember: Equatable, Sendable {
     ///   - attempt: a name for the attempt, never used before.
     ///   - expiry: when the access token of the record ends.
     ///   - now: now.
-    /// - Returns: what to do; one of `grant`, `postpone`, `refuse` and `adopt` answers it, perhaps after `hold`.
+    /// - Returns: what to do; one of `grant`, `recover`, `postpone`, `refuse` and `adopt` answers it, perhaps after
+    ///   `hold`.
     package mutating func refreshWanted(
         as attempt: AttemptID,
         expiry: FleetTime?,
         at now: Instant
     ) -> [FleetAction] {
+        if step == .interrupted, let sending = memory.sending { return recover(sending) }
         wish = FleetWish(attempt: attempt, expiry: expiry)
         lookout.ask()
         return step == .idle ? look(at: now) : []
@@ -148,6 +151,7 @@ package struct FleetMember: Equatable, Sendable {
 
     private mutating func take(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
         news = header
+        if step == .interrupted { step = .idle }
         return refuseWish(FleetMember.outdated) + (step == .idle ? proceed(at: now) : [])
     }
 
@@ -244,11 +248,7 @@ package struct FleetMember: Equatable, Sendable {
     private mutating func wait(_ look: FleetLook, at now: Instant) -> [FleetAction] {
         guard let wish else { return rest(at: now) }
         self.wish?.hold()
-        var told: [FleetAction] = wish.isHeld ? [] : [.hold(wish.attempt)]
-        if role == .reader, let record = memory.record, look.view.wanted != record.generation {
-            told.append(.ask(generation: record.generation))
-        }
-        return told + rest(until: now + look.nextLook, at: now)
+        return look.told(to: wish) + rest(until: now + look.nextLook, at: now)
     }
 
     /// All hosts that wait for one moment come within the pause that follows it.
@@ -315,8 +315,16 @@ package struct FleetMember: Equatable, Sendable {
         }
         self.hold?.stage = .granted
         self.wish = nil
+        memory.sending = hold.sending
         step = .exchanging
         return [.grant(hold.intent.attempt, hold.record, until: hold.deadline)]
+    }
+
+    /// Has the session look for the answer to what was sent before this process started.
+    private mutating func recover(_ sending: FleetSending) -> [FleetAction] {
+        hold = FleetHold(recovering: sending)
+        step = .recovering
+        return [.recover(sending.intent.attempt)]
     }
 
     /// Ends the right to send.
@@ -331,12 +339,16 @@ package struct FleetMember: Equatable, Sendable {
     /// The exchange that was granted has ended.
     ///
     /// - Parameters:
-    ///   - answer: what came of it; `untouched` if the alarm came before the request was sent.
+    ///   - answer: what came of it; `untouched` if the alarm came before the request was sent, or if an answer that may
+    ///     lie here could not be looked for; `unanswered` if none lies here.
     ///   - jitter: in `0..<1`.
     ///   - now: now.
     /// - Returns: what to do; `postpone` if a refusal has to be confirmed.
     package mutating func answered(_ answer: FleetAnswer, jitter: Double, at now: Instant) -> [FleetAction] {
-        guard step == .exchanging, let hold else { return [] }
+        guard step == .exchanging || step == .recovering, let hold else { return [] }
+        let isRecovered = step == .recovering
+        guard answer != .untouched || !isRecovered else { return lookLater(at: now) }
+        memory.sending = nil
         switch answer {
         case .tokens(let tokenMark):
             self.hold = nil
@@ -344,6 +356,10 @@ package struct FleetMember: Equatable, Sendable {
             next.answer = hold.answer(tokenMark)
             return keep(next, at: now)
         case .untouched: return end(.untouched, at: now)
+        // The request may still be under way: its lock stays for as long as its lease, as if the host were gone.
+        case .unanswered where isRecovered:
+            self.hold = nil
+            return look(at: now)
         case .unanswered: return end(.unanswered, at: now)
         case .refused(let reason, let confirmations):
             let refusals = FleetRefusals(of: hold, after: refusals)
@@ -354,6 +370,13 @@ package struct FleetMember: Equatable, Sendable {
             }
             return end(.refused(refusals.believed(reason, after: hold.intent)), at: now)
         }
+    }
+
+    /// The session could not look for the answer: it is tried again, unless a person has made it needless.
+    private mutating func lookLater(at now: Instant) -> [FleetAction] {
+        hold = nil
+        step = news == nil ? .interrupted : .idle
+        return news == nil ? [] : proceed(at: now)
     }
 
     // MARK: Writing
@@ -381,38 +404,13 @@ package struct FleetMember: Equatable, Sendable {
         guard case .transacting(let errand) = step else { return [] }
         lookout.succeed()
         if let known = memory.place, !place.contradicts(known) { memory.place = place }
-        switch errand {
-        case .reserve where isDone: return granted(place, at: now)
-        case .reserve, .release, .doubt, .unlock: hold = nil
-        case .declare(let header, _) where isDone:
-            hold = nil
-            return become(header, at: now)
-        case .adopt(let header, _, _) where isDone: return become(header, at: now)
-        case .commit(let header, let answer) where isDone:
-            var next = memory.marked
-            next.record = header
-            next.answer = nil
-            // The session lost its tokens when they were laid beside the record.
-            return keep(next, telling: answer.placedIn == nil ? [] : [.adopt(header)], at: now)
-        case .place(let late, _) where isDone && late == memory.answer?.late:
-            let telling = memory.record.map { [FleetAction.adopt($0)] } ?? []
-            return keep(memory.placing(in: place.cluster), telling: telling, at: now)
-        case .write(let header, _, _) where isDone && (memory.isNews || header != memory.record):
-            let (next, result) = memory.adopting(header)
-            return keep(next, telling: result, at: now)
-        case .mark where isDone && memory.isRestored: return keep(memory.marked, at: now)
-        case .reseal: outsealed = nil
-        case .declare, .adopt, .commit, .place, .write, .mark, .erase: break
+        if isDone, case .reserve = errand { return granted(place, at: now) }
+        if errand.endsHold(isDone) { hold = nil }
+        if case .reseal = errand { outsealed = nil }
+        guard isDone, let (next, telling) = errand.consequence(for: memory, in: place.cluster) else {
+            return look(at: now)
         }
-        return look(at: now)
-    }
-
-    private mutating func become(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
-        // What a person has done is compared with it.
-        guard !memory.isNews else { return look(at: now) }
-        var next = memory
-        next.record = header
-        return keep(next, telling: [.adopt(header)], at: now)
+        return keep(next, telling: telling, at: now)
     }
 
     /// Makes `next` durable, with what a person has done meanwhile.

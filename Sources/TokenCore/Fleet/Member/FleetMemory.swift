@@ -8,6 +8,10 @@ package struct FleetMemory: Hashable, Sendable {
     package var record: FleetHeader?
     /// The record is a login, a logout or the end of a login, made here, which etcd may not have yet.
     package var isNews = false
+    /// What may have been sent, and whose answer is not durable.
+    ///
+    /// It may be left over from an attempt that ended without one: then no answer is found for it after a start.
+    package var sending: FleetSending?
     /// An answer that is not settled yet.
     package var answer: FleetAnswerKept?
     /// The latest place of an answer of etcd.
@@ -41,7 +45,16 @@ package struct FleetMemory: Hashable, Sendable {
         var next = self
         next.record = news
         next.isNews = true
+        // Whatever was sent belongs to the login before.
+        next.sending = nil
         return (next, [])
+    }
+
+    /// With another record of the same session.
+    func with(_ record: FleetHeader) -> FleetMemory {
+        var next = self
+        next.record = record
+        return next
     }
 
     /// With the knowledge that etcd was put back.

@@ -2,6 +2,11 @@
 
 /// What a ``FleetMember`` has under way.
 enum FleetStep: Equatable, Sendable {
+    /// The process was stopped when it may have sent something: before anything else the session looks for the answer,
+    /// which may lie here. Next: `recovering` with the session's wish to refresh; `keeping` with news.
+    case interrupted
+    /// The session looks for that answer. Next: as of `exchanging`; `interrupted` if it could not look.
+    case recovering
     /// Nothing. Next: `looking` when the session, the watch or the clock asks for it; `keeping` with news.
     case idle
     /// etcd is being read. Next: any other, by what it shows.

@@ -1,5 +1,21 @@
 // SPDX-License-Identifier: MIT
 
+/// A refresh token that this host was about to send: it is durable before it is sent, and a start after a crash finds it.
+package struct FleetSending: Hashable, Sendable {
+    /// The record whose refresh token it is.
+    package var parent: FleetHeader
+    /// What was written to etcd before.
+    package var intent: FleetIntent
+    /// The cluster in which the attempt was reserved.
+    package var cluster: UInt64
+
+    package init(parent: FleetHeader, intent: FleetIntent, cluster: UInt64) {
+        self.parent = parent
+        self.intent = intent
+        self.cluster = cluster
+    }
+}
+
 /// An answer of the token endpoint that is durable here and not yet settled in etcd.
 package struct FleetAnswerKept: Hashable, Sendable {
     /// The record whose refresh token was sent.

@@ -84,9 +84,11 @@ struct MemberTable {
         freeSlots.append(Int32(slot))
     }
 
-    /// The member's host stops: its memory is left.
+    /// The member's host stops: its memory is left, and no recording of an answer.
     mutating func stop(_ member: Int) {
         guard let slot = slot(of: member) else { return }
-        active[slot] = Active(member: FleetMember(active[slot].member.memory, timing: timing))
+        var memory = active[slot].member.memory
+        memory.sending = nil
+        active[slot] = Active(member: FleetMember(memory, timing: timing))
     }
 }

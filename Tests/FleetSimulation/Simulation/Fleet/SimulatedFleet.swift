@@ -134,7 +134,8 @@ struct SimulatedFleet {
         case .adopt:
             // It answers whatever the session wanted of the former record.
             members.active[slot].member.refreshWithdrawn()
-        case .ask, .asked, .revoke, .finishNews: break
+        // Its hosts record nothing of what they are told.
+        case .recover, .ask, .asked, .revoke, .finishNews: break
         }
     }
 

@@ -17,6 +17,9 @@ extension FleetKey.Encoder {
         case .grant(let attempt, _, _):
             add(3)
             add(attempt)
+        case .recover(let attempt):
+            add(5)
+            add(attempt)
         case nil, .look, .grantLease, .hold, .postpone, .refuse, .adopt, .ask, .asked, .revoke,
             .finishNews:
             add(4)

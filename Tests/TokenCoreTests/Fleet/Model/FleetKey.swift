@@ -107,7 +107,7 @@ extension FleetKey.Encoder {
 
     mutating func add(_ budget: FleetWorld.Budget) {
         let left = [
-            budget.due, budget.slow, budget.crash, budget.gone, budget.lost, budget.unanswered,
+            budget.due, budget.slow, budget.crash, budget.kill, budget.gone, budget.lost, budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.lag, budget.ended,
             budget.expired, budget.tooOld, budget.rekey,
             budget.restore, budget.late,
@@ -174,6 +174,12 @@ extension FleetKey.Encoder {
         add(memory.record)
         add(memory.isNews)
         add(memory.isRestored)
+        add(memory.sending != nil)
+        if let sending = memory.sending {
+            add(sending.parent)
+            add(sending.intent)
+            add(sending.cluster)
+        }
         add(memory.answer != nil)
         if let answer = memory.answer {
             add(answer.parent)
@@ -190,12 +196,18 @@ extension FleetKey.Encoder {
         add(request.attempt)
         add(age: request.sentAt, upTo: world.habit.timing.request.wholeSeconds)
         add(request.isExcused)
+        add(request.keeper ?? -1)
     }
 
     mutating func add(_ host: FleetWorld.Host) {
         add(host.isGone)
         guard !host.isGone else { return }
         add(host.disk)
+        switch host.recording {
+        case nil: add(0)
+        case .tokens(let mark): add(token: Int(mark) - 1)
+        case .refused, .untouched, .unanswered: add(98)
+        }
         add(host.member != nil)
         guard let member = host.member else { return }
         if member.memory != host.disk { add(member.memory) }

@@ -21,6 +21,9 @@ extension FleetWorld {
         for host in hosts where !host.isGone {
             add(host.disk)
             if case .keep(let memory) = host.pending { add(memory) }
+            if case .tokens(let mark) = host.recording, host.disk.sending?.parent.lineage == current {
+                tokens.append(Int(mark) - 1)
+            }
         }
         return tokens.contains { server.isGood($0) }
     }
@@ -59,7 +62,7 @@ extension FleetWorld {
             return ended(since: old) ?? "I3 an answer is lost"
         case .due, .useless, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
             .keep, .send,
-            .busy, .lag, .ages, .tooOld, .rekey,
+            .busy, .lag, .ages, .tooOld, .rekey, .kill, .recover,
             .restart, .login, .logout, .delayed:
             return "I3 the protocol drops the last good refresh token"
         }

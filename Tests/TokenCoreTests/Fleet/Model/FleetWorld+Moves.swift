@@ -42,6 +42,9 @@ enum FleetMove: Hashable {
     case orphan(Int, acts: Bool)
     case delayed(Int, arrives: Bool)
     case crash(Int, isWritten: Bool)
+    case kill(Int)
+    /// What was recorded before the host was started is looked for.
+    case recover(Int)
     case restart(Int)
     case destroy(Int)
     case login(Int)
@@ -51,14 +54,14 @@ enum FleetMove: Hashable {
     func isFault(in world: FleetWorld) -> Bool {
         switch self {
         case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .expired, .ages, .rekey, .crash,
-            .destroy, .login,
+            .kill, .destroy, .login,
             .logout:
             true
         case .transact(_, let fate): fate != .answered
         case .timePasses: world.pausesSomebody
         case .tooOld, .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan,
             .delayed,
-            .restart:
+            .restart, .recover:
             false
         }
     }
@@ -106,6 +109,7 @@ extension FleetWorld {
             moves.append(.crash(index, isWritten: false))
             if case .keep = host.pending { moves.append(.crash(index, isWritten: true)) }
         }
+        if budget.kill > 0 { moves.append(.kill(index)) }
         let others = hosts.indices.contains { $0 != index && !hosts[$0].isGone }
         if budget.gone > 0, others { moves.append(.destroy(index)) }
         if budget.login > 0, member.news == nil { moves.append(.login(index)) }
@@ -124,6 +128,8 @@ extension FleetWorld {
 
     /// Its session would ask to refresh, whatever the host does at the moment for other reasons.
     private func mayWant(_ host: Host) -> Bool {
+        // It finds its refresh interrupted.
+        if host.member?.step == .interrupted { return !host.isAsking }
         guard let member = host.member, !host.isAsking, member.hold == nil, host.postponed <= now,
             let record = member.memory.record, record.isLive
         else { return false }
@@ -158,6 +164,8 @@ extension FleetWorld {
             return ([.answered] + lost).map { .transact(index, $0) }
         case .keep: return [.keep(index)]
         case .grant: return [.send(index)]
+        // As long as it is being recorded it is waited for.
+        case .recover: return orphans.contains { $0.keeper == index } ? [] : [.recover(index)]
         case nil, .look, .grantLease, .hold, .postpone, .refuse, .adopt, .ask, .asked, .revoke,
             .finishNews:
             return []

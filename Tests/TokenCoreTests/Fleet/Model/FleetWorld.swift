@@ -14,6 +14,8 @@ struct FleetWorld {
         var slow = 0
         /// A host stops and keeps its disk.
         var crash = 0
+        /// An agent is killed, and the guard of its request goes on and records the answer.
+        var kill = 0
         /// A host is destroyed.
         var gone = 0
         /// A request or an answer of the token endpoint is lost.
@@ -48,6 +50,8 @@ struct FleetWorld {
         var sentAt: Int64
         /// A loss that this request brings about is not the protocol's fault.
         var isExcused: Bool
+        /// The host on whose disk its guard records the answer; `nil`: nobody does.
+        var keeper: Int?
     }
 
     /// A transaction that nobody waits for any more.
@@ -67,6 +71,8 @@ struct FleetWorld {
         var isGone = false
         /// What is on its disk.
         var disk: FleetMemory
+        /// The answer to an attempt, recorded before its agent had it.
+        var recording: FleetAnswer?
         /// What it waits for: a transaction, its disk, or the right moment to send.
         var pending: FleetAction?
         var request: Request?
@@ -182,7 +188,7 @@ struct FleetWorld {
             hosts[index].leaseEnds = now + lifetime.wholeSeconds
             let place = shown(to: index).place
             tell(index) { $0.leaseGranted(lifetime, place, at: instant) }
-        case .transact, .grant: hosts[index].pending = action
+        case .transact, .grant, .recover: hosts[index].pending = action
         case .keep(let memory): keep(memory, index)
         case .postpone(_, let until):
             hosts[index].postponed = until.seconds
@@ -194,7 +200,7 @@ struct FleetWorld {
     /// What the session makes of it.
     private mutating func note(_ action: FleetAction, _ index: Int) {
         switch action {
-        case .grant, .postpone, .refuse: hosts[index].isAsking = false
+        case .grant, .recover, .postpone, .refuse: hosts[index].isAsking = false
         case .adopt(let header):
             hosts[index].isAsking = false
             hosts[index].tokens = header.attempt
@@ -233,8 +239,15 @@ struct FleetWorld {
             hosts[index].tokens = answer.attempt
         }
         hosts[index].disk = memory
+        forgetRecording(index)
         let instant = instant
         tell(index) { $0.kept(at: instant) }
+    }
+
+    /// What the host has on its disk is younger, or the machine with the guard is down.
+    mutating func forgetRecording(_ index: Int) {
+        hosts[index].recording = nil
+        for other in orphans.indices where orphans[other].keeper == index { orphans[other].keeper = nil }
     }
 
     private mutating func revoke(_ attempt: AttemptID, _ index: Int) {

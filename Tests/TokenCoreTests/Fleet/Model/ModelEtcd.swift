@@ -106,6 +106,8 @@ enum Fault: CaseIterable {
     case lateAnswersDropped
     /// The request is sent although its alarm went off.
     case alarmIgnored
+    /// What was recorded for a killed agent is not looked for.
+    case recordingForgotten
     /// A logout is taken back by whoever has not seen it.
     case logoutForgotten
 }
