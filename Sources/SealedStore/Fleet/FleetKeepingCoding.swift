@@ -5,8 +5,9 @@ import TokenCore
 /// What a host keeps of the fleet, as bytes in a session's record on disk.
 ///
 /// ```
-/// u32 epoch | u8 what follows: 1 record, 2 answer, 4 place, 8 attempt; 16 it is news, 32 etcd was restored
+/// u32 epoch | u8 what follows: 1 record, 64 sending, 2 answer, 4 place, 8 attempt; 16 it is news, 32 etcd was restored
 /// record    header (``FleetCoding``)
+/// sending   header of the parent | intent | u64 cluster
 /// answer    header of the parent | intent | u64 mark | u64 cluster | u8 0 or 1, u64 cluster it lies in
 /// place | attempt | u8 count × (attempt | u32 length, sealed tokens)
 /// ```
@@ -19,6 +20,7 @@ private struct FleetKept: OptionSet {
     static let attempt = FleetKept(rawValue: 8)
     static let news = FleetKept(rawValue: 16)
     static let restored = FleetKept(rawValue: 32)
+    static let sending = FleetKept(rawValue: 64)
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -28,6 +30,7 @@ private struct FleetKept: OptionSet {
         self = []
         let memory = keeping.memory
         if memory.record != nil { insert(.record) }
+        if memory.sending != nil { insert(.sending) }
         if memory.answer != nil { insert(.answer) }
         if memory.place != nil { insert(.place) }
         if keeping.attempt != nil { insert(.attempt) }
@@ -41,6 +44,11 @@ extension [UInt8] {
         append(integer: keeping.epoch)
         append(FleetKept(keeping).rawValue)
         if let record = keeping.memory.record { append(record) }
+        if let sending = keeping.memory.sending {
+            append(sending.parent)
+            append(sending.intent)
+            append(integer: sending.cluster)
+        }
         if let answer = keeping.memory.answer {
             append(answer.parent)
             append(answer.intent)
@@ -69,6 +77,13 @@ extension ByteReader {
         memory.isNews = kept.contains(.news)
         memory.isRestored = kept.contains(.restored)
         if kept.contains(.record) { memory.record = try fleetHeader() }
+        if kept.contains(.sending) {
+            memory.sending = FleetSending(
+                parent: try fleetHeader(),
+                intent: try fleetIntent(),
+                cluster: try integer()
+            )
+        }
         if kept.contains(.answer) { memory.answer = try fleetAnswer() }
         if kept.contains(.place) { memory.place = try fleetPlace() }
         var keeping = FleetKeeping(

@@ -33,6 +33,8 @@ struct RecordEntry {
         var half: Int
         var generation: UInt64
         var epoch: UInt32
+        /// The attempt that the fleet knows of; `nil`: the session is this host's alone, or it was left by an earlier process.
+        var attempt: AttemptID?
         /// Where the answer is recorded meanwhile.
         var answer: AnswerPlace?
     }

@@ -21,7 +21,8 @@ struct RecordLedger {
         at clock: @escaping @Sendable () -> ClockReading
     ) throws(StorageFailure) {
         var entry = entries[session] ?? RecordEntry(id: .random())
-        if try resumeReservation(of: &entry) {
+        let attempt = snapshot.fleet?.memory.sending?.intent.attempt
+        if try resumeReservation(of: &entry, for: attempt) {
             prepareAnswer(&entry, clock)
             entries[session] = entry
             return
@@ -38,12 +39,15 @@ struct RecordLedger {
                 file: file,
                 half: half,
                 generation: entry.generation,
-                epoch: ring.current.epoch
+                epoch: ring.current.epoch,
+                attempt: attempt,
+                answer: entry.reservation?.answer
             )
             prepareAnswer(&entry, clock, fresh)
             entries[session] = entry
         } catch {
             if fresh != nil { files.removeAnswer(of: entry.id) }
+            entry.reservation = nil
             if files.directory.contains(RecordFiles.Role.reservation.name(of: entry.id)) {
                 entry.hasStaleReservation = true
             }
@@ -90,8 +94,17 @@ struct RecordLedger {
     }
 
     /// Takes up the reservation of an attempt that was never answered: its intent still stands.
-    private func resumeReservation(of entry: inout RecordEntry) throws(StorageFailure) -> Bool {
+    ///
+    /// In a fleet it names the attempt, and another one makes another intent.
+    private func resumeReservation(
+        of entry: inout RecordEntry,
+        for attempt: AttemptID?
+    ) throws(StorageFailure) -> Bool {
         guard let reservation = entry.reservation else { return false }
+        guard reservation.attempt == attempt else {
+            entry.hasStaleReservation = true
+            return false
+        }
         guard reservation.file == nil else { return true }
         do throws(FileFault) {
             entry.reservation?.file = try files.reopenReservation(of: entry.id)

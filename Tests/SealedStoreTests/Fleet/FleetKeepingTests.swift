@@ -23,6 +23,7 @@ struct FleetKeepingTests {
             var keeping = FleetKeeping.example
             keeping.memory.record?.status = .out
             keeping.memory.isNews = true
+            keeping.memory.sending = FleetSending(parent: .example, intent: .example, cluster: 5)
             keeping.memory.place = nil
             keeping.epoch = .max
             return keeping
