@@ -10,13 +10,14 @@ struct GuardedExchangeLimits: Equatable, Sendable {
     /// From here on nobody waits for an answer.
     var end: Int64
 
-    /// Longer than the agent takes to hear of a guard's answer at its very end.
-    private static let margin = Duration.milliseconds(500)
+    /// How long the agent waits beyond ``end`` for what the guard has read by then.
+    ///
+    /// Both may have been stopped for a while, and then the agent's alarm rings before the guard has said anything.
+    static let lastWord = Duration.seconds(2)
 
     /// The moments of `fence`, or else those that lie `left` from now.
     init(_ fence: ExchangeFence?, left: Duration) {
-        let latest =
-            hardening_boot_clock() + max(.zero, left + GuardedExchangeLimits.margin).saturatedNanoseconds
+        let latest = hardening_boot_clock() + max(.zero, left).saturatedNanoseconds
         end = min(fence?.endBefore.nanoseconds ?? latest, latest)
         sendBefore = min(fence?.sendBefore.nanoseconds ?? end, end)
     }

@@ -51,6 +51,7 @@ final class HTTPTransport: HTTPExchanging {
     func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
         let attempt = GuardedAttempt.guarding(request)
         if let earlier = await attempt?.earlierAnswer(to: request, on: eventLoop) { return earlier }
+        if attempt?.fence == .recorded { throw .ambiguous("no answer to what was sent before was recorded") }
         let credentials = try TLSCredentials(request.trust)
         let end = ContinuousClock.now + min(totalLimit, request.limit ?? totalLimit)
         while true {
@@ -93,7 +94,8 @@ final class HTTPTransport: HTTPExchanging {
         }
         let limits = GuardedExchangeLimits(attempt.fence, left: end - ContinuousClock.now)
         let gate = ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
-        let result = await exchange(request, stage, until: end) { [eventLoop, connectLimit] body in
+        let lastWord = GuardedExchangeLimits.lastWord
+        let result = await exchange(request, stage, until: end, lastWord) { [eventLoop, connectLimit] body in
             guard let body else { throw CancellationError() }
             let order = GuardedConnection.Order(
                 request: request,
@@ -164,17 +166,23 @@ final class HTTPTransport: HTTPExchanging {
         }
     }
 
+    /// `lastWord`: how long it may take beyond `end`, counted from when this process finds that `end` has passed.
     private func exchange(
         _ request: OutgoingRequest,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant,
+        _ lastWord: Duration = .zero,
         _ perform: @escaping @Sendable (OutgoingBody?) async throws -> HTTPReply
     ) async -> Result<HTTPReply, TransportFailure> {
         let body = OutgoingBody(of: request, stage: stage)
         let work = Task { try await perform(body) }
         exchanges.add(stage, work)
         let left = max(.zero, end - ContinuousClock.now)
-        let alarm = eventLoop.scheduleTask(in: .nanoseconds(left.nanoseconds)) { work.cancel() }
+        let alarm = eventLoop.scheduleTask(in: .nanoseconds(left.nanoseconds)) { [eventLoop] in
+            guard lastWord > .zero else { return work.cancel() }
+            // Work that is done by then takes no notice.
+            eventLoop.scheduleTask(in: .nanoseconds(lastWord.nanoseconds)) { work.cancel() }
+        }
         let result = await withTaskCancellationHandler {
             await work.result
         } onCancel: {

@@ -93,10 +93,55 @@ struct FenceTests {
         await server.stop()
     }
 
+    @Test func `an answer that came in time is taken, although all were stopped until after the end`()
+        async throws
+    {
+        let guards = try StoppableGuards()
+        let server = try await TinyServer.start { _ in
+            // The request is out, and the answer finds nobody awake.
+            guards.stop()
+            return [.send(Wire.ok)]
+        }
+        let url = try EndpointURL("http://127.0.0.1:\(server.port)/token")
+        let request = OutgoingRequest(
+            url: url,
+            form: FormBody([("refresh_token", "canary")]),
+            trust: ServerTrust(),
+            limit: .seconds(1)
+        )
+        let moment = Self.now + .seconds(1)
+        async let result = Self.send(request, guards, sendBefore: moment, endBefore: moment)
+        #expect(try await Polling.until { server.requests.count == 1 && Self.now > moment })
+        try await guards.goOn()
+        #expect(try await result.get().body == Array("{}".utf8))
+        await server.stop()
+    }
+
     @Test func `without a guard nothing is sent`() async throws {
         let (server, request) = try await Self.server()
         let result = try await Self.send(request, nil, sendBefore: Self.now + .seconds(20))
         #expect(Self.isUnsent(result), "\(result)")
+        #expect(server.connections == 0)
+        await server.stop()
+    }
+
+    @Test
+    func
+        `where only a recorded answer is wanted nothing is sent, and it is not taken for an attempt that did nothing`()
+        async throws
+    {
+        let (server, request) = try await Self.server()
+        let none = ExchangeFence.recorded
+        let result = try await Self.send(
+            request,
+            StoppableGuards(),
+            sendBefore: none.sendBefore,
+            endBefore: none.endBefore
+        )
+        guard case .failure(.ambiguous) = result else {
+            Issue.record("\(result)")
+            return
+        }
         #expect(server.connections == 0)
         await server.stop()
     }

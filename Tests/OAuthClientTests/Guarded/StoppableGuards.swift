@@ -65,6 +65,11 @@ final class StoppableGuards: Sendable {
         guards.withLock { $0 += pid.map { [$0] } ?? [] }
     }
 
+    /// Stops those that run.
+    func stop() {
+        for pid in guards.withLock({ $0 }) { kill(pid, SIGSTOP) }
+    }
+
     /// Lets one that has stopped go on, once there is one.
     func goOn() async throws {
         let pid = try await Polling.value {
