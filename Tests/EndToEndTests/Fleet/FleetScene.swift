@@ -17,9 +17,12 @@ struct FleetScene {
     var hosts: [AgentUnderTest] { keepers + readers }
 
     /// Starts etcd, the issuer and the hosts; `body` finds them running and nobody logged in.
+    ///
+    /// Over TLS if there is an `authority` to vouch for the issuer.
     static func whileRunning(
         keepers: Int = 2,
         readers: Int = 0,
+        over authority: CertificateAuthority? = nil,
         _ settings: (inout IssuerSettings) -> Void = { $0.rotation = .strict },
         session: String = "",
         _ body: (FleetScene) async throws -> Void
@@ -27,9 +30,14 @@ struct FleetScene {
         var options = DemoIssuer.Options()
         options.settings.accessLifetime = .seconds(600)
         settings(&options.settings)
+        options.tls = try authority?.issue()
         let issuer = try await DemoIssuer.start(options)
         try await etcd.whileRunning { work, state in
             let endpoints = state["endpoints"]?.array?.compactMap(\.string) ?? []
+            var session = session
+            if let authority {
+                session += "ca_file = \"\(try work.write(authority.certificatePEM, to: "ca.pem"))\"\n"
+            }
             let scene = try FleetScene(issuer, work, endpoints, keepers, readers, session)
             try await scene.makeKeys()
             for host in scene.hosts { try await host.start() }

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: MIT
 
+import DemoIssuer
 import Glibc
 import TestSupport
+import Testing
 
 /// The process that guards a request of an agent.
 struct GuardProcess {
     let pid: pid_t
+
+    /// That of an agent that is killed while its server has replaced the refresh token of `work` and holds its answer back.
+    static func left(by agent: AgentUnderTest, _ issuer: DemoIssuer) async throws -> GuardProcess {
+        issuer.queue(Disturbance(isHeld: true))
+        issuer.forgetRequests()
+        let refresh = try agent.startTokenctl(["refresh", "work"])
+        #expect(await issuer.hasReceived(1, to: "/token", within: .seconds(120)))
+        let exchange = try #require(try await find(of: agent))
+        try await agent.kill()
+        try await refresh.finish()
+        return exchange
+    }
 
     /// That of a running agent, once there is one: a child of the agent's child, by its name.
     static func find(of agent: AgentUnderTest) async throws -> GuardProcess? {

@@ -76,17 +76,6 @@ extension EndToEnd {
             await other.stopListening()
         }
 
-        /// Kills the agent while its server has replaced the refresh token and holds its answer back.
-        private func killInFlight(_ scene: Scene) async throws -> GuardProcess {
-            scene.issuer.queue(Disturbance(isHeld: true))
-            let refresh = try scene.agent.startTokenctl(["refresh", "work"])
-            #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(120)))
-            let exchange = try #require(try await GuardProcess.find(of: scene.agent))
-            try await scene.agent.kill()
-            try await refresh.finish()
-            return exchange
-        }
-
         private func sent(_ scene: Scene) -> [String?] {
             scene.issuer.requests(to: "/token").map { $0.form["refresh_token"] }
         }
@@ -126,7 +115,7 @@ extension EndToEnd {
 
         @Test func `the answer to a killed agent is taken by the next one`() async throws {
             let scene = try await scene()
-            let exchange = try await killInFlight(scene)
+            let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             scene.issuer.release()
             #expect(try await exchange.ends())
             try await scene.agent.start()
@@ -135,7 +124,7 @@ extension EndToEnd {
 
         @Test func `an agent that starts before the answer waits for it`() async throws {
             let scene = try await scene()
-            let exchange = try await killInFlight(scene)
+            let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             try await scene.agent.start()
             #expect(try await scene.agent.reaches("refreshing", "work"))
             #expect(sent(scene).count == 1)
@@ -146,7 +135,7 @@ extension EndToEnd {
 
         @Test func `two agents may be killed before the answer comes`() async throws {
             let scene = try await scene()
-            _ = try await killInFlight(scene)
+            _ = try await GuardProcess.left(by: scene.agent, scene.issuer)
             try await scene.agent.start()
             #expect(try await scene.agent.reaches("refreshing", "work"))
             try await scene.agent.kill()
@@ -170,7 +159,7 @@ extension EndToEnd {
 
         @Test func `the life of a token that was waited for counts from its request`() async throws {
             let scene = try await scene()
-            let exchange = try await killInFlight(scene)
+            let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             scene.issuer.release()
             #expect(try await exchange.ends())
             let before = ContinuousClock.now
@@ -183,7 +172,7 @@ extension EndToEnd {
 
         @Test func `an answer that was changed is refused and kept aside`() async throws {
             let scene = try await scene(.grace(.seconds(600)))
-            let exchange = try await killInFlight(scene)
+            let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             scene.issuer.release()
             #expect(try await exchange.ends())
             let path = try #require(answers(scene).first)
@@ -207,7 +196,7 @@ extension EndToEnd {
         ) async throws {
             try await SmallDisk.mounted(kind) { disk in
                 let scene = try await scene(in: disk.directory.path)
-                let exchange = try await killInFlight(scene)
+                let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
                 try await disk.fill()
                 scene.issuer.release()
                 #expect(try await exchange.ends())
@@ -220,7 +209,7 @@ extension EndToEnd {
 
         @Test func `a logout while nobody knows the answer is final`() async throws {
             let scene = try await scene()
-            let exchange = try await killInFlight(scene)
+            let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             try await scene.agent.start()
             #expect(try await scene.agent.reaches("refreshing", "work"))
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
@@ -246,7 +235,7 @@ extension EndToEnd {
 
         @Test func `what ends services does not end a guard at work`() async throws {
             let scene = try await scene()
-            let exchange = try await killInFlight(scene)
+            let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             for signal in [Signal.terminate, .interrupt, .hangUp] { exchange.signal(signal) }
             scene.issuer.release()
             #expect(try await exchange.ends())
