@@ -56,9 +56,10 @@ extension EndToEnd {
         func `without an answer the server's grace is used, and the request is not sent beside the first`()
             async throws
         {
+            func forgive(_ settings: inout IssuerSettings) { settings.rotation = .grace(.seconds(60)) }
             try await FleetScene.whileRunning(
                 over: CertificateAuthority(),
-                { $0.rotation = .grace(.seconds(60)) },
+                forgive,
                 session: "reuse_grace = \"60s\"\n"
             ) { scene in
                 let host = scene.keepers[0]
