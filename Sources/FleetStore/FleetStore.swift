@@ -176,11 +176,11 @@ package final class FleetStore: FleetSharing {
         do throws(FleetTrouble) {
             differences = content.binding.differences(from: try binding(of: session))
         } catch {
-            for secret in content.secrets { memory.erase(secret) }
+            for secret in content.snapshot.secrets { memory.erase(secret) }
             throw error
         }
         guard differences.isEmpty else {
-            for secret in content.secrets { memory.erase(secret) }
+            for secret in content.snapshot.secrets { memory.erase(secret) }
             throw FleetTrouble(
                 .foreign,
                 "the fleet's record of \(session) differs from this host's settings in "
@@ -188,7 +188,6 @@ package final class FleetStore: FleetSharing {
                 remedy: "give the session the same settings on all hosts"
             )
         }
-        for secret in content.registration?.secrets ?? [] { memory.erase(secret) }
         return content.snapshot
     }
 

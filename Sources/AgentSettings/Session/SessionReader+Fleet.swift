@@ -19,6 +19,16 @@ extension SessionReader {
                     + "leave it out"
             )
         }
+        // Its client is registered by each host for itself.
+        let isUnregistered = kind == .oidc && flow != .jwtBearer && !table.has("client_id")
+        if kind == .identityCenter || isUnregistered {
+            let remedy =
+                isUnregistered ? "write the client_id of a client that is registered" : "leave it out"
+            table.report(
+                "fleet",
+                "needs a client that all hosts have, and here each registers one of its own: \(remedy)"
+            )
+        }
         if kind.isStandard, table.boolean("dpop") == true, surroundings.fleetRole == .reader {
             table.report(
                 "dpop",

@@ -6,21 +6,11 @@ import TokenCore
 package struct FleetContent: Equatable, Sendable {
     package var snapshot: SessionSnapshot
     package var binding: FleetBinding
-    /// The client that the server has registered for the login, where a refresh needs it.
-    package var registration: ClientRegistration?
 
-    package init(
-        snapshot: SessionSnapshot,
-        binding: FleetBinding,
-        registration: ClientRegistration? = nil
-    ) {
+    package init(snapshot: SessionSnapshot, binding: FleetBinding) {
         self.snapshot = snapshot
         self.binding = binding
-        self.registration = registration
     }
-
-    /// Every secret it names.
-    package var secrets: Set<SecretID> { snapshot.secrets.union(registration?.secrets ?? []) }
 }
 
 /// Which of it goes into a value.
@@ -43,7 +33,6 @@ extension FleetContent {
         case .readers:
             content.snapshot.renewal = .impossible
             content.snapshot.proofKey = nil
-            content.registration = nil
         case .all: break
         }
         return content
@@ -63,8 +52,6 @@ private enum FleetField: UInt8 {
     case snapshot = 1
     /// ``FleetBinding``: four texts.
     case binding = 2
-    /// ``ClientRegistration``, as in ``RegistrationFile``.
-    case registration = 3
 }
 
 /// Writes the plaintext of a value.
@@ -99,11 +86,6 @@ struct FleetContentWriter: ~Copyable {
             var binding = WipedBytes()
             for text in content.binding.texts { binding.append(text) }
             writer.add(.binding, binding)
-            if let registration = content.registration {
-                var bytes = WipedBytes()
-                try bytes.append(registration, secrets: memory)
-                writer.add(.registration, bytes)
-            }
         }
         return writer.finished()
     }
@@ -121,12 +103,11 @@ struct FleetContentWriter: ~Copyable {
 struct FleetContentReader {
     private(set) var snapshot: SessionSnapshot?
     private(set) var binding: FleetBinding?
-    private(set) var registration: ClientRegistration?
 
     /// All there is; `nil` if the session is logged out.
     var content: FleetContent? {
         guard let snapshot, let binding else { return nil }
-        return FleetContent(snapshot: snapshot, binding: binding, registration: registration)
+        return FleetContent(snapshot: snapshot, binding: binding)
     }
 
     /// Reads a plaintext without its padding; nothing stays in `memory` when that fails.
@@ -153,9 +134,7 @@ struct FleetContentReader {
                 throw FormatFault.invalid("a part of it is missing")
             }
         } catch {
-            for secret in (snapshot?.secrets ?? []).union(registration?.secrets ?? []) {
-                memory.erase(secret)
-            }
+            for secret in snapshot?.secrets ?? [] { memory.erase(secret) }
             switch error {
             case let fault as RecordFault: throw fault
             case FormatFault.truncated: throw .malformed("it ends too early")
@@ -192,11 +171,6 @@ struct FleetContentReader {
                 client: try reader.required(),
                 endpoint: try reader.required()
             )
-        case .registration:
-            guard sealing != nil else {
-                throw FormatFault.invalid("it holds a secret that it must not hold")
-            }
-            registration = try reader.registration(secrets: memory)
         }
         guard reader.remaining == 0 else { throw FormatFault.invalid("a field is longer than it should be") }
     }

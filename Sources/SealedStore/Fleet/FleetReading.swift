@@ -245,7 +245,7 @@ extension FleetRecords {
     /// A session that is logged out has no content, and any other has one.
     private func check(_ opened: FleetContentReader, _ header: FleetHeader) throws(FleetFault) {
         guard (opened.content == nil) != (header.status == .out) else { return }
-        for secret in opened.content?.secrets ?? [] { memory.erase(secret) }
+        for secret in opened.content?.snapshot.secrets ?? [] { memory.erase(secret) }
         throw .malformed("it does not fit its header")
     }
 }

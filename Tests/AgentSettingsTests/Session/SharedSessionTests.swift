@@ -79,6 +79,21 @@ import TokenCore
         #expect(found.first?.hasSuffix(": session.s.fleet: \(message)") == true, "\(found)")
     }
 
+    @Test(arguments: [
+        ("issuer = \"https://id.example.com\"", "write the client_id of a client that is registered"),
+        ("resource = \"https://mcp.example.com/mcp\"", "write the client_id of a client that is registered"),
+        (
+            "kind = \"aws_sso\"\nstart_url = \"https://a.example.com/start\"\nregion = \"eu-west-1\"",
+            "leave it out"
+        ),
+    ])
+    func `a session whose client each host registers cannot be shared`(keys: String, remedy: String) {
+        let found = complaints(Self.fleet + "[session.s]\n\(keys)\nfleet = true\n")
+        let message = "needs a client that all hosts have, and here each registers one of its own: \(remedy)"
+        #expect(found.count == 1)
+        #expect(found.first?.hasSuffix(": session.s.fleet: \(message)") == true, "\(found)")
+    }
+
     @Test func `a reader has no session whose tokens are bound to a key`() throws {
         let session = Self.session + "dpop = true\n"
         #expect(try read(Self.fleet + session).sessions.map(\.isShared) == [true])
@@ -114,7 +129,7 @@ import TokenCore
             )
         ),
         (
-            "resource = \"https://mcp.example.com/mcp\"\nclient_metadata_url = \"https://me.example.com/c.json\"",
+            "resource = \"https://mcp.example.com/mcp\"\nclient_id = \"https://me.example.com/c.json\"",
             FleetBinding(
                 kind: "oidc",
                 issuer: "https://mcp.example.com/mcp",

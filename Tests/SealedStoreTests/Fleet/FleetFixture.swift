@@ -104,10 +104,6 @@ struct FleetHost {
             content.snapshot.tokens[variant]?.secret = try comparable(token.secret)
             content.snapshot.tokens[variant]?.idToken = try token.idToken.map(comparable)
         }
-        var registration = content.registration
-        registration?.secret = try content.registration?.secret.map(comparable)
-        registration?.managementToken = try content.registration?.managementToken.map(comparable)
-        content.registration = registration
         return content
     }
 

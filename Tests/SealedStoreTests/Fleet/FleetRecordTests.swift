@@ -18,7 +18,6 @@ struct FleetRecordTests {
         let (writer, keeper) = (try fleet.keeper(), try fleet.keeper())
         var content = try writer.content()
         content.snapshot.proofKey = try writer.secret(String(repeating: "k", count: 32), .proofKey)
-        content.registration = try writer.registration()
         let opened = try keeper.open(try writer.values(content))
         #expect(opened.header == .example && opened.epoch == 1 && opened.accessFault == nil)
         let found = try #require(opened.content)
@@ -32,12 +31,11 @@ struct FleetRecordTests {
         content.snapshot.proofKey = try writer.secret(String(repeating: "k", count: 32), .proofKey)
         content.snapshot.keptMembers = ["userId": "42"]
         content.snapshot.account = "alice"
-        content.registration = try writer.registration()
         let opened = try reader.open(try writer.values(content))
         let found = try #require(opened.content)
         #expect(opened.header == .example)
         #expect(found.snapshot.renewal == .impossible)
-        #expect(found.snapshot.proofKey == nil && found.registration == nil)
+        #expect(found.snapshot.proofKey == nil)
         #expect(found.snapshot.keptMembers == ["userId": "42"] && found.snapshot.account == "alice")
         let token = try #require(found.snapshot.tokens[.primary])
         #expect(try reader.text(token.secret) == "AT-1")

@@ -7,25 +7,6 @@ import TokenCore
 
 /// Sessions with anything that a session may hold.
 extension FleetHost {
-    func registration() throws -> ClientRegistration {
-        let purpose = ClientRegistration.Purpose(
-            issuer: "https://id.example.com",
-            redirectURI: "http://127.0.0.1",
-            authentication: "client_secret_basic"
-        )
-        var registration = ClientRegistration(
-            purpose: purpose,
-            clientID: "c-1",
-            redirectURIs: ["http://127.0.0.1", "http://[::1]"],
-            method: "client_secret_basic"
-        )
-        registration.secret = try secret("CS", .clientSecret)
-        registration.managementURI = "https://id.example.com/register/c-1"
-        registration.managementToken = try secret("MT", .clientSecret)
-        registration.secretExpiresAt = WallTime(secondsSince1970: 1_900_000_000)
-        return registration
-    }
-
     func content(using generator: inout SeededGenerator) throws -> FleetContent {
         var tokens: [TokenVariant: AccessToken] = [:]
         for number in 0..<Int.random(in: 0...4, using: &generator) {
@@ -47,11 +28,7 @@ extension FleetHost {
             client: generator.text,
             endpoint: snapshot.tokenEndpoint
         )
-        return FleetContent(
-            snapshot: snapshot,
-            binding: binding,
-            registration: generator.bool ? try registration() : nil
-        )
+        return FleetContent(snapshot: snapshot, binding: binding)
     }
 
     private func fill(_ snapshot: inout SessionSnapshot, _ generator: inout SeededGenerator) throws {

@@ -87,7 +87,6 @@ extension FleetHost {
         let texts = [
             try? refreshToken(of: content), token.flatMap { try? text($0.secret) },
             token?.expiresAt.map { "\(($0 - clock.now).wholeSeconds)" }, content?.binding.client,
-            content?.registration?.clientID,
         ]
         return texts.map { $0 ?? "-" }.joined(separator: " ")
     }
@@ -133,9 +132,7 @@ enum FleetVectorWriter {
 
     private static func host() throws -> (FleetHost, FleetContent) {
         let host = try FleetHost(Vector.fleetKeys(), .fleet)
-        var content = try host.content()
-        content.registration = try host.registration()
-        return (host, content)
+        return (host, try host.content())
     }
 
     private static func valueVectors() throws -> [String: Vector] {
@@ -145,12 +142,12 @@ enum FleetVectorWriter {
         let kept = try host.records.kept(content, of: .example, .work, at: .fleet)
         let intent = try host.records.value(FleetIntent.example, of: .work)
         let want = try host.records.value(FleetWant(lineage: .example, generation: 7), of: .work)
-        let (alone, whole) = ("true 1 RT-1 - - tokenagent c-1", "RT-1 AT-1 2999 tokenagent c-1")
+        let (alone, whole) = ("true 1 RT-1 - - tokenagent", "RT-1 AT-1 2999 tokenagent")
         return [
             "fleet-rt": vector("rt", alone, values.record ?? [], "for keepers, without the readers'"),
             "fleet-at": vector(
                 "at",
-                "true 1 - AT-1 2999 tokenagent -",
+                "true 1 - AT-1 2999 tokenagent",
                 values.access ?? [],
                 "for readers",
                 reader: true
