@@ -8,7 +8,7 @@ import pathlib
 import re
 
 from authorization import FORGIVING
-from stage import Stage
+from stage import Death, Stage
 from truth import Exchange
 
 # Seconds by which the witness may hear later of a write than the issuer of the request that follows it.
@@ -130,22 +130,39 @@ class Judge:
         return wrong
 
     def excuse(self, session: str, family: int) -> str:
-        """Why nothing could have kept a login: its last answer was saved nowhere, and the server forgives nothing."""
+        """Why nothing could have kept a login: its last answer was saved nowhere, and the server forgives nothing, or forgave
+        one death and there was a second."""
         if session.split("-")[0] in FORGIVING:
-            return ""
+            return self._second_death(session, family)
         sent = {one.token for one in self.stage.truth.all()}
         for exchange in reversed(self.stage.truth.all()):
             if exchange.family != family or exchange.result not in ("rotated", "repeated") or exchange.successor in sent:
                 continue
             if exchange.fault != "none":
                 return f"its answer was {exchange.fault}"
-            for death in self.stage.deaths:
-                if death.host != exchange.host or death.kind not in ("kill", "destroy"):
-                    continue
-                is_near = exchange.received - SLACK <= death.time <= exchange.end + UNSAVED
-                if is_near and not self._is_saved(exchange, death.time):
-                    return f"host {death.host} died ({death.step}) with the answer"
+            if death := self._death_with(exchange):
+                return f"host {death.host} died ({death.step}) with the answer"
         return ""
+
+    def _second_death(self, session: str, family: int) -> str:
+        """At a server with a grace: more than one host died with an answer to the refresh token that was sent last."""
+        answered = [
+            one for one in self.stage.truth.all() if one.family == family and one.result in ("rotated", "repeated")]
+        if not answered or session.startswith("keeps"):
+            return ""
+        deaths = [self._death_with(one) for one in answered if one.token == answered[-1].token]
+        count = sum(death is not None for death in deaths)
+        return f"{count} hosts died with answers to one token" if count > 1 else ""
+
+    def _death_with(self, exchange: Exchange) -> Death | None:
+        """That of the host which alone had the answer."""
+        for death in self.stage.deaths:
+            if death.host != exchange.host or death.kind not in ("kill", "destroy"):
+                continue
+            is_near = exchange.received - SLACK <= death.time <= exchange.end + UNSAVED
+            if is_near and not self._is_saved(exchange, death.time):
+                return death
+        return None
 
     def _is_saved(self, exchange: Exchange, moment: float) -> bool:
         """Its host has said so before it died."""

@@ -21,7 +21,6 @@ from truth import Truth
 from witness import Witness
 
 # The least that the configuration takes, in seconds.
-PATIENCE = 30
 
 
 @dataclasses.dataclass
@@ -37,6 +36,8 @@ class Plan:
     readers: int = 0
     # Calls of callers a second.
     rate: float = 10
+    # Seconds after the end of a token that an answer is waited for.
+    patience: int = 30
     # Hosts whose wall clocks are so many seconds off.
     clocks: dict[int, int] = dataclasses.field(default_factory=dict)
 
@@ -90,7 +91,7 @@ class Stage:
         text = (
             f'[agent]\nmin_validity = "1s"\n[fleet]\nname = "test"\nendpoints = {json.dumps(self.etcd.endpoints)}\n{trust}'
             f'fleet_key_file = "{self.key}{".reader" if is_reader else ""}"\nhost = "h{number}"\n'
-            f'takeover_patience = "{PATIENCE}s"\n' + ('role = "reader"\n' if is_reader else ""))
+            f'takeover_patience = "{self.plan.patience}s"\n' + ('role = "reader"\n' if is_reader else ""))
         for session in self.sessions:
             text += (f'[session.{session}]\nkind = "oauth2"\ntoken_endpoint = "{self.truth.address}/token"\n'
                      f'revocation_endpoint = "{self.truth.address}/revoke"\nclient_id = "fleet"\nflow = "password"\n{trust}'

@@ -23,8 +23,12 @@ class Storm:
     # How long a blow waits for its step before another one is chosen.
     PATIENCE = 3.0
 
-    def __init__(self, stage: Stage, kind: str, rate: float, steps: tuple[str, ...] = STEPS, least: int = 2) -> None:
+    def __init__(self, stage: Stage, kind: str, rate: float, steps: tuple[str, ...] = STEPS, least: int = 2,
+                 respite: float = 0) -> None:
         self.stage, self.kind, self.rate, self.steps, self.least = stage, kind, rate, steps, least
+        # So long nobody is struck again over the same session, and when somebody was last.
+        self.respite = respite
+        self.struck: dict[str, float] = {}
         self.chance = stage.chance
         self.wanted: str | None = None
         self.lock = threading.Lock()
@@ -53,7 +57,7 @@ class Storm:
         self.wanted = None
 
     def _exchanged(self, event: str, exchange: Exchange) -> None:
-        if event == self.wanted and exchange.host is not None:
+        if event == self.wanted and exchange.host is not None and self._may_strike(exchange.session):
             self.wanted = None
             wait = self.chance.uniform(0, 0.02) if event == "answered" else self.chance.uniform(0, 0.05)
             threading.Thread(target=self._later, args=(exchange.host, event, wait), daemon=True).start()
@@ -61,9 +65,16 @@ class Storm:
     def _wrote(self, kind: str, session: str, is_put: bool) -> None:
         if kind == "lock" and is_put and self.wanted == "lock":
             number = self.stage.host_of(self.stage.witness.locks[session][-1][1])
-            if number is not None:
+            if number is not None and self._may_strike(session):
                 self.wanted = None
                 self._strike(self.stage.hosts[number], "lock")
+
+    def _may_strike(self, session: str) -> bool:
+        now = time.monotonic()
+        if now - self.struck.get(session, float("-inf")) < self.respite:
+            return False
+        self.struck[session] = now
+        return True
 
     def _later(self, number: int, step: str, wait: float) -> None:
         time.sleep(wait)
