@@ -149,7 +149,7 @@ final class SharedSession {
             return
         }
         self.attempt = nil
-        if let request = outcome.revocation {
+        if let request = agent.sessions[name]?.session.revocation(of: outcome) {
             agent.follow([.discard(request)], of: name, at: agent.moment)
         }
         let jitter = agent.ports.chance()
@@ -441,7 +441,7 @@ final class SharedSession {
     /// Has the server end tokens that are of no use to the fleet.
     private func revoke(_ attempt: AttemptID, in agent: isolated SessionAgent) {
         guard let found = try? record.find(attempt, in: agent), found.isLent else { return }
-        agent.requests.logouts.discard(RevocationRequest(found.snapshot), for: name, in: agent)
+        agent.requests.logouts.discard(RevocationRequest(ending: found.snapshot), for: name, in: agent)
     }
 
     private func finishNews(_ result: FleetNewsResult, in agent: isolated SessionAgent) {
@@ -455,35 +455,5 @@ final class SharedSession {
         let effects = heldBack
         heldBack = []
         agent.follow(effects, of: name, at: agent.moment)
-    }
-}
-
-extension RevocationRequest {
-    fileprivate init(_ snapshot: SessionSnapshot) {
-        let refreshToken: SecretID? =
-            if case .refreshToken(let secret) = snapshot.renewal { secret } else { nil }
-        self.init(
-            refreshToken: refreshToken,
-            accessToken: snapshot.tokens[.primary]?.secret,
-            tokenEndpoint: snapshot.tokenEndpoint.isEmpty ? nil : snapshot.tokenEndpoint,
-            server: snapshot.server
-        )
-    }
-}
-
-extension RefreshOutcome {
-    /// What ends the tokens that it brought.
-    fileprivate var revocation: RevocationRequest? {
-        switch self {
-        case .granted(let granted):
-            RevocationRequest(
-                refreshToken: granted.refreshTokenUnchanged ? nil : granted.refreshToken,
-                accessToken: granted.accessToken,
-                tokenEndpoint: granted.origin?.tokenEndpoint,
-                server: granted.origin?.server
-            )
-        case .unusable(_, let saved): RevocationRequest(refreshToken: saved.refreshToken, accessToken: nil)
-        case .failed: nil
-        }
     }
 }

@@ -135,3 +135,17 @@ extension Ended.Afterlife {
         }
     }
 }
+
+extension RevocationRequest {
+    /// What ends the tokens of a record that no session has.
+    package init(ending snapshot: SessionSnapshot) {
+        let refreshToken: SecretID? =
+            if case .refreshToken(let secret) = snapshot.renewal { secret } else { nil }
+        self.init(
+            refreshToken: refreshToken,
+            accessToken: snapshot.tokens[.primary]?.secret,
+            tokenEndpoint: snapshot.tokenEndpoint.isEmpty ? nil : snapshot.tokenEndpoint,
+            server: snapshot.server
+        )
+    }
+}

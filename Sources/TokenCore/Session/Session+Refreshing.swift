@@ -312,29 +312,35 @@ extension Session {
     /// Not in a fleet: there whoever made the exchange has them, and nobody revokes them before it is settled what they
     /// are worth, because that may end the login for all.
     private func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
-        guard !policy.isShared else { return [] }
+        guard !policy.isShared, let late = revocation(of: outcome) else { return [] }
+        guard case .granted(let granted) = outcome else { return [.discard(late)] }
+        // Nothing ends the credentials of a role before their time.
+        if policy.roles != .none, granted.tokenType == RoleTokens.tokenType {
+            return [.erase(granted.accessToken)]
+        }
+        guard let key = granted.origin?.proofKey, key != login?.proofKey else { return [.discard(late)] }
+        return [.erase(key), .discard(late)]
+    }
+
+    /// What ends the tokens that an answer to this session has brought; `nil`: it brought none.
+    package func revocation(of outcome: RefreshOutcome) -> RevocationRequest? {
         var late = RevocationRequest(
             refreshToken: nil,
             accessToken: nil,
             tokenEndpoint: login?.tokenEndpoint,
             server: login?.server
         )
-        var effects: [Effect] = []
         switch outcome {
-        // Nothing ends the credentials of a role before their time.
-        case .granted(let granted) where policy.roles != .none && granted.tokenType == RoleTokens.tokenType:
-            return [.erase(granted.accessToken)]
         case .granted(let granted):
             late.refreshToken = granted.refreshTokenUnchanged ? nil : granted.refreshToken
             late.accessToken = granted.accessToken
             if let origin = granted.origin {
                 late.tokenEndpoint = origin.tokenEndpoint
                 late.server = origin.server
-                if let key = origin.proofKey, key != login?.proofKey { effects.append(.erase(key)) }
             }
         case .unusable(_, let saved): late.refreshToken = saved.refreshToken
-        case .failed: return []
+        case .failed: return nil
         }
-        return effects + [.discard(late)]
+        return late
     }
 }
