@@ -33,6 +33,27 @@ extension EndToEnd {
             }
         }
 
+        @Test func `it is served although etcd is away, and is the others' when etcd is back`() async throws {
+            try await FleetScene.whileRunning(over: CertificateAuthority()) { scene in
+                let host = scene.keepers[0]
+                try await scene.logIn(at: host)
+                let first = try #require(try await scene.commonToken())
+                let exchange = try await GuardProcess.left(by: host, scene.issuer)
+                scene.issuer.release()
+                #expect(try await exchange.ends())
+                try await scene.etcd("term", "n1")
+                try await host.start()
+                let isTaken = try await Polling.until {
+                    let token = try await scene.token(of: host)
+                    return token != nil && token != first
+                }
+                #expect(isTaken, "\(host.log)")
+                try await scene.etcd("up", "n1")
+                #expect(try await scene.commonToken(besides: first) != nil, "\(host.log)")
+                #expect(sent(scene).count == 1)
+            }
+        }
+
         @Test func `an agent that is started before the answer waits for it, also if it is killed once more`()
             async throws
         {
