@@ -72,7 +72,7 @@ struct ClientAssertions: Sendable {
         ]
         switch voucher {
         case .key(let secret, let identifier):
-            return try await sign(claims, with: key(secret, tools.memory), as: identifier)
+            return try sign(claims, with: key(secret, tools.memory), as: identifier)
         case .sharedSecret(let secret): return try authenticate(claims, with: secret, tools.memory)
         case .ready(let assertion): return try await assertion.fetch(audience: audience, tools)
         }
@@ -127,10 +127,10 @@ struct ClientAssertions: Sendable {
         _ claims: JSONObject,
         with key: SigningKey,
         as identifier: String?
-    ) async throws(RefreshFailure) -> String {
+    ) throws(RefreshFailure) -> String {
         let algorithm = try algorithm(of: key)
         do throws(SigningKey.Problem) {
-            return try await key.token(of: claims, with: algorithm, as: identifier)
+            return try key.token(of: claims, with: algorithm, as: identifier)
         } catch {
             throw error.failure(of: reader)
         }

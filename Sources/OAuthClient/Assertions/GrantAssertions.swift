@@ -109,7 +109,7 @@ struct GrantAssertions: Sendable {
             let text = try await text(of: reader, tools)
             do throws(SigningKey.Problem) {
                 let key = try SigningKey(text)
-                return try await key.token(of: all, with: try key.algorithm(among: nil), as: identifier)
+                return try key.token(of: all, with: try key.algorithm(among: nil), as: identifier)
             } catch {
                 throw error.failure(of: reader)
             }
@@ -119,7 +119,7 @@ struct GrantAssertions: Sendable {
             var own: JSONObject = ["iss": .string(account.email)]
             if !scope.isEmpty { own["scope"] = .string(scope.joined(separator: " ")) }
             let lifetime = GrantAssertions.serviceAccountLifetime
-            return try await account.token(of: allClaims(own, for: url, from: time, lifetime: lifetime))
+            return try account.token(of: allClaims(own, for: url, from: time, lifetime: lifetime))
         }
     }
 

@@ -68,10 +68,10 @@ struct ServiceAccount {
     }
 
     /// An assertion with `claims`, signed by the account; Google takes RS256 alone.
-    func token(of claims: JSONObject) async throws(RefreshFailure) -> String {
+    func token(of claims: JSONObject) throws(RefreshFailure) -> String {
         do throws(SigningKey.Problem) {
             let signer = try SigningKey(key)
-            return try await signer.token(
+            return try signer.token(
                 of: claims,
                 with: try signer.algorithm(among: ["RS256"]),
                 as: keyID

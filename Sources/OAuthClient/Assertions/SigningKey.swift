@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import JWTKit
+import CryptoExtras
 import ServerCertificates
 import Text
 import TokenCore
@@ -10,10 +10,12 @@ import TokenCore
 ///
 /// Lives for one signature; at rest its text stays in sealed memory.
 struct SigningKey: Sendable {
-    enum Material: Sendable {
-        case rsa(JWTKit.Insecure.RSA.PrivateKey)
-        case elliptic(P256.Signing.PrivateKey)
-        case edwards(Curve25519.Signing.PrivateKey)
+    /// A key of a library, as what it can do.
+    struct Material: Sendable {
+        /// What it can sign with (RFC 7518 §3.1, RFC 8037 §3.1), the one that every server knows first.
+        let algorithms: [SignatureAlgorithm]
+        /// The signature of a text, with one of `algorithms`.
+        let sign: @Sendable (_ text: [UInt8], SignatureAlgorithm) throws -> [UInt8]
     }
 
     let material: Material
@@ -51,14 +53,11 @@ struct SigningKey: Sendable {
         guard let family else { throw .unsupported }
         do {
             return switch family {
-            case .rsa: .rsa(try JWTKit.Insecure.RSA.PrivateKey(pem: PEMBlock.text(label, bytes)))
+            case .rsa: .rsa(try _RSA.Signing.PrivateKey(pemRepresentation: PEMBlock.text(label, bytes)))
             case .elliptic: .elliptic(try P256.Signing.PrivateKey(derRepresentation: bytes))
             case .edwards:
                 .edwards(
-                    try Curve25519.Signing.PrivateKey(
-                        rawRepresentation: EdDSA.PrivateKey(pem: PEMBlock.text(label, bytes))
-                            .rawRepresentation
-                    )
+                    try Curve25519.Signing.PrivateKey(pemRepresentation: PEMBlock.text(label, bytes))
                 )
             }
         } catch {
@@ -80,7 +79,7 @@ struct SigningKey: Sendable {
     }
 
     private static func material(of jwk: JSONObject) throws(Problem) -> Material {
-        func number(_ name: String) -> String { jwk[name]?.string ?? "" }
+        func number(_ name: String) -> [UInt8] { jwk[name]?.string.flatMap(KeySet.bytes(of:)) ?? [] }
         let family: Family
         switch (jwk["kty"]?.string?.bytewise, jwk["crv"]?.string?.bytewise) {
         case ("RSA", _): family = .rsa
@@ -89,25 +88,21 @@ struct SigningKey: Sendable {
         default: throw .unsupported
         }
         do {
-            let secret = Base64.urlDecoded(number("d").utf8) ?? []
+            let secret = number("d")
             switch family {
             case .rsa where jwk["p"] != nil:
                 return .rsa(
-                    try JWTKit.Insecure.RSA.PrivateKey(
-                        modulus: number("n"),
-                        exponent: number("e"),
-                        privateExponent: number("d"),
-                        prime1: number("p"),
-                        prime2: number("q")
+                    try _RSA.Signing.PrivateKey(
+                        n: number("n"),
+                        e: number("e"),
+                        d: secret,
+                        p: number("p"),
+                        q: number("q")
                     )
                 )
             case .rsa:
                 return .rsa(
-                    try JWTKit.Insecure.RSA.PrivateKey(
-                        modulus: number("n"),
-                        exponent: number("e"),
-                        privateExponent: number("d")
-                    )
+                    try _RSA.Signing.PrivateKey._createFromNumbers(n: number("n"), e: number("e"), d: secret)
                 )
             case .elliptic: return .elliptic(try P256.Signing.PrivateKey(rawRepresentation: secret))
             case .edwards: return .edwards(try Curve25519.Signing.PrivateKey(rawRepresentation: secret))
@@ -142,12 +137,12 @@ struct SigningKey: Sendable {
         of claims: JSONObject,
         with algorithm: SignatureAlgorithm,
         as name: String? = nil
-    ) async throws(Problem) -> String {
+    ) throws(Problem) -> String {
         var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
         if let identifier = name ?? identifier { header["kid"] = .string(identifier) }
         let text = JWTParts.signedText(header, claims)
         do {
-            return text + "." + Base64.urlEncoded(try await algorithm.sign(Array(text.utf8), with: material))
+            return text + "." + Base64.urlEncoded(try material.sign(Array(text.utf8), algorithm))
         } catch {
             throw .cannotSign
         }
@@ -262,13 +257,19 @@ extension SigningKey {
 }
 
 extension SigningKey.Material {
-    /// What it can sign with (RFC 7518 §3.1, RFC 8037 §3.1), the one that every server knows first.
-    fileprivate var algorithms: [SignatureAlgorithm] {
-        switch self {
-        case .rsa: [.rs256, .ps256]
-        case .elliptic: [.es256]
-        case .edwards: [.edDSA]
+    fileprivate static func rsa(_ key: _RSA.Signing.PrivateKey) -> Self {
+        Self(algorithms: [.rs256, .ps256]) { text, algorithm in
+            let digest = SHA256.hash(data: text)
+            return Array(try key.signature(for: digest, padding: algorithm.padding).rawRepresentation)
         }
+    }
+
+    fileprivate static func elliptic(_ key: P256.Signing.PrivateKey) -> Self {
+        Self(algorithms: [.es256]) { text, _ in Array(try key.signature(for: text).rawRepresentation) }
+    }
+
+    fileprivate static func edwards(_ key: Curve25519.Signing.PrivateKey) -> Self {
+        Self(algorithms: [.edDSA]) { text, _ in Array(try key.signature(for: text)) }
     }
 }
 
@@ -277,17 +278,5 @@ extension SignatureAlgorithm {
     static func first(of own: [SignatureAlgorithm], in listed: [ByteText]?) -> SignatureAlgorithm? {
         guard let listed else { return own.first }
         return own.first { listed.contains($0.rawValue.bytewise) }
-    }
-
-    /// The signature of `text` by `key`, which fits the algorithm.
-    func sign(_ text: [UInt8], with key: SigningKey.Material) async throws -> [UInt8] {
-        let keys = JWTKeyCollection()
-        switch key {
-        case .rsa(let key) where self == .ps256: await keys.add(pss: key, digestAlgorithm: .sha256)
-        case .rsa(let key): await keys.add(rsa: key, digestAlgorithm: .sha256)
-        case .elliptic(let key): return Array(try key.signature(for: text).rawRepresentation)
-        case .edwards(let key): return Array(try key.signature(for: text))
-        }
-        return try await keys.getKey().sign(text)
     }
 }

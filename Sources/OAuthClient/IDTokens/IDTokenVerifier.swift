@@ -119,7 +119,7 @@ struct IDTokenVerifier: Sendable {
     /// `jku`, `jwk`, `x5u` and `x5c` of the header are never looked at: keys come from the metadata only.
     private func verifySignature(_ token: JWTParts) async throws(Refusal) {
         let algorithm = try rule { () throws(IDTokenRules.Problem) in try rules.algorithm(of: token) }
-        guard !algorithm.isSymmetric else { return try await verifyMAC(token, algorithm) }
+        guard !algorithm.isSymmetric else { return try verifyMAC(token, algorithm) }
         guard let url = metadata.keySet else {
             // No keys, but TLS to the very server that made it (OIDC Core §3.1.3.7 (6)).
             guard !metadata.isFixed else { return }
@@ -151,7 +151,7 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    private func verifyMAC(_ token: JWTParts, _ algorithm: SignatureAlgorithm) async throws(Refusal) {
+    private func verifyMAC(_ token: JWTParts, _ algorithm: SignatureAlgorithm) throws(Refusal) {
         guard let clientSecret else { throw .broken(.algorithm) }
         var secret: [UInt8]
         do {
@@ -160,6 +160,6 @@ struct IDTokenVerifier: Sendable {
             throw .undecided(.locked)
         }
         defer { secret.wipe() }
-        guard await algorithm.verify(token, secret: secret) else { throw .broken(.signature) }
+        guard algorithm.verify(token, secret: secret) else { throw .broken(.signature) }
     }
 }

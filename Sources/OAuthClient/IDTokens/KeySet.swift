@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import JWTKit
 import Text
 import TokenCore
 
@@ -85,6 +84,18 @@ struct KeySet: Equatable, Sendable {
         return text
     }
 
+    /// What a number of a key stands for; some who publish keys pad it, or use the other alphabet.
+    static func bytes(of number: String) -> [UInt8]? {
+        let digits = number.utf8.map { digit in
+            switch digit {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: digit
+            }
+        }
+        return Base64.urlDecoded(digits.prefix { $0 != UInt8(ascii: "=") })
+    }
+
     /// Keys that may have made a signature with this `kid` and `alg`.
     ///
     /// If the token has no `kid`, every fitting key is a candidate; a key without `kid` always is. All keys
@@ -140,47 +151,5 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
         case (.es512, .elliptic(.p521, _, _)), (.edDSA, .edwards): true
         default: false
         }
-    }
-
-    private var digest: DigestAlgorithm {
-        switch self {
-        case .rs256, .ps256, .hs256, .es256, .edDSA: .sha256
-        case .rs384, .ps384, .hs384, .es384: .sha384
-        case .rs512, .ps512, .hs512, .es512: .sha512
-        }
-    }
-
-    /// Whether `key` made the signature of `token`; `false` also for a key that cannot be used.
-    func verify(_ token: JWTParts, with key: KeySet.Material) async -> Bool {
-        let keys = JWTKeyCollection()
-        do {
-            switch key {
-            case .rsa(let modulus, let exponent):
-                let key = try Insecure.RSA.PublicKey(modulus: modulus, exponent: exponent)
-                if rawValue.hasPrefix("PS") {
-                    await keys.add(pss: key, digestAlgorithm: digest)
-                } else {
-                    await keys.add(rsa: key, digestAlgorithm: digest)
-                }
-            case .elliptic(.p256, let x, let y):
-                await keys.add(ecdsa: try ES256PublicKey(parameters: (x, y)))
-            case .elliptic(.p384, let x, let y):
-                await keys.add(ecdsa: try ES384PublicKey(parameters: (x, y)))
-            case .elliptic(.p521, let x, let y):
-                await keys.add(ecdsa: try ES512PublicKey(parameters: (x, y)))
-            case .edwards(let x):
-                await keys.add(eddsa: try EdDSA.PublicKey(x: x, curve: .ed25519))
-            }
-            return try await keys.getKey().verify(token.signature, signs: token.signedBytes)
-        } catch {
-            return false
-        }
-    }
-
-    /// Whether the signature of `token` is a MAC under `secret`.
-    func verify(_ token: JWTParts, secret: [UInt8]) async -> Bool {
-        let keys = JWTKeyCollection()
-        await keys.add(hmac: HMACKey(from: secret), digestAlgorithm: digest)
-        return (try? await keys.getKey().verify(token.signature, signs: token.signedBytes)) ?? false
     }
 }

@@ -50,14 +50,14 @@ actor KeySetCache {
         var tried: [KeySet.Key] = []
         if let known, known.url == url, tools.timekeeper.now - known.at < KeySetCache.lifetime {
             tried = known.keys.candidates(identifier: identifier, algorithm: algorithm)
-            for key in tried where await algorithm.verify(token, with: key.material) { return .verified }
+            for key in tried where algorithm.verify(token, with: key.material) { return .verified }
             guard mayLookAgain else { return tried.isEmpty ? .noKey : .refused }
         }
         let keys = try await fetch(url, publicAddressOnly: publicAddressOnly)
         known = (keys, url, tools.timekeeper.now)
         let found = keys.candidates(identifier: identifier, algorithm: algorithm)
         for key in found where !tried.contains(key) {
-            if await algorithm.verify(token, with: key.material) { return .verified }
+            if algorithm.verify(token, with: key.material) { return .verified }
         }
         missedAt = tools.timekeeper.now
         return found.isEmpty ? .noKey : .refused

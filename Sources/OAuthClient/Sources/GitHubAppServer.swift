@@ -112,7 +112,7 @@ struct GitHubAppServer: SourceServer {
         let text = try tools.memory.text(of: secret)
         do throws(SigningKey.Problem) {
             let key = try SigningKey(text)
-            return try await key.token(of: claims, with: try key.algorithm(among: ["RS256"]))
+            return try key.token(of: claims, with: try key.algorithm(among: ["RS256"]))
         } catch {
             throw error.failure(of: key)
         }

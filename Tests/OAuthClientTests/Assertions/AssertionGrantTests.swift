@@ -69,7 +69,7 @@ struct AssertionGrantTests {
         let now = bench.clock.wallTime.secondsSince1970
         let sent = try Self.sent(bench)
         for assertion in sent {
-            #expect(await SignatureAlgorithm.es256.verify(assertion, with: .rfc7515Curve))
+            #expect(SignatureAlgorithm.es256.verify(assertion, with: .rfc7515Curve))
             #expect(assertion.header == ["alg": "ES256", "typ": "JWT"])
             #expect(assertion.claims["iss"] == "cli" && assertion.claims["sub"] == "alice@example.com")
             #expect(assertion.claims["aud"] == .string(Self.endpoint))

@@ -42,7 +42,7 @@ struct ClientAssertionTests {
         )
         let assertion = try #require(Self.assertions(bench).first)
         #expect(assertion.header == ["alg": "ES256", "typ": "JWT"])
-        #expect(await SignatureAlgorithm.es256.verify(assertion, with: .rfc7515Curve))
+        #expect(SignatureAlgorithm.es256.verify(assertion, with: .rfc7515Curve))
         let now = bench.clock.wallTime.secondsSince1970
         #expect(assertion.claims["iss"] == "cli" && assertion.claims["sub"] == "cli")
         #expect(assertion.claims["aud"] == .string(Self.token))
@@ -258,7 +258,7 @@ struct ClientAssertionTests {
         let assertion = try #require(Self.assertions(bench).first)
         #expect(assertion.header["alg"] == "HS256")
         let key = Array("0123456789abcdef0123456789abcdef".utf8)
-        #expect(await SignatureAlgorithm.hs256.verify(assertion, secret: key))
+        #expect(SignatureAlgorithm.hs256.verify(assertion, secret: key))
     }
 
     @Test(

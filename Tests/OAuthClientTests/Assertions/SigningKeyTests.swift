@@ -50,9 +50,9 @@ struct SigningKeyTests {
         }
 
     @Test(arguments: vectors)
-    func `signatures are those of the standards`(vector: Vector) async throws {
+    func `signatures are those of the standards`(vector: Vector) throws {
         let key = try SigningKey(vector.key)
-        let signature = try await vector.algorithm.sign(Array(vector.text.utf8), with: key.material)
+        let signature = try key.material.sign(Array(vector.text.utf8), vector.algorithm)
         #expect(Base64.urlEncoded(signature) == vector.signature)
     }
 
@@ -66,12 +66,23 @@ struct SigningKeyTests {
         text: String,
         algorithm: SignatureAlgorithm,
         publicKey: KeySet.Material
-    ) async throws {
+    ) throws {
         let key = try SigningKey(text)
         let signed = JWTParts.signedText(["alg": .string(algorithm.rawValue)], ["sub": "cli"])
-        let signature = try await algorithm.sign(Array(signed.utf8), with: key.material)
+        let signature = try key.material.sign(Array(signed.utf8), algorithm)
         let token = try #require(JWTParts(signed + "." + Base64.urlEncoded(signature)))
-        #expect(await algorithm.verify(token, with: publicKey))
+        #expect(algorithm.verify(token, with: publicKey))
+    }
+
+    @Test func `keys verify also with padding and in the other alphabet`() throws {
+        let key = try SigningKey(TestKeys.ellipticJWK)
+        let token = try #require(JWTParts(try key.token(of: ["sub": "cli"], with: .es256)))
+        guard case .elliptic(let curve, let x, let y) = KeySet.Material.rfc7515Curve else { return }
+        func other(_ number: String) -> String {
+            String(number.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }) + "="
+        }
+        #expect(SignatureAlgorithm.es256.verify(token, with: .elliptic(curve, x: other(x), y: other(y))))
+        #expect(!SignatureAlgorithm.es256.verify(token, with: .elliptic(curve, x: other(y), y: other(x))))
     }
 
     @Test func `line breaks of other systems and blanks around a key do not matter`() throws {
