@@ -172,7 +172,7 @@ let package = Package(
         ),
         .target(
             name: "CommandExecution",
-            dependencies: ["CHardening", "CSodium", "Text", "Threads", "TokenCore"],
+            dependencies: ["CHardening", "CSodium", "Text", "Threads"],
             swiftSettings: cold
         ),
         .target(

@@ -148,8 +148,8 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         let query = ProcessQuery(number: number, process: process, digested: digested)
         let result = try await exchange(number, query.frame)
-        guard let facts = PeerFacts(encoded: result.standardOutput) else { throw .runnerEnded }
-        return facts
+        guard let facts = ProcessFacts(encoded: result.standardOutput) else { throw .runnerEnded }
+        return PeerFacts(facts)
     }
 
     private func exchange(_ number: UInt64, _ frame: [UInt8]) async throws(CommandFailure) -> CommandResult {
@@ -180,6 +180,28 @@ extension CommandFailure {
     )
 }
 
+extension CommandReply.Outcome {
+    fileprivate var result: Result<CommandResult, CommandFailure> {
+        switch self {
+        case .ended(let status, let output):
+            .success(CommandResult(status: status, standardOutput: output))
+        case .failed(let failure): .failure(CommandFailure(message: failure.message))
+        }
+    }
+}
+
+extension PeerFacts {
+    fileprivate init(_ facts: ProcessFacts) {
+        self.init(
+            programs: facts.programs.map { Program(executable: $0.executable, digest: $0.digest) },
+            unit: facts.unit,
+            startedAt: Instant(nanoseconds: facts.startedAt),
+            image: facts.image,
+            isProxy: facts.isProxy
+        )
+    }
+}
+
 /// Matches replies with the requests that wait for them.
 private final class ReplyHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
@@ -200,7 +222,7 @@ private final class ReplyHandler: ChannelInboundHandler {
         incoming.wipe()
         while let payload = nextPayload() {
             guard let reply = CommandReply(payload: payload) else { return context.close(promise: nil) }
-            waiting.removeValue(forKey: reply.number)?.succeed(reply.outcome)
+            waiting.removeValue(forKey: reply.number)?.succeed(reply.outcome.result)
         }
         // A command may have printed a secret: the bytes read are released, and so wiped, at once.
         received = ByteBuffer(bytes: received.readableBytesView)

@@ -2,7 +2,6 @@
 
 import CommandExecution
 import Testing
-import TokenCore
 
 struct CommandFrameTests {
     static let request = CommandRequest(
@@ -24,9 +23,9 @@ struct CommandFrameTests {
     }
 
     @Test(arguments: [
-        CommandReply(number: 1, outcome: .success(CommandResult(status: 0, standardOutput: [0, 255, 10]))),
-        CommandReply(number: .max, outcome: .success(CommandResult(status: 137, standardOutput: []))),
-        CommandReply(number: 3, outcome: .failure(CommandFailure(message: "cannot run x: No such file"))),
+        CommandReply(number: 1, outcome: .ended(status: 0, output: [0, 255, 10])),
+        CommandReply(number: .max, outcome: .ended(status: 137, output: [])),
+        CommandReply(number: 3, outcome: .failed(ProgramFailure(message: "cannot run x: No such file"))),
     ])
     func `a reply comes out as it went in`(reply: CommandReply) {
         #expect(CommandReply(payload: Array(reply.frame.dropFirst(4))) == reply)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import TokenCore
 
 /// Finds out which program a process runs and for whom it asks.
 ///
@@ -37,19 +36,17 @@ struct ProcessExamination: Sendable {
     }
 
     /// The facts about `process`; `nil` when there is no process of that number.
-    func facts(of process: pid_t, digesting digested: Set<String> = []) -> PeerFacts? {
+    func facts(of process: pid_t, digesting digested: Set<String> = []) -> ProcessFacts? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
         var programs = program(directory, digested).map { [$0] } ?? []
         if isClient(directory, status) {
             if let own = programs.first { programs += otherHalf(of: own, digested) }
             programs += ancestors(of: process, digested)
         }
-        return PeerFacts(
+        return ProcessFacts(
             programs: programs,
             unit: directory.unit,
-            startedAt: Instant(
-                nanoseconds: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK))))
-            ),
+            startedAt: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK)))),
             image: directory.image ?? "?" + status.name,
             isProxy: isProxy(directory, status)
         )
@@ -70,7 +67,7 @@ struct ProcessExamination: Sendable {
     }
 
     /// `tokenctl`, if `own` is one that it becomes: what is allowed to the one is to the other.
-    private func otherHalf(of own: PeerFacts.Program, _ digested: Set<String>) -> [PeerFacts.Program] {
+    private func otherHalf(of own: ProcessFacts.Program, _ digested: Set<String>) -> [ProcessFacts.Program] {
         guard Self.otherHalves.contains(where: { own.executable.hasSuffix("/\($0)") }),
             let client = clients.first(where: { $0.hasSuffix("/tokenctl") && FileIdentity(at: $0) != nil }),
             let resolved = unsafe realpath(client, nil)
@@ -88,8 +85,8 @@ struct ProcessExamination: Sendable {
     }
 
     /// The programs above `process`, the nearest first.
-    private func ancestors(of process: pid_t, _ digested: Set<String>) -> [PeerFacts.Program] {
-        var found: [PeerFacts.Program] = []
+    private func ancestors(of process: pid_t, _ digested: Set<String>) -> [ProcessFacts.Program] {
+        var found: [ProcessFacts.Program] = []
         var child = process
         for _ in 0..<Self.generations {
             guard let parent = ProcessDirectory(child)?.status?.parent, parent > 1,
@@ -107,7 +104,7 @@ struct ProcessExamination: Sendable {
     private func program(
         _ directory: borrowing ProcessDirectory,
         _ digested: Set<String>
-    ) -> PeerFacts.Program? {
+    ) -> ProcessFacts.Program? {
         guard let executable = directory.executable else { return nil }
         return program(executable, digested, opening: directory.openExecutable())
     }
@@ -116,11 +113,11 @@ struct ProcessExamination: Sendable {
         _ executable: ProcessDirectory.Executable,
         _ digested: Set<String>,
         opening descriptor: @autoclosure () -> Int32?
-    ) -> PeerFacts.Program {
+    ) -> ProcessFacts.Program {
         guard digested.contains(executable.path) else {
-            return PeerFacts.Program(executable: executable.path)
+            return ProcessFacts.Program(executable: executable.path)
         }
         let digest = digests.digest(of: executable.file, opening: descriptor())
-        return PeerFacts.Program(executable: executable.path, digest: digest)
+        return ProcessFacts.Program(executable: executable.path, digest: digest)
     }
 }

@@ -2,7 +2,6 @@
 
 import CHardening
 import Glibc
-import TokenCore
 
 /// A program about to be started as a child of this process, which inherits nothing that is not named here.
 package struct ProgramStart: Sendable {
@@ -43,7 +42,7 @@ package struct ProgramStart: Sendable {
     }
 
     /// Starts the program and returns its process identifier.
-    package func start() throws(CommandFailure) -> pid_t {
+    package func start() throws(ProgramFailure) -> pid_t {
         let highest = max(2, descriptors.keys.max() ?? 2)
         let table = (0...highest).map { descriptors[$0] ?? -1 }
         var child: pid_t = 0
@@ -63,7 +62,7 @@ package struct ProgramStart: Sendable {
             }
         }
         guard error == 0 else {
-            throw CommandFailure(
+            throw ProgramFailure(
                 message: "cannot run \(executable): \(unsafe String(cString: strerror(error)))"
             )
         }

@@ -2,7 +2,6 @@
 
 import CHardening
 import Glibc
-import TokenCore
 
 /// A started program whose standard output is being collected until it ends, writes too much or takes too long.
 struct RunningProgram {
@@ -17,11 +16,11 @@ struct RunningProgram {
         _ words: [String],
         environment own: [String: String],
         inheriting environment: [String: String]
-    ) throws(CommandFailure) -> RunningProgram {
+    ) throws(ProgramFailure) -> RunningProgram {
         let name = words.first ?? ""
         var ends: [Int32] = [-1, -1]
         guard unsafe hardening_pipe(&ends) == 0 else {
-            throw CommandFailure(message: "cannot run \(name): \(unsafe String(cString: strerror(errno)))")
+            throw ProgramFailure(message: "cannot run \(name): \(unsafe String(cString: strerror(errno)))")
         }
         defer { close(ends[1]) }
         let start = ProgramStart(
@@ -50,7 +49,7 @@ struct RunningProgram {
         within timeLimit: Duration,
         into collected: inout [UInt8],
         atMost limit: Int = CommandLimits.output
-    ) throws(CommandFailure) -> Int32 {
+    ) throws(ProgramFailure) -> Int32 {
         let deadline = RunningProgram.now + timeLimit
         let ended = hardening_open_process(process)
         defer {
@@ -68,27 +67,27 @@ struct RunningProgram {
     }
 
     /// `ContinuousClock` tells the same, and would bring all that runs Swift's tasks into the runner.
-    private static var now: Instant { Instant(nanoseconds: hardening_boot_clock()) }
+    private static var now: Duration { .nanoseconds(hardening_boot_clock()) }
 
     private func collect(
         into collected: inout [UInt8],
         atMost limit: Int,
-        until deadline: Instant,
+        until deadline: Duration,
         ended: Int32
-    ) throws(CommandFailure) {
+    ) throws(ProgramFailure) {
         var isOpen = true
         while true {
             var events = [
                 pollfd(fd: isOpen ? output : -1, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: ended, events: Int16(POLLIN), revents: 0),
             ]
-            let remaining = (deadline - RunningProgram.now).saturatedNanoseconds / 1_000_000
+            let remaining = (deadline - RunningProgram.now).wholeMilliseconds
             guard remaining > 0 else {
-                throw CommandFailure(message: "\(name) took too long and was stopped")
+                throw ProgramFailure(message: "\(name) took too long and was stopped")
             }
             let count = unsafe poll(&events, 2, Int32(clamping: remaining))
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw CommandFailure(message: "cannot wait for \(name)") }
+            guard count >= 0 else { throw ProgramFailure(message: "cannot wait for \(name)") }
             if events[0].revents != 0 { isOpen = try readSome(into: &collected, atMost: limit) }
             // Everything the program wrote is in the pipe by the time it has ended.
             if events[1].revents != 0, events[0].revents == 0 { return }
@@ -97,7 +96,7 @@ struct RunningProgram {
 
     /// Reads what is there.
     /// - Returns: whether there may be more.
-    private func readSome(into collected: inout [UInt8], atMost limit: Int) throws(CommandFailure) -> Bool {
+    private func readSome(into collected: inout [UInt8], atMost limit: Int) throws(ProgramFailure) -> Bool {
         // Room for all of it at once, so that growing leaves no copies behind.
         let step = 4096
         if collected.isEmpty { collected.reserveCapacity(min(limit, CommandLimits.output) + step) }
@@ -109,7 +108,7 @@ struct RunningProgram {
         }
         if count < 0 { return errno == EINTR }
         guard collected.count <= limit else {
-            throw CommandFailure(message: "\(name) wrote more than \(limit / 1024) KiB")
+            throw ProgramFailure(message: "\(name) wrote more than \(limit / 1024) KiB")
         }
         return count > 0
     }

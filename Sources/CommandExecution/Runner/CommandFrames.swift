@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import TokenCore
-
 /// The kind of a frame to the runner process: the first byte of its payload.
 package enum RunnerFrame: UInt8, Sendable {
     /// A ``CommandRequest``.
@@ -67,10 +65,16 @@ package struct CommandRequest: Equatable, Sendable {
 /// On the wire: payload length (4), number (8), 0 for a result or 1 for a failure (1), exit status (4), then the
 /// output or the failure's message to the end.
 package struct CommandReply: Equatable, Sendable {
-    package var number: UInt64
-    package var outcome: Result<CommandResult, CommandFailure>
+    package enum Outcome: Equatable, Sendable {
+        /// Exit status, or 128 + signal number; and what the program wrote.
+        case ended(status: Int32, output: [UInt8])
+        case failed(ProgramFailure)
+    }
 
-    package init(number: UInt64, outcome: Result<CommandResult, CommandFailure>) {
+    package var number: UInt64
+    package var outcome: Outcome
+
+    package init(number: UInt64, outcome: Outcome) {
         self.number = number
         self.outcome = outcome
     }
@@ -92,7 +96,7 @@ extension CommandRequest {
         payload.append(number)
         payload.bytes += table
         payload.append(index)
-        payload.append(UInt32(clamping: timeLimit.saturatedNanoseconds / 1_000_000))
+        payload.append(UInt32(clamping: timeLimit.wholeMilliseconds))
         payload.append(order?.rawValue ?? 0)
         payload.append(UInt8(clamping: variables.count))
         for (variable, value) in variables.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -142,8 +146,8 @@ extension CommandReply {
     package var frame: [UInt8] {
         let (kind, status, rest): (UInt8, Int32, [UInt8]) =
             switch outcome {
-            case .success(let result): (0, result.status, result.standardOutput)
-            case .failure(let failure): (1, 0, Array(failure.message.utf8))
+            case .ended(let status, let output): (0, status, output)
+            case .failed(let failure): (1, 0, Array(failure.message.utf8))
             }
         let count = CommandReply.headerCount + rest.count
         var frame = ByteWriter()
@@ -164,12 +168,22 @@ extension CommandReply {
         else { return nil }
         switch kind {
         case 0:
-            let result = CommandResult(status: Int32(bitPattern: status), standardOutput: reader.rest)
-            self.init(number: number, outcome: .success(result))
+            let outcome = Outcome.ended(status: Int32(bitPattern: status), output: reader.rest)
+            self.init(number: number, outcome: outcome)
         case 1:
             let message = String(decoding: reader.rest, as: UTF8.self)
-            self.init(number: number, outcome: .failure(CommandFailure(message: message)))
+            self.init(number: number, outcome: .failed(ProgramFailure(message: message)))
         default: return nil
         }
+    }
+}
+
+extension Duration {
+    /// Rounded towards zero; what a number cannot hold is the largest or the least one.
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (milliseconds, overflows) = seconds.multipliedReportingOverflow(by: 1_000)
+        guard !overflows else { return seconds < 0 ? .min : .max }
+        return milliseconds + attoseconds / 1_000_000_000_000_000
     }
 }

@@ -4,7 +4,6 @@ import CHardening
 import Glibc
 import Synchronization
 import Text
-import TokenCore
 
 /// The process that runs other programs on the agent's behalf; it never sees the agent's memory or store.
 ///
@@ -85,11 +84,11 @@ package final class CommandRunnerProcess: Sendable {
     }
 
     private func load(_ number: UInt64) {
-        let outcome: Result<CommandResult, CommandFailure>
-        do throws(CommandFailure) {
-            outcome = .success(CommandResult(status: 0, standardOutput: try tables.load()))
+        let outcome: CommandReply.Outcome
+        do throws(ProgramFailure) {
+            outcome = .ended(status: 0, output: try tables.load())
         } catch {
-            outcome = .failure(error)
+            outcome = .failed(error)
         }
         let reply = CommandReply(number: number, outcome: outcome).frame
         writing.withLock { _ in writeAll(reply) }
@@ -102,11 +101,11 @@ package final class CommandRunnerProcess: Sendable {
     }
 
     private func examine(_ query: ProcessQuery) {
-        let outcome: Result<CommandResult, CommandFailure>
+        let outcome: CommandReply.Outcome
         if let facts = examination.facts(of: query.process, digesting: query.digested) {
-            outcome = .success(CommandResult(status: 0, standardOutput: facts.encoded))
+            outcome = .ended(status: 0, output: facts.encoded)
         } else {
-            outcome = .failure(CommandFailure(message: "there is no process \(query.process)"))
+            outcome = .failed(ProgramFailure(message: "there is no process \(query.process)"))
         }
         let reply = CommandReply(number: query.number, outcome: outcome).frame
         writing.withLock { _ in writeAll(reply) }
@@ -116,7 +115,7 @@ package final class CommandRunnerProcess: Sendable {
         // The output may be a secret, and this process lives as long as the agent: no copy of it stays.
         var output: [UInt8] = []
         defer { output.wipe() }
-        let status: Result<Int32, CommandFailure>
+        let status: Result<Int32, ProgramFailure>
         do {
             let program = try RunningProgram.start(
                 try tables.words(of: request),
@@ -137,10 +136,14 @@ package final class CommandRunnerProcess: Sendable {
     /// Keeps no copy of `output`, so that the caller wipes the only one.
     private static func frame(
         _ number: UInt64,
-        _ status: Result<Int32, CommandFailure>,
+        _ status: Result<Int32, ProgramFailure>,
         _ output: [UInt8]
     ) -> [UInt8] {
-        let outcome = status.map { CommandResult(status: $0, standardOutput: output) }
+        let outcome: CommandReply.Outcome =
+            switch status {
+            case .success(let status): .ended(status: status, output: output)
+            case .failure(let failure): .failed(failure)
+            }
         return CommandReply(number: number, outcome: outcome).frame
     }
 

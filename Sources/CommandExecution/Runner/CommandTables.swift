@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import Synchronization
-import TokenCore
 
 /// The tables of commands the runner process knows: the one it was started with, then those it reads itself.
 ///
@@ -33,9 +32,9 @@ final class CommandTables: Sendable {
     }
 
     /// Reads the configuration's table anew, and answers its digest.
-    func load() throws(CommandFailure) -> [UInt8] {
+    func load() throws(ProgramFailure) -> [UInt8] {
         guard !source.isEmpty else {
-            throw CommandFailure(message: "commands cannot be read again; restart the agent")
+            throw ProgramFailure(message: "commands cannot be read again; restart the agent")
         }
         var output: [UInt8] = []
         let program = try RunningProgram.start(source, environment: [:], inheriting: environment)
@@ -45,7 +44,7 @@ final class CommandTables: Sendable {
             atMost: CommandTable.largestCount
         )
         guard status == 0, let table = CommandTable(encoded: output) else {
-            throw CommandFailure(
+            throw ProgramFailure(
                 message: "the commands of the configuration cannot be read; restart the agent"
             )
         }
@@ -57,15 +56,15 @@ final class CommandTables: Sendable {
     }
 
     /// The words to run for `request`, or why nothing is run.
-    func words(of request: CommandRequest) throws(CommandFailure) -> [String] {
+    func words(of request: CommandRequest) throws(ProgramFailure) -> [String] {
         let table = tables.withLock { tables in tables.first { $0.digest == request.table } }
         guard let table else {
-            throw CommandFailure(message: "it is not a command of the configuration as it is now")
+            throw ProgramFailure(message: "it is not a command of the configuration as it is now")
         }
         guard let index = Int(exactly: request.index), table.entries.indices.contains(index),
             table.entries[index].takesOrder == (request.order != nil)
         else {
-            throw CommandFailure(message: "the configuration names no such command")
+            throw ProgramFailure(message: "the configuration names no such command")
         }
         return table.entries[index].words + [request.order?.word].compactMap(\.self)
     }

@@ -5,7 +5,6 @@ import AgentSettings
 import CHardening
 import CommandExecution
 import Glibc
-import TokenCore
 
 /// Starts an agent in the background and waits until its socket answers.
 ///
@@ -113,11 +112,11 @@ struct BackgroundStart {
             directory: "/"
         )
         let child: pid_t
-        do throws(CommandFailure) {
+        do throws(ProgramFailure) {
             child = try start.start()
         } catch {
             close(ends[1])
-            throw .command(error)
+            throw StartFailure(.internal, error.message)
         }
         close(ends[1])
         let report = Descriptor.readAll(ends[0])

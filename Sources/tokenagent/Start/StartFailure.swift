@@ -5,7 +5,6 @@ import AgentServer
 import AgentSettings
 import Glibc
 import SealedStore
-import TokenCore
 
 /// Why the agent did not start: what a person is told, and the exit status.
 struct StartFailure: Error {
@@ -54,9 +53,5 @@ struct StartFailure: Error {
     /// The system refused to `attempt`; reads errno.
     static func system(_ attempt: String) -> StartFailure {
         StartFailure(.internal, "cannot \(attempt): \(unsafe String(cString: strerror(errno)))")
-    }
-
-    static func command(_ failure: CommandFailure) -> StartFailure {
-        StartFailure(.internal, failure.message)
     }
 }

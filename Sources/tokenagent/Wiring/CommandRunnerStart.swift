@@ -3,7 +3,6 @@
 import AgentSettings
 import CommandExecution
 import Glibc
-import TokenCore
 
 /// Starts the process that runs commands for the agent, before the agent holds any secret.
 ///
@@ -42,7 +41,7 @@ enum CommandRunnerStart {
             placement: .ownGroup,
             directory: environment["HOME"]
         )
-        do throws(CommandFailure) {
+        do throws(ProgramFailure) {
             _ = try start.start()
         } catch {
             Console.tell("hooks and commands cannot run: \(error.message)")
