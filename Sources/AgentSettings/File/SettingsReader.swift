@@ -229,7 +229,8 @@ package struct SettingsReader {
         _ settings: Settings,
         _ remarks: ProblemList
     ) -> [ListenerSettings] {
-        let sessions = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
+        // Most configurations have no such table.
+        lazy var sessions = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
         var names: Set<String> = []
         var places = Set((settings.sockets.map(\.path) + settings.files.map(\.path)).map(\.bytewise))
         func reader(of table: TableReader) -> ListenerReader {
@@ -261,7 +262,8 @@ package struct SettingsReader {
     private func checkListenerRules(_ settings: Settings, _ problems: ProblemList) {
         guard problems.isEmpty else { return }
         let names = settings.listeners.map(\.name)
-        for session in settings.sessions where settings.places[session.name]?.file == nil {
+        for session in settings.sessions
+        where !session.rules.isEmpty && settings.places[session.name]?.file == nil {
             for name in session.rules.compactMap(\.listener) where !names.contains(name) {
                 let line = settings.places[session.name]?.line ?? 1
                 let nearest = NearestWord.to(name, among: names).map { "; did you mean \($0)?" } ?? ""

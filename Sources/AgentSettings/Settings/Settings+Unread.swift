@@ -25,6 +25,8 @@ extension Settings {
 
     /// These settings with the sessions `names` as `old` has them.
     package func keeping(_ names: Set<SessionName>, of old: Settings) -> Settings {
+        // As at every start, where adding none would still copy all.
+        guard !names.isEmpty else { return self }
         var settings = self
         settings.sessions += old.sessions.filter { names.contains($0.name) }
         for name in names { settings.places[name] = old.places[name] }

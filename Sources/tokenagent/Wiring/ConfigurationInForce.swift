@@ -257,10 +257,11 @@ extension AgentConfiguration {
         var sessions: [SessionName: SessionSettings] = [:]
         sessions.reserveCapacity(settings.sessions.count)
         for session in settings.sessions {
-            sessions[session.name] = SessionSettings(session)
-            sessions[session.name]?.policy.isReader = session.isShared && settings.fleet?.role == .reader
+            var own = SessionSettings(session)
+            own.policy.isReader = session.isShared && settings.fleet?.role == .reader
+            sessions[session.name] = own
         }
-        let lineage = SessionLineage(settings.sessions)
+        lazy var lineage = SessionLineage(settings.sessions)
         for session in settings.sessions where session.hasNoLogin {
             let givers = lineage.ruleGivers(of: session)
             let rules = givers.compactMap { sessions[$0]?.rules }.filter { !$0.isEmpty }
