@@ -87,7 +87,7 @@ import Testing
         let explorer = scope.explored()
         #expect(explorer.isComplete)
         #expect(explorer.findings == [])
-        Attachment.record("\(scope): \(explorer.states) states", named: "figure")
+        Attachment.record("\(scope.testDescription): \(explorer.states) states", named: "figure")
     }
 
     @Test(.enabled(if: TestEnvironment.isFull, "takes minutes; set TOKENAGENT_TEST_FULL=1"), arguments: large)
@@ -95,7 +95,7 @@ import Testing
         let explorer = scope.explored()
         #expect(explorer.isComplete)
         #expect(explorer.findings == [])
-        Attachment.record("\(scope): \(explorer.states) states", named: "figure")
+        Attachment.record("\(scope.testDescription): \(explorer.states) states", named: "figure")
     }
 
     @Test(arguments: [

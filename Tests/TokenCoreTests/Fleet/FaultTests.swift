@@ -31,6 +31,8 @@ import Testing
     ])
     func `without one of its rules the protocol does harm`(fault: Fault, scope: FleetScope, harm: String) {
         let explorer = scope.explored(fault: fault, until: harm)
-        #expect(explorer.findings.contains { $0.sentence.hasPrefix(harm) })
+        let found = explorer.findings.first { $0.sentence.hasPrefix(harm) }
+        #expect(found != nil)
+        Attachment.record("\(fault): \(found?.trace.count ?? 0) steps", named: "figure")
     }
 }
