@@ -21,13 +21,6 @@ struct RecordRecovery {
     /// Records examined before anything is decided about them: enough to be worth a second thread.
     private static let batch = 250
 
-    /// What there is of a record.
-    private struct Trace {
-        let record: RandomID
-        let roles: Set<RecordFiles.Role>
-        let hasLifeboat: Bool
-    }
-
     init(
         files: RecordFiles,
         reader: RecordReader,
@@ -52,18 +45,20 @@ struct RecordRecovery {
         entries.reserveCapacity(found.count)
         places.reserveCapacity(found.count)
         var traces = found.map { record, roles in
-            Trace(record: record, roles: roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
+            RecordTrace(record: record, roles: roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
         }
         for (record, roles) in boats where found[record] == nil && roles.contains(.record) {
-            traces.append(Trace(record: record, roles: [], hasLifeboat: true))
+            traces.append(RecordTrace(record: record, roles: [], hasLifeboat: true))
         }
         for record in parked.keys where found[record] == nil && boats[record] == nil {
-            traces.append(Trace(record: record, roles: [], hasLifeboat: false))
+            traces.append(RecordTrace(record: record, roles: [], hasLifeboat: false))
         }
+        var examined: [RecordSurvey] = []
         for start in stride(from: 0, to: traces.count, by: RecordRecovery.batch) {
             let end = min(start + RecordRecovery.batch, traces.count)
-            for survey in surveys(of: traces[start..<end]) { recover(survey) }
+            examined = recover(examined, examining: traces[start..<end])
         }
+        for survey in examined { recover(survey) }
         if changedNames { try files.directory.synchronize() }
         let gone = manifest.missing(from: Set(entries.values.map(\.id)))
         for record in gone where found[record] == nil {
@@ -88,28 +83,28 @@ struct RecordRecovery {
         return found
     }
 
-    /// Examines the files of `traces`; of a full batch, half of them on another thread.
+    /// Decides about the records of `examined`, and examines the files of `traces`; of a full batch, most on another thread.
     ///
-    /// Examining changes no file, and decisions follow in order on one thread. It is most of the time of a start with many
-    /// sessions, while nobody can be served yet.
-    private func surveys(of traces: ArraySlice<Trace>) -> [RecordSurvey] {
-        guard traces.count == RecordRecovery.batch else { return survey(traces) }
-        let middle = traces.startIndex + traces.count / 2
-        let recovery = self
-        let halves = SideThread.both {
-            survey(traces[..<middle])
+    /// Examining changes no file and looks at no other record, and decisions follow in order on one thread. Both are most of
+    /// the time of a start with many sessions, while nobody can be served yet.
+    private mutating func recover(
+        _ examined: [RecordSurvey],
+        examining traces: ArraySlice<RecordTrace>
+    ) -> [RecordSurvey] {
+        let examiner = RecordExaminer(files: files, reader: reader, parked: parked)
+        guard traces.count == RecordRecovery.batch else {
+            for survey in examined { recover(survey) }
+            return examiner.surveys(of: traces)
+        }
+        // This thread decides as well, which takes a fifth of the time.
+        let part = traces.startIndex + traces.count * 2 / 5
+        let parts = SideThread.both {
+            for survey in examined { recover(survey) }
+            return examiner.surveys(of: traces[..<part])
         } _: {
-            recovery.survey(traces[middle...])
+            examiner.surveys(of: traces[part...])
         }
-        return halves.0 + halves.1
-    }
-
-    private func survey(_ traces: ArraySlice<Trace>) -> [RecordSurvey] {
-        traces.map { trace in
-            var survey = RecordSurvey(record: trace.record, files: files, reader: reader)
-            survey.examine(trace.roles, hasLifeboat: trace.hasLifeboat, parked: parked[trace.record])
-            return survey
-        }
+        return parts.0 + parts.1
     }
 
     private mutating func recover(_ survey: RecordSurvey) {
