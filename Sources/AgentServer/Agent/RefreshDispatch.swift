@@ -226,11 +226,12 @@ extension RefreshDispatch {
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
-        let addressee = fleet.answered(attempt, outcome.failure, of: name, in: agent)
-        ended(attempt, outcome.failure, for: name, in: agent)
+        let addressee = fleet.answered(attempt, outcome, of: name, in: agent)
+        let failure = addressee == .nobody ? nil : outcome.failure
+        ended(attempt, failure, for: name, in: agent)
         let reason = agent.sessions[name]?.session.reason(of: attempt)
         guard addressee == .session else {
-            if let failure = outcome.failure { countFailure(failure, of: reason, for: name, in: agent) }
+            if let failure { countFailure(failure, of: reason, for: name, in: agent) }
             return
         }
         let jitter = agent.ports.chance()
@@ -241,7 +242,7 @@ extension RefreshDispatch {
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
         }
         fleet.noteTokens(of: outcome, attempt, of: name, in: agent)
-        if let failure = outcome.failure {
+        if let failure {
             countFailure(failure, of: reason, for: name, in: agent)
         } else if let reason {
             agent.count(of: name) { $0.refreshes[reason, default: 0] += 1 }

@@ -403,12 +403,12 @@ extension FleetDesk {
     /// The server has answered an attempt: the fleet hears of it first.
     func answered(
         _ number: AttemptNumber,
-        _ failure: RefreshFailure?,
+        _ outcome: RefreshOutcome,
         of name: SessionName,
         in agent: isolated SessionAgent
     ) -> SharedSession.Addressee {
         guard let session = sessions[name], session.attempt?.number == number else { return .session }
-        return session.answered(failure, in: agent)
+        return session.answered(outcome, in: agent)
     }
 
     /// The session has been told: whether it makes a record of the tokens has shown.

@@ -107,12 +107,15 @@ final class SharedSession {
         case session
         /// The fleet's record says what becomes of the session.
         case fleet
+        /// Nothing was sent, and the session asks the fleet again.
+        case nobody
     }
 
     /// The server has answered, or has not.
-    func answered(_ failure: RefreshFailure?, in agent: isolated SessionAgent) -> Addressee {
+    func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> Addressee {
         guard let attempt, let fence = attempt.fence else { return .session }
-        guard let failure else {
+        guard case .failed(let failure) = outcome else {
+            // Be it that only the refresh token is of use.
             self.attempt?.hasTokens = true
             return .session
         }
@@ -128,11 +131,10 @@ final class SharedSession {
         }
         apply(in: agent) { member, now in member.answered(answer, jitter: jitter, at: now) }
         guard fence == .recorded, answer == .unanswered else { return isRefusal ? .fleet : .session }
-        // It was not even tried: the session asks the fleet again, now for the right to send.
         agent.apply(name) { session, moment in
             session.attemptPostponed(attempt.number, until: moment.now, because: failure, at: moment)
         }
-        return .fleet
+        return .nobody
     }
 
     /// One refusal is not to be found twice, after a crash, and believed for the second.

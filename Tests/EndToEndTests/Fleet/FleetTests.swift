@@ -108,6 +108,33 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a refresh token that comes with nothing else is the fleet's all the same`() async throws {
+            func answer(_ text: String) -> Disturbance {
+                let headers = [("Content-Type", "application/json")]
+                return Disturbance(reply: IssuerReply(status: 200, headers: headers, body: Array(text.utf8)))
+            }
+            try await FleetScene.whileRunning { scene in
+                try await scene.logIn(at: scene.keepers[0])
+                _ = try #require(try await scene.commonToken())
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(answer(#"{"refresh_token": "RT-next"}"#))
+                scene.issuer.queue(
+                    answer(#"{"access_token": "AT-next", "expires_in": 600, "token_type": "Bearer"}"#),
+                    times: 10
+                )
+                let spoiled = try await scene.keepers[0].tokenctl("refresh", "work")
+                #expect(spoiled.status == 5, "\(spoiled)")
+                // Whichever host comes next: it has what the answer brought.
+                _ = try await scene.keepers[1].tokenctl("refresh", "work")
+                let isCommon = try await Polling.until {
+                    try await scene.commonToken() == "AT-next"
+                }
+                #expect(isCommon)
+                let sent = scene.issuer.requests(to: "/token").map { $0.form["refresh_token"] }
+                #expect(sent.count > 1 && sent.dropFirst().allSatisfy { $0 == "RT-next" }, "\(sent)")
+            }
+        }
+
         @Test func `with etcd away the token is served to its end, and nothing is sent`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])

@@ -30,7 +30,8 @@ package struct FleetMember: Equatable, Sendable {
         self.memory = memory
         self.timing = timing
         self.role = role
-        if memory.sending != nil { step = .interrupted }
+        // A reader sends nothing, also if it was a keeper.
+        if role == .keeper, memory.sending != nil { step = .interrupted }
     }
 
     /// When ``timeReached(_:)`` is next needed.
