@@ -53,7 +53,7 @@ def alone(run: Run, sessions: int, rest: float) -> tuple[int, float]:
     stage = Stage(run.programs, Plan(hosts=1, sessions={"gsame": sessions}, lifetime=LIFE, rate=0.01))
     try:
         host: Host = stage.hosts[0]
-        text = host.configuration.replace("fleet = true\n", "")
+        text = host.configuration.replace("fleet = true\n", "").replace('reuse_grace = "30s"\n', "")
         begin, end = text.index("[fleet]"), text.index("[session.")
         host.configuration = text[:begin] + text[end:]
         host._prepare()

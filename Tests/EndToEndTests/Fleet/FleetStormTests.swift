@@ -11,7 +11,9 @@ extension EndToEnd {
             let run = try await Program.run(
                 ["python3", "-B", "\(BuiltPrograms.checkout)/Scripts/fleet-test", BuiltPrograms.directory]
                     + ["--short", "--scenario", "kill"],
-                environment: ["PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/"],
+                environment: [
+                    "PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/",
+                ],
                 within: .seconds(300)
             )
             #expect(run.status == 0, "\(run.standardOutput)\(run.standardError)")
