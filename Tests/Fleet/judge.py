@@ -133,7 +133,7 @@ class Judge:
         """Why nothing could have kept a login: its last answer was saved nowhere, and the server forgives nothing, or forgave
         one death and there was a second."""
         if session.split("-")[0] in FORGIVING:
-            return self._second_death(session, family)
+            return self._second_death(session)
         sent = {one.token for one in self.stage.truth.all()}
         for exchange in reversed(self.stage.truth.all()):
             if exchange.family != family or exchange.result not in ("rotated", "repeated") or exchange.successor in sent:
@@ -144,15 +144,22 @@ class Judge:
                 return f"host {death.host} died ({death.step}) with the answer"
         return ""
 
-    def _second_death(self, session: str, family: int) -> str:
-        """At a server with a grace: more than one host died with an answer to the refresh token that was sent last."""
-        answered = [
-            one for one in self.stage.truth.all() if one.family == family and one.result in ("rotated", "repeated")]
-        if not answered or session.startswith("keeps"):
+    def _second_death(self, session: str) -> str:
+        """At a server with a grace: more than one host died after it had declared the same refresh token, and before anybody
+        had its answer in etcd."""
+        declared = [one for one in self.stage.witness.intents[session] if one]
+        if not declared or session.startswith("keeps"):
             return ""
-        deaths = [self._death_with(one) for one in answered if one.token == answered[-1].token]
-        count = sum(death is not None for death in deaths)
-        return f"{count} hosts died with answers to one token" if count > 1 else ""
+        dead = set()
+        for intent in reversed(declared):
+            if intent.generation != declared[-1].generation:
+                break
+            host = self.stage.host_of(intent.attempt)
+            for death in self.stage.deaths:
+                is_of_it = death.host == host and death.kind in ("kill", "destroy")
+                if is_of_it and intent.time - SLACK <= death.time <= intent.time + UNSAVED:
+                    dead.add((death.time, host))
+        return f"{len(dead)} hosts died with the same token" if len(dead) > 1 else ""
 
     def _death_with(self, exchange: Exchange) -> Death | None:
         """That of the host which alone had the answer."""
