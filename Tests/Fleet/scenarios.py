@@ -84,13 +84,13 @@ def calm(run: Run) -> None:
         stage.close()
 
 
-def storm(run: Run, kind: str, plan: Plan, rate: float, **options) -> tuple[Stage, Steward, bool, str]:
+def storm(run: Run, kind: str, plan: Plan, rate: float, blows: int = 0, **options) -> tuple[Stage, Steward, bool, str]:
     """Troubles the hosts, then lets them come to rest; the stage is still open."""
     stage = Stage(run.programs, plan)
     try:
         stage.start()
         steward = Steward(stage)
-        Storm(stage, kind, rate, **options).run(time.monotonic() + run.seconds)
+        Storm(stage, kind, rate, **options).run(time.monotonic() + run.seconds, blows)
         # An attempt that has no answer is waited for until the token has ended, and then the patience.
         is_at_rest = converge(stage, plan.lifetime + plan.patience + 70)
         steward.stop()
@@ -105,7 +105,7 @@ def storm(run: Run, kind: str, plan: Plan, rate: float, **options) -> tuple[Stag
 def kill(run: Run) -> None:
     """`kill -9` of the agent, whose machine lives on."""
     plan = Plan(hosts=run.size(12, 5), sessions={habit: run.size(4, 1) for habit in ALL}, lifetime=run.size(20, 9))
-    stage, steward, is_at_rest, text = storm(run, "kill", plan, run.size(4, 3))
+    stage, steward, is_at_rest, text = storm(run, "kill", plan, run.size(4, 3), run.size(0, 5))
     try:
         kills, extra = len(stage.deaths), Judge(stage).replays()
         run.report.tell(
