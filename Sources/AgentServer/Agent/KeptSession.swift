@@ -43,8 +43,14 @@ extension Session {
     /// The session as the store has it, or a new one if the store has none.
     init(_ content: StoredSession.Content?, name: SessionName, policy: SessionPolicy, at moment: Moment) {
         switch content {
-        case .record(let snapshot, let interrupted):
-            self.init(restoring: snapshot, name: name, policy: policy, interrupted: interrupted, at: moment)
+        case .record(let loaded):
+            self.init(
+                restoring: loaded.snapshot,
+                name: name,
+                policy: policy,
+                interrupted: loaded.interrupted,
+                at: moment
+            )
         case .lost(let reason, let message):
             self.init(lost: reason, message: message, name: name, policy: policy)
         case nil:

@@ -69,10 +69,11 @@ final class FleetDesk {
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
         guard let port else { return }
         var joining = Joining(timing: FleetTiming(reuse: settings.reuse, patience: port.patience))
-        if case .record(let snapshot, let interrupted) = content {
+        if case .record(let loaded) = content {
+            let snapshot = loaded.snapshot
             joining.keeping = snapshot.fleet
             // After that often it may be the answer what ends the agent, and another host has it long since.
-            if !interrupted || snapshot.interruptions > 1 { joining.keeping?.memory.sending = nil }
+            if !loaded.interrupted || snapshot.interruptions > 1 { joining.keeping?.memory.sending = nil }
             if snapshot.rotation == .keeps {
                 joining.timing = FleetTiming(reuse: .accepted, patience: port.patience)
             }

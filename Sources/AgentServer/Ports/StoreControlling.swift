@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import SealedStore
 import TokenCore
 
 /// The sealed store as a whole: what is in it, and how it is locked and unlocked.
@@ -35,7 +36,7 @@ package protocol StoreControlling: SessionStoring {
 }
 
 /// What is in the store.
-package struct StoreContents: Equatable, Sendable {
+package struct StoreContents: Sendable {
     private let contents: [SessionName: StoredSession.Content]
     /// What became of records whose session nobody can tell: a sentence for a person who misses a session;
     /// `nil` if there are none.
@@ -62,18 +63,17 @@ package struct StoreContents: Equatable, Sendable {
     /// The secrets of the sessions that are not wanted.
     func secrets(unless isWanted: (SessionName) -> Bool) -> Set<SecretID> {
         var found: Set<SecretID> = []
-        for case (let name, .record(let snapshot, _)) in contents where !isWanted(name) {
-            found.formUnion(snapshot.secrets)
+        for case (let name, .record(let loaded)) in contents where !isWanted(name) {
+            found.formUnion(loaded.snapshot.secrets)
         }
         return found
     }
 }
 
 /// A session found in the store.
-package struct StoredSession: Equatable, Sendable {
-    package enum Content: Equatable, Sendable {
-        /// - interrupted: whether an intent to refresh without its end was found.
-        case record(SessionSnapshot, interrupted: Bool)
+package struct StoredSession: Sendable {
+    package enum Content: Sendable {
+        case record(LoadedSession)
         /// The record cannot be used; it has been kept aside.
         case lost(EndReason, message: String)
     }

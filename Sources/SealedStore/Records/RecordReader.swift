@@ -10,9 +10,15 @@ struct OpenedRecord: Sendable {
     /// `nil`: a tombstone.
     var content: Content?
 
-    struct Content: Sendable {
-        var session: SessionName
-        var snapshot: SessionSnapshot
+    /// What is in a record that is no tombstone; a snapshot is large, so nobody copies it on its way to the agent.
+    final class Content: Sendable {
+        let session: SessionName
+        let snapshot: SessionSnapshot
+
+        init(session: SessionName, snapshot: SessionSnapshot) {
+            self.session = session
+            self.snapshot = snapshot
+        }
     }
 }
 

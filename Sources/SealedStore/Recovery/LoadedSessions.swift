@@ -12,10 +12,21 @@ package struct LoadedSessions: Sendable {
 
 /// A session as it was stored, its secrets in sealed memory.
 package struct LoadedSession: Sendable {
-    package var name: SessionName
-    package var snapshot: SessionSnapshot
+    private let content: OpenedRecord.Content
     /// A refresh was under way when the agent stopped: its refresh token may have been used, so replay it now.
-    package var interrupted: Bool
+    package let interrupted: Bool
+
+    package var name: SessionName { content.session }
+    package var snapshot: SessionSnapshot { content.snapshot }
+
+    init(_ content: OpenedRecord.Content, interrupted: Bool) {
+        self.content = content
+        self.interrupted = interrupted
+    }
+
+    package init(name: SessionName, snapshot: SessionSnapshot, interrupted: Bool) {
+        self.init(OpenedRecord.Content(session: name, snapshot: snapshot), interrupted: interrupted)
+    }
 }
 
 /// Something in the store that is not as it should be; nothing was deleted.

@@ -53,12 +53,12 @@ struct RecordRecovery {
         for record in parked.keys where found[record] == nil && boats[record] == nil {
             traces.append(RecordTrace(record: record, roles: [], hasLifeboat: false))
         }
-        var examined: [RecordSurvey] = []
+        var examined: [[RecordSurvey]] = []
         for start in stride(from: 0, to: traces.count, by: RecordRecovery.batch) {
             let end = min(start + RecordRecovery.batch, traces.count)
             examined = recover(examined, examining: traces[start..<end])
         }
-        for survey in examined { recover(survey) }
+        for survey in examined.joined() { recover(survey) }
         if changedNames { try files.directory.synchronize() }
         let gone = manifest.missing(from: Set(entries.values.map(\.id)))
         for record in gone where found[record] == nil {
@@ -88,23 +88,23 @@ struct RecordRecovery {
     /// Examining changes no file and looks at no other record, and decisions follow in order on one thread. Both are most of
     /// the time of a start with many sessions, while nobody can be served yet.
     private mutating func recover(
-        _ examined: [RecordSurvey],
+        _ examined: [[RecordSurvey]],
         examining traces: ArraySlice<RecordTrace>
-    ) -> [RecordSurvey] {
+    ) -> [[RecordSurvey]] {
         let examiner = RecordExaminer(files: files, reader: reader, parked: parked)
         guard traces.count == RecordRecovery.batch else {
-            for survey in examined { recover(survey) }
-            return examiner.surveys(of: traces)
+            for survey in examined.joined() { recover(survey) }
+            return [examiner.surveys(of: traces)]
         }
         // This thread decides as well, which takes a fifth of the time.
         let part = traces.startIndex + traces.count * 2 / 5
         let parts = SideThread.both {
-            for survey in examined { recover(survey) }
+            for survey in examined.joined() { recover(survey) }
             return examiner.surveys(of: traces[..<part])
         } _: {
             examiner.surveys(of: traces[part...])
         }
-        return parts.0 + parts.1
+        return [parts.0, parts.1]
     }
 
     private mutating func recover(_ survey: RecordSurvey) {
@@ -205,11 +205,7 @@ struct RecordRecovery {
 
     /// Takes the session in; of two records of one name the later login counts.
     private mutating func add(_ content: OpenedRecord.Content, _ entry: RecordEntry, interrupted: Bool) {
-        let session = LoadedSession(
-            name: content.session,
-            snapshot: content.snapshot,
-            interrupted: interrupted
-        )
+        let session = LoadedSession(content, interrupted: interrupted)
         guard let place = places[content.session], let other = entries[content.session] else {
             places[content.session] = loaded.sessions.count
             loaded.sessions.append(session)

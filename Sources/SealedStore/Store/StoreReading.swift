@@ -12,9 +12,9 @@ extension SessionStore {
         work.withLock { work in
             guard let ledger = work.ledger else { return [] }
             let reader = RecordReader(ring: ledger.ring, memory: memory, clock: clock)
-            return ledger.entries.compactMap { name, entry in
-                guard let snapshot = reader.latest(entry, in: files) else { return nil }
-                return LoadedSession(name: name, snapshot: snapshot, interrupted: entry.reservation != nil)
+            return ledger.entries.values.compactMap { entry in
+                guard let content = reader.latest(entry, in: files) else { return nil }
+                return LoadedSession(content, interrupted: entry.reservation != nil)
             }
         }
     }
@@ -22,11 +22,11 @@ extension SessionStore {
 
 extension RecordReader {
     /// The newest commit of `entry`, even if it is not on the disk yet; `nil` when it does not open.
-    fileprivate func latest(_ entry: RecordEntry, in files: RecordFiles) -> SessionSnapshot? {
-        if let pending = entry.pending { return (try? content(of: pending.sealed, entry.id))?.snapshot }
+    fileprivate func latest(_ entry: RecordEntry, in files: RecordFiles) -> OpenedRecord.Content? {
+        if let pending = entry.pending { return try? content(of: pending.sealed, entry.id) }
         guard let file = try? files.directory.open(RecordFiles.Role.record.name(of: entry.id)) else {
             return nil
         }
-        return (try? commit(in: file, of: entry.id))?.content?.snapshot
+        return (try? commit(in: file, of: entry.id))?.content
     }
 }

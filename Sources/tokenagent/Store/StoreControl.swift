@@ -74,10 +74,7 @@ final class StoreControl: StoreControlling {
             return loaded
         }
         var sessions = (fresh?.sessions ?? store.readSessions()).map { found in
-            StoredSession(
-                name: found.name,
-                content: .record(found.snapshot, interrupted: found.interrupted)
-            )
+            StoredSession(name: found.name, content: .record(found))
         }
         sessions += (fresh?.problems ?? []).compactMap(StoredSession.init)
         return StoreContents(

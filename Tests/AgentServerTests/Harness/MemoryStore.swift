@@ -102,7 +102,8 @@ final class MemoryStore: StoreControlling {
 
     func loadSessions() -> StoreContents {
         let found = disk.records.map { name, snapshot in
-            StoredSession(name: name, content: .record(reseal(snapshot, of: name), interrupted: false))
+            let loaded = LoadedSession(name: name, snapshot: reseal(snapshot, of: name), interrupted: false)
+            return StoredSession(name: name, content: .record(loaded))
         }
         return StoreContents(
             sessions: found + lost.withLock { $0 },

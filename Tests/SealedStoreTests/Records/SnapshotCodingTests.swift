@@ -153,10 +153,11 @@ struct SnapshotCodingTests {
         first.store.close()
         // Found by the next start, which counts itself before it sends, and ends as well.
         let (second, loaded) = try fixture.unlocked()
-        var found = try #require(loaded.sessions.first)
+        let found = try #require(loaded.sessions.first)
         #expect(found.interrupted && found.snapshot.interruptions == interruptions)
-        found.snapshot.interruptions += 1
-        try second.store.reserve(.work, AttemptNumber(rawValue: 1), found.snapshot)
+        var counted = found.snapshot
+        counted.interruptions += 1
+        try second.store.reserve(.work, AttemptNumber(rawValue: 1), counted)
         second.store.close()
         let third = try #require(try fixture.unlocked().1.sessions.first)
         #expect(third.interrupted && third.snapshot.interruptions == min(254, interruptions + 1))
