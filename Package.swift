@@ -187,7 +187,8 @@ let package = Package(
         .target(
             name: "AgentSettings",
             dependencies: [
-                "Text", "AgentProtocol", "EtcdClient", "TokenCore", "OAuthClient", "ServerCertificates",
+                "Text", "Threads", "AgentProtocol", "EtcdClient", "TokenCore", "OAuthClient",
+                "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: cold
@@ -342,7 +343,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SealedStoreTests",
-            dependencies: ["SealedStore", "TokenCore", "TestSupport"],
+            dependencies: ["SealedStore", "Threads", "TokenCore", "TestSupport"],
             exclude: ["Vectors"],
             swiftSettings: testing
         ),

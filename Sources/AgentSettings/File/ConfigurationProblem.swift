@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Synchronization
 import TokenCore
 
 /// One thing to fix in the configuration: where it is, which key, what is wrong and what to write instead.
@@ -54,9 +55,9 @@ package struct ConfigurationProblems: Error, Equatable, Sendable {
     package var lines: [String] { problems.map { $0.description(in: file) } }
 }
 
-/// Collects problems while a configuration is read, so that all are reported and not only the first.
-final class ProblemList {
-    private var found: Set<ConfigurationProblem> = []
+/// Collects problems while a configuration is read, so that all are reported and not only the first; on any thread.
+final class ProblemList: Sendable {
+    private let found = Mutex<Set<ConfigurationProblem>>([])
     /// As in ``ConfigurationProblem``, for all of the list.
     private let file: String?
     private let session: SessionName?
@@ -66,7 +67,7 @@ final class ProblemList {
         self.session = session
     }
 
-    var isEmpty: Bool { found.isEmpty }
+    var isEmpty: Bool { found.withLock(\.isEmpty) }
 
     /// Adds a problem; one of a list for several sessions may be about one of them.
     func add(
@@ -75,18 +76,25 @@ final class ProblemList {
         _ message: String,
         about session: SessionName? = nil
     ) {
-        found.insert(
-            ConfigurationProblem(
-                file: file,
-                line: position?.line,
-                key: key,
-                message: message,
-                session: session ?? self.session
-            )
+        let problem = ConfigurationProblem(
+            file: file,
+            line: position?.line,
+            key: key,
+            message: message,
+            session: session ?? self.session
         )
+        _ = found.withLock { $0.insert(problem) }
+    }
+
+    /// Adds all problems of `other`.
+    func add(_ other: ProblemList) {
+        let others = other.found.withLock(\.self)
+        if !others.isEmpty { found.withLock { $0.formUnion(others) } }
     }
 
     var inOrder: [ConfigurationProblem] {
-        found.sorted { ($0.line ?? 0, $0.key, $0.message) < ($1.line ?? 0, $1.key, $1.message) }
+        found.withLock(\.self).sorted {
+            ($0.line ?? 0, $0.key, $0.message) < ($1.line ?? 0, $1.key, $1.message)
+        }
     }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 import Text
+import Threads
 import TokenCore
 
 /// Reads the text of a configuration file into ``Settings``.
 package struct SettingsReader {
     /// Sessions of one file: ten times what anybody was seen to have, and still read within a second.
     private static let mostSessions = 10_000
+    /// Enough sessions to be worth a second thread.
+    private static let manySessions = 500
 
     /// What `~/` at the beginning of a path stands for.
     private let home: String?
@@ -147,12 +150,14 @@ package struct SettingsReader {
             } else {
                 let surroundings = surroundings(root, settings, policy)
                 let written = sessions.tables("a table, as in [session.NAME]")
+                settings.places.reserveCapacity(written.count)
+                tables.reserveCapacity(written.count)
                 for (key, table) in written {
                     guard let name = SessionName(key) else { continue }
                     settings.places[name] = SessionPlace(line: table.position.line)
                     tables[name] = table
                 }
-                settings.sessions = written.compactMap { session($0.key, $0.reader, surroundings) }
+                settings.sessions = SettingsReader.sessions(written, surroundings)
             }
         }
         let reader = SessionFileReader(
@@ -276,7 +281,24 @@ package struct SettingsReader {
         }
     }
 
-    private func session(
+    /// The sessions of `written`; of many, half of them are read on another thread.
+    private static func sessions(
+        _ written: [(key: String, reader: TableReader)],
+        _ surroundings: SessionSurroundings
+    ) -> [ConfiguredSession] {
+        guard written.count >= manySessions else {
+            return written.compactMap { session($0.key, $0.reader, surroundings) }
+        }
+        let half = written.count / 2
+        let parts = SideThread.both {
+            written[..<half].compactMap { session($0.key, $0.reader, surroundings) }
+        } _: {
+            written[half...].compactMap { session($0.key, $0.reader, surroundings) }
+        }
+        return parts.0 + parts.1
+    }
+
+    private static func session(
         _ key: String,
         _ reader: TableReader,
         _ surroundings: SessionSurroundings
@@ -290,6 +312,9 @@ package struct SettingsReader {
             return nil
         }
         var session = SessionReader(name: name, table: reader, surroundings: surroundings)
+        // What becomes of a session is not for others to decide, which are read meanwhile.
+        session.table.problems = ProblemList()
+        defer { reader.problems.add(session.table.problems) }
         return session.read()
     }
 }

@@ -8,7 +8,7 @@ struct TableReader {
     let path: String
     /// Where the table begins, for keys that are missing.
     let position: TOMLPosition
-    let problems: ProblemList
+    var problems: ProblemList
     private let table: TOMLTable
     private var known: [String] = []
     /// As many keys as most tables are asked for.
@@ -19,7 +19,6 @@ struct TableReader {
         self.path = path
         self.position = position
         self.problems = problems
-        known.reserveCapacity(TableReader.usualKeys)
     }
 
     func name(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
@@ -74,6 +73,7 @@ struct TableReader {
     // MARK: Values
 
     mutating func value(_ key: String) -> TOMLValue? {
+        if known.isEmpty { known.reserveCapacity(TableReader.usualKeys) }
         known.append(key)
         return table[key]
     }

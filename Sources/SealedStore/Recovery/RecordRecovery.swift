@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Threads
 import TokenCore
 
 /// Start-up recovery: reads each record's files and decides the session's state.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 import Synchronization
-import Threads
 
 /// A second thread for work that can be halved.
-enum SideThread {
+package enum SideThread {
     /// Computes both values at once, `second` on a thread of its own if the system grants one.
-    static func both<Value: Sendable>(
+    package static func both<Value: Sendable>(
         _ first: () -> Value,
         _ second: @escaping @Sendable () -> Value
     ) -> (Value, Value) {
