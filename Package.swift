@@ -200,7 +200,7 @@ let package = Package(
             name: "tokenagent",
             dependencies: [
                 "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
-                "AgentSettings", "Confinement", "ExchangeGuard", "Text",
+                "AgentSettings", "Confinement", "ExchangeGuard", "Text", "Threads",
                 "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer", "EtcdClient",
                 "FleetStore",
                 .product(name: "Logging", package: "swift-log"),

@@ -5,6 +5,7 @@ import CHardening
 import Logging
 import SealedStore
 import Synchronization
+import Threads
 import TokenCore
 
 /// Joins the sealed store to the agent: the store knows keys and files, the agent knows requests.
@@ -19,6 +20,8 @@ final class StoreControl: StoreControlling {
     private let noticed = Mutex<[StoreProblem]>([])
     private let isWiped = Mutex(false)
     private let refusal = Mutex<StoreError?>(nil)
+    /// Where the store is opened ahead; the agent does not know of it yet.
+    private let ahead = Mutex<SystemThread?>(nil)
     private let logger: Logger
 
     init(
@@ -85,12 +88,25 @@ final class StoreControl: StoreControlling {
 
     // MARK: The vault
 
+    /// Begins to open the store while the rest of the agent starts, if a key file may be enough for that.
+    ///
+    /// Until the agent asks for it with ``unlock(passphrase:)``, which waits for the end, the store passes for locked. If it
+    /// does not open, that request tries once more and says why.
+    func openAhead() {
+        guard store.state == .locked, !counter.program.isConfigured else { return }
+        let ways = vaultStatus().slots.map(\.kind).filter(\.opensByItself)
+        // What asks a command for the key asks it once.
+        guard !ways.isEmpty, ways.allSatisfy({ $0 == .keyFile }) else { return }
+        ahead.withLock { $0 = try? SystemThread { [self] in try? open(nil) } }
+    }
+
     func vaultStatus() -> VaultStatus {
+        let isAhead = ahead.withLock { $0 != nil }
         let state: VaultStatus.State =
             switch store.state {
             case .uninitialized: .uninitialized
-            case .locked: .locked
-            case .unlocked: .unlocked
+            case .unlocked where !isAhead: .unlocked
+            case .locked, .unlocked: .locked
             }
         let slots = store.slots.map { VaultStatus.Slot($0, in: store.stateDirectory) }
         return VaultStatus(state: state, vaultID: store.vaultID, epoch: Int(store.epoch), slots: slots)
@@ -103,6 +119,9 @@ final class StoreControl: StoreControlling {
     }
 
     func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
+        // Requests to unlock come one after the other.
+        ahead.withLock(\.self)?.join()
+        ahead.withLock { $0 = nil }
         do throws(StoreError) {
             try open(passphrase)
         } catch {

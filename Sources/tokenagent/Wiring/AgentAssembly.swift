@@ -80,6 +80,7 @@ struct AgentAssembly {
             maintenance: maintenance,
             logger: logger
         ) { inForce.restoreSecrets() }
+        control.openAhead()
         configuration = try AgentAssembly.adopt(settings, inForce)
         // A new store that does not get its counter is locked again; the attempt to unlock it says why.
         if opened.store.state == .unlocked { try? control.acceptCounter() }
