@@ -80,10 +80,12 @@ struct AgentAssembly {
             maintenance: maintenance,
             logger: logger
         ) { inForce.restoreSecrets() }
+        // Before another one is opened by itself.
+        let isNew = opened.store.state == .unlocked
         control.openAhead()
         configuration = try AgentAssembly.adopt(settings, inForce)
         // A new store that does not get its counter is locked again; the attempt to unlock it says why.
-        if opened.store.state == .unlocked { try? control.acceptCounter() }
+        if isNew { try? control.acceptCounter() }
     }
 
     /// The authorization servers, of which the configuration has named none yet.
