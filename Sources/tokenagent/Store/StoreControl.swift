@@ -112,16 +112,21 @@ final class StoreControl: StoreControlling {
         return VaultStatus(state: state, vaultID: store.vaultID, epoch: Int(store.epoch), slots: slots)
     }
 
+    /// Waits for what ``openAhead()`` has begun; requests to lock and to unlock come one after the other.
+    private func endOpeningAhead() {
+        ahead.withLock(\.self)?.join()
+        ahead.withLock { $0 = nil }
+    }
+
     func lock() {
+        endOpeningAhead()
         isWiped.withLock { $0 = true }
         store.lock()
         maintenance.plan()
     }
 
     func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
-        // Requests to unlock come one after the other.
-        ahead.withLock(\.self)?.join()
-        ahead.withLock { $0 = nil }
+        endOpeningAhead()
         do throws(StoreError) {
             try open(passphrase)
         } catch {
