@@ -28,13 +28,31 @@ package final class StreamingServer: Sendable {
         }
     }
 
-    /// The connection that a request came on.
-    package struct Peer: Sendable {
+    /// The connection that a request came on; once it has been closed nothing is done, as its number may be another's then.
+    package final class Peer: Sendable {
+        /// Read by the thread of the connection alone, which closes it.
         fileprivate let descriptor: Int32
+        private let isOpen = Mutex(true)
+
+        fileprivate init(descriptor: Int32) {
+            self.descriptor = descriptor
+        }
+
+        fileprivate func close(_ close: (Int32) -> Void) {
+            isOpen.withLock { isOpen in
+                isOpen = false
+                close(descriptor)
+            }
+        }
 
         /// Sends bytes as they are.
         package func send(_ bytes: some Collection<UInt8>) {
-            var rest = Array(bytes)[...]
+            let bytes = Array(bytes)
+            isOpen.withLock { if $0 { send(bytes[...]) } }
+        }
+
+        private func send(_ bytes: ArraySlice<UInt8>) {
+            var rest = bytes
             while !rest.isEmpty {
                 let count = rest.withUnsafeBytes {
                     Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
@@ -82,7 +100,7 @@ package final class StreamingServer: Sendable {
 
         /// Ends the connection.
         package func leave() {
-            shutdown(descriptor, Int32(SHUT_RDWR))
+            isOpen.withLock { if $0 { shutdown(descriptor, Int32(SHUT_RDWR)) } }
         }
 
         /// Returns when the other end has closed the connection.
@@ -97,7 +115,7 @@ package final class StreamingServer: Sendable {
     }
 
     package let port: Int
-    private let listener: Int32
+    private let listener = OpenSockets()
     private let received = Mutex<[Request]>([])
     private let open = OpenSockets()
     private let respond: @Sendable (Request, Peer) -> Void
@@ -105,12 +123,12 @@ package final class StreamingServer: Sendable {
     /// Listens, and has `respond` answer each request, one after the other on a connection.
     package init(_ respond: @escaping @Sendable (Request, Peer) -> Void) throws {
         self.respond = respond
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        listener.add(descriptor)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = listener
         let result = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 bind(descriptor, $0, size) == 0 && listen(descriptor, 256) == 0
@@ -119,7 +137,7 @@ package final class StreamingServer: Sendable {
         }
         guard result else { throw SystemFailure("listen on a port") }
         port = Int(UInt16(bigEndian: address.sin_port))
-        try SystemThread { [weak self] in
+        try SystemThread { [weak self, listener] in
             while true {
                 let peer = testing_accept(descriptor)
                 guard peer >= 0 else { break }
@@ -128,14 +146,14 @@ package final class StreamingServer: Sendable {
                     close(peer)
                     continue
                 }
-                server.serve(peer)
+                server.serve(Peer(descriptor: peer))
             }
-            close(descriptor)
+            listener.close(descriptor)
         }.detach()
     }
 
     deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
+        listener.shutDown()
         open.shutDown()
     }
 
@@ -146,15 +164,15 @@ package final class StreamingServer: Sendable {
     package var connections: Int { open.count }
 
     /// Answers what comes on a connection, on a thread of its own: what blocks there keeps nobody else waiting.
-    private func serve(_ peer: Int32) {
-        open.add(peer)
+    private func serve(_ peer: Peer) {
+        open.add(peer.descriptor)
         let thread = try? SystemThread { [weak self, open] in
             // Nobody is kept alive while a request is awaited.
-            while let request = StreamingServer.request(Peer(descriptor: peer)), let server = self {
+            while let request = StreamingServer.request(peer), let server = self {
                 server.received.withLock { $0.append(request) }
-                server.respond(request, Peer(descriptor: peer))
+                server.respond(request, peer)
             }
-            open.close(peer)
+            peer.close(open.close)
         }
         guard let thread else { preconditionFailure("there is no thread for a connection") }
         thread.detach()
@@ -197,7 +215,7 @@ package final class StreamingServer: Sendable {
     }
 }
 
-/// The sockets of a server's connections, none of which is touched once it is closed: its number may be another's then.
+/// Sockets, none of which is touched once it is closed: its number may be another's then.
 private final class OpenSockets: Sendable {
     private let descriptors = Mutex<Set<Int32>>([])
 
@@ -214,7 +232,7 @@ private final class OpenSockets: Sendable {
         }
     }
 
-    /// Ends all connections; whoever reads from one notices.
+    /// Ends all that are open; whoever waits at one notices.
     func shutDown() {
         descriptors.withLock { descriptors in
             for descriptor in descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }
