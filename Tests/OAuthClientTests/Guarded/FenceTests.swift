@@ -88,7 +88,7 @@ struct FenceTests {
             Issue.record("\(result)")
             return
         }
-        #expect(Self.now >= moment)
+        #expect(Self.now >= moment, "\(result)")
         #expect(server.requests.count == 1)
         await server.stop()
     }

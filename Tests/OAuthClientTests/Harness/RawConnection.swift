@@ -9,13 +9,22 @@ import TokenCore
 
 /// A TCP connection to this machine that sends bytes as they are and reads to the end.
 enum RawConnection {
-    /// What came back until the other side closed.
+    /// What came back until the other side closed, or until the caller's task was cancelled.
     static func exchange(host: String = "127.0.0.1", port: Int, _ text: String) async throws -> String {
         let collector = Collector()
         let channel = try await connect(host: host, port: port, collector)
         try? await channel.writeAndFlush(ByteBuffer(string: text)).get()
-        try await channel.closeFuture.get()
+        try await end(of: channel)
         return try await channel.eventLoop.submit { collector.text }.get()
+    }
+
+    /// Waits until the other side has closed `channel`, or until the caller's task is cancelled, as a time limit does it.
+    static func end(of channel: any Channel) async throws {
+        try await withTaskCancellationHandler {
+            try await channel.closeFuture.get()
+        } onCancel: {
+            channel.close(promise: nil)
+        }
     }
 
     /// An open connection on which `text` has been sent.

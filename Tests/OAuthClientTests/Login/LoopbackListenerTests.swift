@@ -203,7 +203,7 @@ struct LoopbackListenerTests {
             // With every place taken the browser still gets through: the oldest connection makes room.
             let page = try await address.redirect("code=evil&state=wrong")
             #expect(page.hasPrefix("HTTP/1.1 400 "))
-            for channel in stalled.prefix(25) { try await channel.closeFuture.get() }
+            for channel in stalled.prefix(25) { try await RawConnection.end(of: channel) }
         }
     }
 
@@ -239,7 +239,7 @@ struct LoopbackListenerTests {
             try await channel.writeAndFlush(ByteBuffer(string: "TP/1.1\r\nHost: 127.0.0.1:\(address.port)\r"))
                 .get()
             try await channel.writeAndFlush(ByteBuffer(string: "\n\r\n")).get()
-            try await channel.closeFuture.get()
+            try await RawConnection.end(of: channel)
         }
     }
 }
