@@ -16,6 +16,10 @@ final class GatewayTransport: Sendable {
     static let longest = 8 << 20
     /// TCP and TLS together.
     private static let connectTime = TimeAmount.seconds(2)
+    /// To each member; calls beyond that wait for one of them to end, for as long as a connection may take.
+    ///
+    /// One that is kept costs about a megabyte, and an agent that has found its etcd asks for every session at once.
+    static let connections = 16
     /// etcd's own end of a kept connection is later.
     private static let idleTime = TimeAmount.seconds(50)
 
@@ -24,7 +28,7 @@ final class GatewayTransport: Sendable {
     init(_ door: EtcdDoor, on group: any EventLoopGroup) throws(EtcdFailure) {
         var pool = HTTPClient.Configuration.ConnectionPool(
             idleTimeout: GatewayTransport.idleTime,
-            concurrentHTTP1ConnectionsPerHostSoftLimit: 64
+            concurrentHTTP1ConnectionsPerHostSoftLimit: GatewayTransport.connections
         )
         pool.retryConnectionEstablishment = false
         var configuration = HTTPClient.Configuration(
@@ -198,12 +202,16 @@ extension EtcdFailure {
             case let error as NIOConnectionError: .unreachable(EtcdFailure.reason(error))
             case is NIOSSLError, is BoringSSLError: EtcdFailure(handshake: error)
             case is NIOSSLExtraError: .insecure("the certificate is for another host name")
-            case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
+            case let error as HTTPClientError where EtcdFailure.noConnection.contains(error):
                 .unreachable("no connection in time")
             case is CancellationError: .unanswered("no answer in time")
             case let error as HTTPClientError where error == .cancelled: .unanswered("no answer in time")
             default: .unanswered("the connection ended before the answer was complete")
             }
+    }
+
+    private static var noConnection: [HTTPClientError] {
+        [.connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout]
     }
 
     private init(handshake error: any Error) {

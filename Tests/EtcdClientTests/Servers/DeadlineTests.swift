@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Synchronization
 import TestSupport
 import Testing
 
@@ -106,6 +107,29 @@ import Testing
                 #expect(asked.count == round && server.requests.count == 21 * round)
                 await client.forget("t.1")
             }
+        }
+    }
+
+    @Test func `calls at once share a few connections`() async throws {
+        let held = Mutex<[StreamingServer.Peer]?>([])
+        let server = try StreamingServer { _, peer in
+            if held.withLock({ $0?.append(peer) }) == nil { peer.answer(200, "{\(Self.header)}") }
+        }
+        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
+        let most = GatewayTransport.connections
+        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+            try await withThrowingTaskGroup(of: EtcdFailure?.self) { group in
+                for _ in 0..<5 * most {
+                    group.addTask { await Self.failure(of: client, within: .seconds(60)).0 }
+                }
+                #expect(try await Polling.until { held.withLock { $0?.count == most } })
+                for peer in held.withLock({ $0.take() }) ?? [] { peer.answer(200, "{\(Self.header)}") }
+                for try await failure in group {
+                    // On a busy machine some do not get their turn.
+                    #expect(failure == nil || failure == .unreachable("no connection in time"))
+                }
+            }
+            #expect(server.connections <= most && server.requests.count > most)
         }
     }
 
