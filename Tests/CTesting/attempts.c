@@ -3,6 +3,8 @@
 #include "CTesting.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
@@ -89,6 +91,16 @@ int attempt_taking_descriptor(pid_t process) {
 
 int testing_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+void testing_await_writers(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+#ifdef F_SETLEASE
+    // Refused with EAGAIN while there is a writer; given back when the file is closed.
+    while (fcntl(file, F_SETLEASE, F_RDLCK) < 0 && errno == EAGAIN) sched_yield();
+#endif
+    close(file);
 }
 
 int testing_close_from(void *actions, int first) {

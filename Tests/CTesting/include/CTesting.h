@@ -35,6 +35,10 @@ int testing_accept(int listener);
 /// returns 0, or the error number.
 int testing_close_from(void *actions, int first);
 
+/// Waits until no process has the file `path` open for writing. A child that is about to become a program has what this process
+/// wrote a moment ago still open, and until it has closed it the file cannot be started (execve(2), ETXTBSY).
+void testing_await_writers(const char *path);
+
 /// Marks in `found` which of `count` needles, of at least four bytes, occur in `memory`.
 void search_memory(const uint8_t *memory, size_t size, const uint8_t *const *needles, const size_t *sizes,
                    uint8_t *found, size_t count);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CTesting
 import Glibc
 
 /// Files as tests look at them.
@@ -24,8 +25,14 @@ package enum File {
         bytes(path).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Creates or replaces the file `path`.
+    /// Creates or replaces the file `path`; with a mode that lets it run it can be started at once.
     package static func write(_ text: String, to path: String, mode: mode_t = 0o600) throws {
+        try fill(path, with: text, mode)
+        // A shell that cannot start a program takes the next of that name in PATH.
+        if mode & 0o100 != 0 { testing_await_writers(path) }
+    }
+
+    private static func fill(_ path: String, with text: String, _ mode: mode_t) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw SystemFailure("open \(path)") }
         defer { close(descriptor) }
