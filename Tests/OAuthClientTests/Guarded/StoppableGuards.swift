@@ -65,9 +65,14 @@ final class StoppableGuards: Sendable {
         guards.withLock { $0 += pid.map { [$0] } ?? [] }
     }
 
-    /// Stops those that run.
+    /// Stops those that wait for something, which they do as soon as the request is out.
+    ///
+    /// One that is stopped before it has taken its alarm back is killed by it, whatever the server says.
     func stop() {
-        for pid in guards.withLock({ $0 }) { kill(pid, SIGSTOP) }
+        for pid in guards.withLock({ $0 }) {
+            while File.text("/proc/\(pid)/stat")?.contains(") R ") == true { sched_yield() }
+            kill(pid, SIGSTOP)
+        }
     }
 
     /// Lets one that has stopped go on, once there is one.
