@@ -20,8 +20,8 @@ final class GatewayTransport: Sendable {
     ///
     /// One that is kept costs about a megabyte, and an agent that has found its etcd asks for every session at once.
     static let connections = 16
-    /// etcd's own end of a kept connection is later.
-    private static let idleTime = TimeAmount.seconds(50)
+    /// The calls of one refresh follow each other closely, and the next refresh is minutes away.
+    private static let idleTime = TimeAmount.seconds(10)
 
     private let client: HTTPClient
 
