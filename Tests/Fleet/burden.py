@@ -14,17 +14,19 @@ from stage import Plan, Stage
 HOSTS, SESSIONS, LIFE = 100, 100, 3600
 # A token is refreshed with a third of its life left, and up to a tenth earlier: on average, of many hosts, the first.
 ROUND = LIFE * (2 / 3 - 1 / 10)
+# Until an agent that is at rest has given back what only its start needed.
+SETTLING = 75
 
 
 class Burden:
     """One fleet at rest, whose sessions are then refreshed a number of times."""
 
-    def __init__(self, run: Run, hosts: int, sessions: int, refreshes: int, rest: float) -> None:
+    def __init__(self, run: Run, hosts: int, sessions: int, refreshes: int, rest: float, settling: float = 10) -> None:
         self.stage = Stage(run.programs, Plan(hosts=hosts, sessions={"gsame": sessions}, lifetime=LIFE, rate=0.01))
         stage = self.stage
         try:
             stage.start()
-            time.sleep(10)
+            time.sleep(settling)
             before = sum(stage.etcd.calls().values())
             self.wake_ups = stage.hosts[-1].wake_ups(rest)
             self.idle_calls = (sum(stage.etcd.calls().values()) - before) / rest
@@ -58,7 +60,7 @@ def alone(run: Run, sessions: int, rest: float) -> tuple[int, float]:
         host.configuration = text[:begin] + text[end:]
         host._prepare()
         stage.start()
-        time.sleep(10)
+        time.sleep(SETTLING)
         woken = host.wake_ups(rest)
         return host.memory(), woken
     finally:
@@ -70,7 +72,7 @@ def burden(run: Run) -> None:
     """Calls of etcd for a hundred hosts with a hundred sessions, and what an agent pays for being in a fleet."""
     rest = min(60.0, run.seconds / 3)
     small = Burden(run, 3, 20, 20, rest)
-    large = Burden(run, 9, 100, 40, rest)
+    large = Burden(run, 9, 100, 40, rest, SETTLING)
     memory, woken = alone(run, 100, rest)
     per_host = (large.a_refresh - small.a_refresh) / 6
     fixed = small.a_refresh - 3 * per_host
