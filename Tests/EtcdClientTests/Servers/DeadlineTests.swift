@@ -129,6 +129,8 @@ import Testing
                     #expect(failure == nil || failure == .unreachable("no connection in time"))
                 }
             }
+            // They are free again, also where all who waited had given up.
+            #expect(await Self.failure(of: client, within: .seconds(60)).0 == nil)
             #expect(server.connections <= most && server.requests.count > most)
         }
     }
