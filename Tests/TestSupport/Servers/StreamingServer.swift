@@ -30,7 +30,7 @@ package final class StreamingServer: Sendable {
 
     /// The connection that a request came on; once it has been closed nothing is done, as its number may be another's then.
     package final class Peer: Sendable {
-        /// Read by the thread of the connection alone, which closes it.
+        /// For the thread of the connection, which closes it; whoever else uses it asks first whether it is open.
         fileprivate let descriptor: Int32
         private let isOpen = Mutex(true)
 
