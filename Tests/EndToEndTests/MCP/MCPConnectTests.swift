@@ -26,7 +26,8 @@ extension EndToEnd {
             #expect(result.standardOutput.contains(#""text":"hello""#))
             #expect(!result.standardOutput.contains(token))
             #expect(scene.requests.count > 3 && scene.requests.allSatisfy { $0.token == token })
-            #expect(scene.server.requests.last?.method == "DELETE")
+            // It took leave. What still listened may be read after that, by a server that was busy.
+            #expect(scene.server.requests.last { $0.method != "GET" }?.method == "DELETE")
         }
 
         @Test func `20 clients whose token is refused at once share one refresh`() async throws {

@@ -27,8 +27,8 @@ struct BridgeTests {
             #expect(request.field("mcp-protocol-version") == "2025-11-25")
             #expect(request.field("mcp-shard") == "7")
         }
-        // It took leave.
-        #expect(requests.last?.method == "DELETE" && server.sessions.open == 0)
+        // It took leave. What still listened may be read after that, by a server that was busy.
+        #expect(requests.last { $0.method != "GET" }?.method == "DELETE" && server.sessions.open == 0)
         #expect(run.agent.requests("/token").count == 1)
         #expect(run.agent.requests("/report").isEmpty)
     }
