@@ -249,7 +249,7 @@ package final class FleetStore: FleetSharing {
             case .changes(let header, let changes):
                 await tell(watch.withLock { $0.apply(changes, header, at: time) }, take)
             // What was missed is read once it is connected again.
-            case .historyLost: break
+            case .resumed, .historyLost: break
             case .trouble(let failure): await take(.trouble(FleetTrouble(failure)))
             }
         }

@@ -2,8 +2,10 @@
 
 /// What a watch tells.
 package enum EtcdNews: Equatable, Sendable {
-    /// The watch stands: what changes from here on is told.
+    /// The watch stands: what changes from here on is told, and what came before may have been missed.
     case connected(EtcdHeader)
+    /// The watch was begun anew after a silence, from where it was: nothing was missed.
+    case resumed(EtcdHeader)
     case changes(EtcdHeader, [EtcdChange])
     /// What has happened since the last news cannot be told any more, or is another history: read everything once the
     /// watch stands again.
@@ -47,17 +49,19 @@ package struct EtcdWatch: Sendable {
         after start: EtcdHeader?,
         _ take: @escaping @Sendable (EtcdNews) async -> Void
     ) async {
-        var place = start
+        var beginning = Beginning(place: start)
         var pause = EtcdWatch.shortestPause
         while !Task.isCancelled {
             let endpoint = client.order.present[0]
-            let from = place
             let alarm = SilenceAlarm(silence)
-            let end = await alarm.guarding { alarm in
-                await self.follow(from: from, at: endpoint, alarm, take)
+            let end = await alarm.guarding { [beginning] alarm in
+                await self.follow(from: beginning, at: endpoint, alarm, take)
             }
             guard !Task.isCancelled else { return }
-            place = end.place
+            beginning = Beginning(
+                place: end.place,
+                isResumption: end.hasConnected && alarm.hasRung && !end.hasLostHistory
+            )
             if end.hasConnected {
                 pause = EtcdWatch.shortestPause
                 if alarm.hasRung { continue }
@@ -70,6 +74,13 @@ package struct EtcdWatch: Sendable {
             try? await Task.sleep(for: pause * .random(in: 0.5..<1.5))
             pause = min(pause * 2, EtcdWatch.longestPause)
         }
+    }
+
+    private struct Beginning: Sendable {
+        /// Where the last watch was; `nil`: from now on.
+        var place: EtcdHeader?
+        /// Nothing but a silence ended the last one.
+        var isResumption = false
     }
 
     /// How the watch at one member has ended.
@@ -88,27 +99,29 @@ package struct EtcdWatch: Sendable {
     }
 
     private func follow(
-        from start: EtcdHeader?,
+        from start: Beginning,
         at endpoint: EtcdEndpoint,
         _ alarm: SilenceAlarm,
         _ take: @Sendable (EtcdNews) async -> Void
     ) async -> End {
-        var end = End(place: start)
+        var end = End(place: start.place)
         var token: String?
         do throws(EtcdFailure) {
             token = try await client.token(at: endpoint, until: .now + EtcdClient.callTime)
-            var lines = try await open(after: start, at: endpoint, token, alarm)
+            var lines = try await open(after: start.place, at: endpoint, token, alarm)
             while let line = try await lines.next() {
                 switch line {
                 case .ended(let failure): throw failure
                 case .created(let header):
-                    guard start.map(header.continues) ?? true else {
+                    guard start.place.map(header.continues) ?? true else {
                         end.loseHistory()
                         return end
                     }
                     end.hasConnected = true
                     if end.place == nil { end.place = header }
-                    await alarm.resting { await take(.connected(header)) }
+                    await alarm.resting {
+                        await take(start.isResumption ? .resumed(header) : .connected(header))
+                    }
                 case .changes(let header, let changes, let isWhole):
                     guard changes.allSatisfy({ keys.contains($0.pair.key) }) else {
                         throw .malformed("a change is of a key that is not watched")

@@ -26,6 +26,10 @@ final class NewsList: Sendable {
         all.count { if case .connected = $0 { true } else { false } }
     }
 
+    var resumptions: Int {
+        all.count { if case .resumed = $0 { true } else { false } }
+    }
+
     var failures: [EtcdFailure] {
         all.compactMap { if case .trouble(let failure) = $0 { failure } else { nil } }
     }

@@ -29,6 +29,25 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         }
     }
 
+    @Test func `a watch goes on after a silence, and tells each change once`() async throws {
+        try await RealEtcd.whileRunning { etcd in
+            try await etcd.client().whileOpen { client async throws in
+                let news = NewsList()
+                let watch = EtcdWatch(client, Self.all, silence: .seconds(1))
+                let following = Task { await watch.follow(after: nil) { news.add($0) } }
+                defer { following.cancel() }
+                #expect(try await Polling.until { news.connections == 1 })
+                for number in 1...3 {
+                    try await client.put("/tokenagent/x", "\(number)")
+                    #expect(
+                        try await Polling.until { news.values.count == number && news.resumptions >= number }
+                    )
+                }
+                #expect(news.values == ["1", "2", "3"])
+            }
+        }
+    }
+
     @Test func `a thousand changes that were missed are told`() async throws {
         try await RealEtcd.whileRunning { etcd in
             try await etcd.client().whileOpen { client async throws in
