@@ -123,7 +123,7 @@ bench: build
 
 # Only when what runs at every start has changed much: the order is a matter of speed and memory, and old names do no harm.
 link-order: build
-	@Scripts/install-dependencies python3 cc
+	@Scripts/install-dependencies python3 cc etcd
 	Scripts/link-order $(RELEASE)
 	# The programs are linked anew by the next build.
 	rm -f $(RELEASE)/tokenagent $(RELEASE)/tokenagent-runner $(RELEASE)/tokenctl

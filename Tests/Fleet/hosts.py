@@ -41,6 +41,8 @@ class Host:
         self.is_busy = False
         self.is_cut = False
         self.extra: dict[str, str] = {}
+        # What runs the agent in its place, and looks at it.
+        self.tool: list = []
         self._prepare()
 
     def _prepare(self) -> None:
@@ -79,8 +81,8 @@ class Host:
     def launch(self) -> None:
         with open(self.log, "ab") as log:
             self.process = self.ground.spawn(
-                [*self.prefix, self.ground.programs / "tokenagent", "-D", "--log-level", "debug"], env=self.environment,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                [*self.prefix, *self.tool, self.ground.programs / "tokenagent", "-D", "--log-level", "debug"],
+                env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def wait(self) -> None:
         until(60, lambda: self.process.poll() is not None or self.ask("GET", "/v1"), f"host {self.number}")
