@@ -55,7 +55,7 @@ package struct EtcdDoor: Sendable {
         }
     }
 
-    /// PEM; `nil`: the system's authorities alone.
+    /// PEM, the only authorities that are believed; `nil`: the system's.
     package var authorities: [UInt8]?
     package var identity: Identity?
     package var user: User?
