@@ -248,8 +248,11 @@ package final class FleetStore: FleetSharing {
                 await tell(await readAll(keys, of: sessions, into: watch), take)
             case .changes(let header, let changes):
                 await tell(watch.withLock { $0.apply(changes, header, at: time) }, take)
+            case .resumed:
+                guard !watch.withLock(\.isWhole) else { break }
+                await tell(await readAll(keys, of: sessions, into: watch), take)
             // What was missed is read once it is connected again.
-            case .resumed, .historyLost: break
+            case .historyLost: break
             case .trouble(let failure): await take(.trouble(FleetTrouble(failure)))
             }
         }
@@ -279,6 +282,8 @@ package final class FleetStore: FleetSharing {
                 next.start = last.key + [0]
             }
         } catch {
+            // Of some sessions there may be a part, which would be taken for all.
+            watch.withLock { $0.forget() }
             return sessions.map { .changed($0) }
         }
         return watch.withLock { $0.all(at: time) }

@@ -20,6 +20,9 @@ struct FleetWatch {
         self.sessions = Dictionary(uniqueKeysWithValues: sessions.map { (records.names.name(of: $0), $0) })
     }
 
+    /// Everything was read, and is kept up to date.
+    var isWhole: Bool { place != nil }
+
     /// Everything is read anew.
     mutating func forget() {
         values = [:]

@@ -76,6 +76,7 @@ package struct EtcdWatch: Sendable {
         }
     }
 
+    /// From where a watch is begun.
     private struct Beginning: Sendable {
         /// Where the last watch was; `nil`: from now on.
         var place: EtcdHeader?
