@@ -238,10 +238,18 @@ package final class FleetStore: FleetSharing {
         _ sessions: Set<SessionName>,
         _ take: @escaping @Sendable (FleetNews) async -> Void
     ) async {
+        await follow(sessions, silence: EtcdWatch.silence, take)
+    }
+
+    func follow(
+        _ sessions: Set<SessionName>,
+        silence: Duration,
+        _ take: @escaping @Sendable (FleetNews) async -> Void
+    ) async {
         let all = records.names.all
         let keys = EtcdKeys(from: all.start, upTo: all.end)
         let watch = Mutex(FleetWatch(sessions, records))
-        await EtcdWatch(client, keys).follow(after: nil) { [self] news in
+        await EtcdWatch(client, keys, silence: silence).follow(after: nil) { [self] news in
             switch news {
             case .connected:
                 await take(.connected)

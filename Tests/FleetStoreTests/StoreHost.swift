@@ -33,7 +33,7 @@ struct StoreHost {
         }
     }
 
-    private init(_ keys: FleetKeys, _ endpoints: [EtcdEndpoint], _ client: String) throws {
+    init(_ keys: FleetKeys, _ endpoints: [EtcdEndpoint], _ client: String) throws {
         memory = try SealedMemory()
         let binding = FleetBinding(
             kind: "oidc",

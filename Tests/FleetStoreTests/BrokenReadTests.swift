@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+
+import EtcdClient
+import SealedStore
+import Synchronization
+import TestSupport
+import Testing
+import Text
+import TokenCore
+
+@testable import FleetStore
+
+/// A read of all records that ends before its last page.
+@Suite(.timeLimit(.minutes(1))) struct BrokenReadTests {
+    private static let time = "Date: Thu, 01 Jan 2026 00:00:00 GMT"
+
+    @Test func `no part of a session is shown for the whole of it`() async throws {
+        try await Self.whileFollowing(silence: .seconds(600)) { member, news async throws in
+            var news = news
+            #expect(await news.next() == .connected)
+            #expect(await news.next() == .changed(StoreHost.session))
+            // The lock was read; had it been kept, this would show a session that has a lock and no record.
+            member.delete(.want)
+            #expect(await news.next() == .changed(StoreHost.session))
+        }
+    }
+
+    @Test func `it is read again after a silence`() async throws {
+        try await Self.whileFollowing(silence: .milliseconds(100)) { member, news async throws in
+            var news = news
+            #expect(await news.next() == .connected)
+            #expect(await news.next() == .changed(StoreHost.session))
+            member.isWhole = true
+            var shown: FleetSight?
+            while shown == nil {
+                switch await news.next() {
+                case .shown(let sight): shown = sight
+                case .changed: continue
+                case let other:
+                    Issue.record("told \(String(describing: other))")
+                    return
+                }
+            }
+            #expect(shown?.view.lock == Member.lock)
+            #expect(shown?.view.record == nil)
+        }
+    }
+
+    private static func whileFollowing(
+        silence: Duration,
+        _ body: (Member, AsyncStream<FleetNews>.Iterator) async throws -> Void
+    ) async throws {
+        let member = try Member()
+        let server = try StreamingServer { request, peer in member.answer(request, peer) }
+        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
+        let host = try StoreHost(member.keys, [endpoint], "client")
+        let (news, told) = AsyncStream<FleetNews>.makeStream()
+        let watch = Task {
+            await host.store.follow([StoreHost.session], silence: silence) { told.yield($0) }
+        }
+        try await body(member, news.makeAsyncIterator())
+        watch.cancel()
+        await watch.value
+        await host.store.close()
+    }
+
+    /// A member of etcd whose first page has a lock, and whose second one ends the connection.
+    private final class Member: Sendable {
+        static let lock = AttemptID(host: 1, random: 9)
+
+        let keys: FleetKeys
+        private let names: FleetNames
+        private let state = Mutex(State())
+
+        private struct State {
+            var isWhole = false
+            var watcher: StreamingServer.Peer?
+        }
+
+        init() throws {
+            keys = try FleetKeys.random(label: "team")
+            names = FleetRecords(keys: keys, memory: try SealedMemory()).names
+        }
+
+        /// Whether the second page comes.
+        var isWhole: Bool {
+            get { state.withLock(\.isWhole) }
+            set { state.withLock { $0.isWhole = newValue } }
+        }
+
+        func answer(_ request: StreamingServer.Request, _ peer: StreamingServer.Peer) {
+            if request.target.hasSuffix("/watch") {
+                peer.beginStream()
+                peer.piece(#"{"result":{\#(header(3)),"created":true}}"# + "\n")
+                state.withLock { $0.watcher = peer }
+                peer.waitUntilLeft()
+            } else if request.json?["key"]?.string == Base64.encoded(names.all.start) {
+                let pair =
+                    #"{"key":"\#(key(.lock))","value":"\#(Base64.encoded(FleetRecords.value(lock: Self.lock)))","mod_revision":"2"}"#
+                peer.answer(
+                    200,
+                    #"{\#(header(3)),"kvs":[\#(pair)],"more":true}"#,
+                    fields: [BrokenReadTests.time]
+                )
+            } else if isWhole {
+                peer.answer(200, "{\(header(3))}", fields: [BrokenReadTests.time])
+            } else {
+                peer.leave()
+            }
+        }
+
+        /// Tells whoever watches that a key is gone.
+        func delete(_ kind: FleetKeyName.Kind) {
+            let event = #"{"type":"DELETE","kv":{"key":"\#(key(kind))","mod_revision":"4"}}"#
+            state.withLock { $0.watcher }?.piece(#"{"result":{\#(header(4)),"events":[\#(event)]}}"# + "\n")
+        }
+
+        private func key(_ kind: FleetKeyName.Kind) -> String {
+            Base64.encoded(names.bytes(of: FleetKeyName(kind, of: names.name(of: StoreHost.session))))
+        }
+
+        private func header(_ revision: Int) -> String {
+            #""header":{"cluster_id":"1","member_id":"2","revision":"\#(revision)"}"#
+        }
+    }
+}
