@@ -181,6 +181,7 @@ struct FleetRequests {
             $0.refreshedBy = record.map { label($0.attempt) }
             $0.refreshedAt = token.map { agent.moment.wallTime(at: $0.obtainedAt).secondsSince1970 }
             $0.attemptBy = found?.intent.map { label($0.attempt) }
+            $0.attemptRefused = found?.intent?.isRefused == true ? true : nil
             $0.late = found.map { Int64($0.lates) }
             $0.message = trouble?.sentence
             $0.remedy = trouble?.remedy

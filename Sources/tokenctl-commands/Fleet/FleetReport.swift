@@ -52,7 +52,8 @@ struct FleetReport {
             [
                 shown(session.session), shown(session.state), number(session.generation),
                 session.behind == 0 ? "" : number(session.behind), shown(session.refreshedBy),
-                ago(session.refreshedAt), shown(session.attemptBy),
+                ago(session.refreshedAt),
+                shown(session.attemptBy) + (session.attemptRefused == true ? " (refused)" : ""),
                 session.late == 0 ? "" : number(session.late),
             ]
         }

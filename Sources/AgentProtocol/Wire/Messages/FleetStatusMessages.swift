@@ -53,6 +53,8 @@ package struct FleetSessionMembers: WireMembers {
     package let refreshedAt = WireMember<Int64>("refreshed_at", .time, isOptional: true)
     /// The host whose attempt has no answer yet.
     package let attemptBy = WireMember<String>("attempt_by", isOptional: true)
+    /// The server refused that attempt, and a host has to confirm it.
+    package let attemptRefused = WireMember<Bool>("attempt_refused", isOptional: true)
     /// Answers that lie beside the record.
     package let late = WireMember<Int64>("late", isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
