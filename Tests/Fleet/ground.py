@@ -15,6 +15,8 @@ import time
 
 # The exit status that says that nothing could be tried.
 CAN_NOT_RUN = 77
+# Where files are in memory.
+SHARED_MEMORY = "/dev/shm"
 
 
 class Problem(Exception):
@@ -67,9 +69,13 @@ def signal_quietly(pid: int, number: int) -> None:
 class Ground:
     """One run: a private directory and every process that was started in it, which `close` ends one by one."""
 
-    def __init__(self, programs: pathlib.Path) -> None:
+    def __init__(self, programs: pathlib.Path, in_memory: bool = False) -> None:
+        """With `in_memory` the hosts' files are kept off the disk, where that can be done."""
         self.programs = programs
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="tokenagent-fleet."))
+        self.memory: pathlib.Path | None = None
+        if in_memory and os.access(SHARED_MEMORY, os.W_OK):
+            self.memory = pathlib.Path(tempfile.mkdtemp(prefix="tokenagent-fleet.", dir=SHARED_MEMORY))
         self.processes: list[subprocess.Popen] = []
         self.closers: list[collections.abc.Callable[[], None]] = []
         self.authority: Authority | None = None
@@ -88,7 +94,9 @@ class Ground:
                 for pid in descendants(process.pid):
                     signal_quietly(pid, signal.SIGKILL)
                 process.wait()
-        shutil.rmtree(self.home, ignore_errors=True)
+        for folder in (self.home, self.memory):
+            if folder:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 class Authority:

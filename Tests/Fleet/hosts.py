@@ -32,7 +32,7 @@ class Host:
 
     def __init__(self, ground: Ground, network: Network, number: int, configuration: str) -> None:
         self.ground, self.number = ground, number
-        self.home = ground.home / f"h{number}"
+        self.home = (ground.memory or ground.home) / f"h{number}"
         self.configuration = configuration
         self.prefix = network.join(number)
         self.process: subprocess.Popen | None = None

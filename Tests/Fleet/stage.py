@@ -40,6 +40,9 @@ class Plan:
     patience: int = 30
     # Hosts whose wall clocks are so many seconds off.
     clocks: dict[int, int] = dataclasses.field(default_factory=dict)
+    # Whether the hosts' files are in memory: each host of a real fleet has a disk of its own, and does not wait for those of
+    # all others.
+    in_memory: bool = False
 
 
 @dataclasses.dataclass
@@ -58,7 +61,7 @@ class Stage:
 
     def __init__(self, programs: pathlib.Path, plan: Plan) -> None:
         self.plan = plan
-        self.ground = Ground(programs)
+        self.ground = Ground(programs, plan.in_memory)
         self.deaths: list[Death] = []
         self.chance = random.Random(time.time_ns())
         self.mark = f"{self.chance.randrange(16 ** 6):06x}"
