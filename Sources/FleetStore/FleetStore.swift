@@ -257,8 +257,10 @@ package final class FleetStore: FleetSharing {
             case .changes(let header, let changes):
                 await tell(watch.withLock { $0.apply(changes, header, at: time) }, take)
             case .resumed:
-                guard !watch.withLock(\.isWhole) else { break }
-                await tell(await readAll(keys, of: sessions, into: watch), take)
+                if !watch.withLock(\.isWhole) {
+                    await tell(await readAll(keys, of: sessions, into: watch), take)
+                }
+                await take(.resumed)
             // What was missed is read once it is connected again.
             case .historyLost: break
             case .trouble(let failure): await take(.trouble(FleetTrouble(failure)))

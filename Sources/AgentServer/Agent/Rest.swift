@@ -9,13 +9,32 @@ import TokenCore
 struct Rest {
     private static let shortestSleep = Duration.seconds(2)
 
+    /// Gives back what a rest does not need.
+    private let onQuiet: @Sendable () -> Void
     /// How much work there had been at the last look.
     private var jobsSeen = 0
     /// Whether the last look found a rest.
-    private(set) var isBegun = false
+    private var isBegun = false
     /// How far the boot-time clock was ahead of the loop's own clock at the last look; the latter stands
     /// still during sleep.
     private var timeAsleep: Duration?
+
+    init(_ onQuiet: @escaping @Sendable () -> Void) {
+        self.onQuiet = onQuiet
+    }
+
+    /// Gives back what is not needed if a rest begins now.
+    ///
+    /// - Returns: whether the agent is at rest.
+    mutating func look(jobs: Int, isWorking: Bool) -> Bool {
+        if begins(jobs: jobs, isWorking: isWorking) { onQuiet() }
+        return isBegun
+    }
+
+    /// Something that is no work has disturbed the rest, if this is one, and may have left something in memory.
+    func again() {
+        if isBegun { onQuiet() }
+    }
 
     /// Whether a rest begins now; true once for each rest.
     ///

@@ -47,7 +47,7 @@ package actor SessionAgent {
     let records: RecordWriter
     /// Rings when a session needs attention.
     private let alarm: Alarm<SessionName>
-    private var rest = Rest()
+    private(set) var rest: Rest
 
     package init(
         configuration: AgentConfiguration,
@@ -60,6 +60,7 @@ package actor SessionAgent {
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.ports = ports
+        rest = Rest(ports.onQuiet)
         self.eventLoop = eventLoop
         executor = eventLoop.executor
         work = PendingWork(eventLoop: eventLoop)
@@ -175,9 +176,7 @@ package actor SessionAgent {
     package func housekeep(crowdMoves: Int) -> Bool {
         if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
-        let jobs = storeThread.jobsBegun + crowdMoves
-        if rest.begins(jobs: jobs, isWorking: !work.isEmpty) { ports.onQuiet() }
-        return rest.isBegun
+        return rest.look(jobs: storeThread.jobsBegun + crowdMoves, isWorking: !work.isEmpty)
     }
 
     /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.

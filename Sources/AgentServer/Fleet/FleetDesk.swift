@@ -205,6 +205,8 @@ final class FleetDesk {
         case .changed(let name): sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
         case .shown(let sight): sessions[sight.session]?.show(sight, in: agent)
         case .connected: noteBack(in: agent)
+        // The handshake is over by then.
+        case .resumed: later(after: .seconds(1)) { agent.rest.again() }
         case .trouble(let trouble): noteAway(trouble, in: agent)
         }
     }

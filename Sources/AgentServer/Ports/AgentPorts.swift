@@ -21,7 +21,8 @@ package struct AgentPorts: Sendable {
     package var logger: Logger
     /// Draws a random number from `0..<1`, evenly.
     package var chance: @Sendable () -> Double
-    /// Called on the event loop, which it must not hold up, when the agent has come to rest.
+    /// Called on the event loop, which it must not hold up, when the agent has come to rest, and
+    /// when something has disturbed that rest without being work.
     package var onQuiet: @Sendable () -> Void
 
     package init(

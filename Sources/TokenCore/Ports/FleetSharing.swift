@@ -106,6 +106,8 @@ package enum FleetNews: Equatable, Sendable {
     case changed(SessionName)
     /// The watch stands; what happened before is told of next.
     case connected
+    /// The watch was begun anew after a silence, and nothing was missed.
+    case resumed
     /// The watch has been lost; it is tried again by itself.
     case trouble(FleetTrouble)
 }

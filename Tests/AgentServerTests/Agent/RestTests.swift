@@ -15,7 +15,7 @@ import Testing
         looks: [(jobs: Int, underWay: Int)],
         expected: [Bool]
     ) {
-        var rest = Rest()
+        var rest = Rest {}
         #expect(looks.map { rest.begins(jobs: $0.jobs, isWorking: $0.underWay > 0) } == expected)
     }
 
@@ -35,6 +35,19 @@ import Testing
         try await agent.logIn()
         await agent.runtime.housekeep()
         await agent.runtime.housekeep()
+        #expect(agent.rests.value == 2)
+        await agent.stop()
+    }
+
+    @Test func `what disturbs a rest without being work is followed by another, and nothing else is`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        await agent.runtime.agent.rest.again()
+        #expect(agent.rests.value == 0)
+        for _ in 0..<2 { await agent.runtime.housekeep() }
+        #expect(agent.rests.value == 1)
+        await agent.runtime.agent.rest.again()
         #expect(agent.rests.value == 2)
         await agent.stop()
     }
