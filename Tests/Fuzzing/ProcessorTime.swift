@@ -15,28 +15,26 @@ enum ProcessorTime {
     ///
     /// - Parameters:
     ///   - what: the work, for the report.
-    ///   - clock: the thread's time; for work that goes on on other threads, the process's.
     ///   - body: the work, which can be done again.
     /// - Returns: what `body` returned last.
     @discardableResult
     static func limited<Result>(
         _ what: StaticString,
-        by clock: clockid_t = CLOCK_THREAD_CPUTIME_ID,
         _ body: () -> Result
     ) -> Result {
         var shortest = Duration.seconds(3_600)
         for _ in 0..<calls {
-            let start = now(clock)
+            let start = now
             let result = body()
-            shortest = min(shortest, now(clock) - start)
+            shortest = min(shortest, now - start)
             if shortest <= limit { return result }
         }
         fatalError("\(what) took \(shortest)")
     }
 
-    private static func now(_ clock: clockid_t) -> Duration {
+    private static var now: Duration {
         var time = timespec()
-        clock_gettime(clock, &time)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }

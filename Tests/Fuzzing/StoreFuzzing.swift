@@ -88,7 +88,7 @@ private func fuzzFleet(_ bytes: [UInt8], kind: UInt8, _ store: OpenStore) {
         precondition(names.bytes(of: key) == names.all.start + bytes, "a name has two spellings")
     case 1:
         guard let text = bytes.withUnsafeBytes({ try? GuardedBytes(copying: $0) }) else { return }
-        for role in FleetRole.all {
+        for role in FleetRole.allCases {
             guard let keys = try? FleetKeyFile.keys(in: text, as: role) else { continue }
             let written = (try? FleetKeyText.text(of: keys, for: role))?.read { Array($0.dropLast()) } ?? []
             precondition(!written.isEmpty && bytes.starts(with: written), "a key has two spellings")
@@ -125,7 +125,7 @@ private func fuzzContent(_ plaintext: UnsafeRawBufferPointer, _ session: Session
         at: clock,
         under: RecordSecretSealing(record: store.record, master: store.ring.current)
     )
-    for secret in opened?.content?.secrets ?? [] { store.memory.erase(secret) }
+    for secret in opened?.content?.snapshot.secrets ?? [] { store.memory.erase(secret) }
     var reader = ByteReader(plaintext)
     _ = try? reader.fleetKeeping()
 }
