@@ -12,6 +12,8 @@ package final class FleetStore: FleetSharing {
     private let timekeeper: any Timekeeper
     private let memory: SealedMemory
     private let etcdTime = EtcdTime()
+    /// How long the watch may say nothing before it is begun anew.
+    private let silence: Duration
     /// What this host's settings say of a session; `nil`: they do not name it.
     private let binding: @Sendable (SessionName) -> FleetBinding?
 
@@ -23,11 +25,13 @@ package final class FleetStore: FleetSharing {
         keys: FleetKeys,
         memory: SealedMemory,
         timekeeper: any Timekeeper,
+        silence: Duration = EtcdWatch.silence,
         binding: @escaping @Sendable (SessionName) -> FleetBinding?
     ) {
         self.client = client
         self.memory = memory
         self.timekeeper = timekeeper
+        self.silence = silence
         self.binding = binding
         records = FleetRecords(keys: keys, memory: memory)
     }
@@ -236,14 +240,6 @@ package final class FleetStore: FleetSharing {
 
     package func follow(
         _ sessions: Set<SessionName>,
-        _ take: @escaping @Sendable (FleetNews) async -> Void
-    ) async {
-        await follow(sessions, silence: EtcdWatch.silence, take)
-    }
-
-    func follow(
-        _ sessions: Set<SessionName>,
-        silence: Duration,
         _ take: @escaping @Sendable (FleetNews) async -> Void
     ) async {
         let all = records.names.all

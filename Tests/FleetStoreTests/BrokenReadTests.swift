@@ -72,11 +72,9 @@ import TokenCore
         member.isWhole = isWhole
         let server = try StreamingServer { request, peer in member.answer(request, peer) }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        let host = try StoreHost(member.keys, [endpoint], "client")
+        let host = try StoreHost(member.keys, [endpoint], "client", silence: silence)
         let (news, told) = AsyncStream<FleetNews>.makeStream()
-        let watch = Task {
-            await host.store.follow([StoreHost.session], silence: silence) { told.yield($0) }
-        }
+        let watch = Task { await host.store.follow([StoreHost.session]) { told.yield($0) } }
         try await body(member, news.makeAsyncIterator())
         watch.cancel()
         await watch.value

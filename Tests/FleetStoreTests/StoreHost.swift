@@ -33,7 +33,12 @@ struct StoreHost {
         }
     }
 
-    init(_ keys: FleetKeys, _ endpoints: [EtcdEndpoint], _ client: String) throws {
+    init(
+        _ keys: FleetKeys,
+        _ endpoints: [EtcdEndpoint],
+        _ client: String,
+        silence: Duration = EtcdWatch.silence
+    ) throws {
         memory = try SealedMemory()
         let binding = FleetBinding(
             kind: "oidc",
@@ -46,6 +51,7 @@ struct StoreHost {
             keys: keys,
             memory: memory,
             timekeeper: time,
+            silence: silence,
             binding: { $0 == StoreHost.session ? binding : nil }
         )
     }

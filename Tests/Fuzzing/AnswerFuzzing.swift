@@ -112,7 +112,7 @@ func fuzzIDToken(_ bytes: [UInt8]) {
         keys.candidates(identifier: token.header["kid"]?.string, algorithm: algorithm)
     }
     for key in candidates.prefix(2) {
-        _ = ProcessorTime.limited("a signature") { algorithm.verify(token, with: key.material) }
+        ProcessorTime.limited("a signature") { algorithm.verify(token, with: key.material) }
     }
 }
 

@@ -109,19 +109,15 @@ extension EndToEnd {
         }
 
         @Test func `a refresh token that comes with nothing else is the fleet's all the same`() async throws {
-            func answer(_ text: String) -> Disturbance {
-                let headers = [("Content-Type", "application/json")]
-                return Disturbance(reply: IssuerReply(status: 200, headers: headers, body: Array(text.utf8)))
-            }
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 _ = try #require(try await scene.commonToken())
                 scene.issuer.forgetRequests()
-                scene.issuer.queue(answer(#"{"refresh_token": "RT-next"}"#))
-                scene.issuer.queue(
-                    answer(#"{"access_token": "AT-next", "expires_in": 600, "token_type": "Bearer"}"#),
-                    times: 10
-                )
+                scene.issuer.queue(Disturbance(reply: .json(["refresh_token": "RT-next"])))
+                let next = IssuerReply.json([
+                    "access_token": "AT-next", "expires_in": 600, "token_type": "Bearer",
+                ])
+                scene.issuer.queue(Disturbance(reply: next), times: 10)
                 let spoiled = try await scene.keepers[0].tokenctl("refresh", "work")
                 #expect(spoiled.status == 5, "\(spoiled)")
                 // Whichever host comes next: it has what the answer brought.
@@ -216,9 +212,7 @@ extension EndToEnd {
                 try await scene.logIn(at: scene.keepers[0])
                 _ = try #require(try await scene.commonToken())
                 #expect(try await scene.record(at: scene.keepers[1])?["attempt_by"] == nil)
-                let headers = [("Content-Type", "application/json")]
-                let body = Array(#"{"error": "invalid_grant"}"#.utf8)
-                scene.issuer.queue(Disturbance(reply: IssuerReply(status: 400, headers: headers, body: body)))
+                scene.issuer.queue(Disturbance(reply: .failure("invalid_grant")))
                 let refused = try await scene.keepers[0].tokenctl("refresh", "work")
                 #expect(refused.status == 5, "\(refused)")
                 // It is confirmed after half a minute at the earliest.
