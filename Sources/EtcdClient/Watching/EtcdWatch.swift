@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// What a watch tells.
 package enum EtcdNews: Equatable, Sendable {
     /// The watch stands: what changes from here on is told, and what came before may have been missed.
@@ -201,7 +203,7 @@ private struct WatchLines {
     /// The next line; `nil` at the end.
     mutating func next() async throws(EtcdFailure) -> WatchLine? {
         while true {
-            if let line = try cutter.next() { return try WatchLine(parsing: line) }
+            if let line = try cutter.nextOfWatch() { return try WatchLine(parsing: line) }
             guard let bytes = try await pieces.next() else { return nil }
             alarm.heard()
             cutter.append(bytes)

@@ -69,26 +69,15 @@ extension GatewayAnswer {
     }
 }
 
-/// Cuts a stream into lines, and holds no more than one.
-struct LineCutter {
-    private var held: [UInt8] = []
-    /// How many bytes of ``held`` are known to have no line feed.
-    private var searched = 0
-
-    mutating func append(_ bytes: [UInt8]) { held += bytes }
-
-    /// The next line without its feed; empty ones are skipped.
+extension LineCutter {
+    /// The next line that is not empty, or `nil` if more bytes are needed for one.
     ///
     /// - Throws: ``EtcdFailure/malformed(_:)`` if it is too long.
-    mutating func next() throws(EtcdFailure) -> [UInt8]? {
-        while let feed = held[searched...].firstIndex(of: 0x0A) {
-            let line = Array(held[..<feed])
-            held.removeFirst(feed + 1)
-            searched = 0
+    mutating func nextOfWatch() throws(EtcdFailure) -> [UInt8]? {
+        while let line = next() {
             if !line.isEmpty { return line }
         }
-        searched = held.count
-        guard held.count <= GatewayTransport.longest else {
+        guard heldCount <= GatewayTransport.longest else {
             throw .malformed("a line of the watch is longer than 8 MiB")
         }
         return nil

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Finds the client's messages in the bytes of standard input: one message on each line (Model Context Protocol,
 /// Transports, stdio).
 package struct MessageLines: Sendable {
@@ -11,9 +13,7 @@ package struct MessageLines: Sendable {
     }
 
     private let longest: Int
-    private var bytes: [UInt8] = []
-    /// How many of `bytes` are known to hold no line feed.
-    private var searched = 0
+    private var cutter = LineCutter()
     /// Whether the present line is too long and is passed over.
     private var isPassing = false
 
@@ -24,30 +24,23 @@ package struct MessageLines: Sendable {
 
     /// Takes what was read.
     package mutating func append(_ read: [UInt8]) {
-        bytes += read
+        cutter.append(read)
     }
 
     /// The next line, or `nil` if more bytes are needed for one.
     package mutating func next() -> Line? {
-        while let end = bytes[searched...].firstIndex(of: 0x0A) {
-            var line = bytes[..<end]
-            if line.last == 0x0D { line = line.dropLast() }
-            defer {
-                bytes.removeFirst(end + 1)
-                searched = 0
-            }
+        while var line = cutter.next() {
+            if line.last == 0x0D { line.removeLast() }
             if isPassing {
                 isPassing = false
             } else if line.count > longest {
                 return .tooLong
             } else if !line.isEmpty {
-                return .message(Array(line))
+                return .message(line)
             }
         }
-        searched = bytes.count
-        guard bytes.count > longest + 1 else { return nil }
-        bytes = []
-        searched = 0
+        guard cutter.heldCount > longest + 1 else { return nil }
+        cutter.forget()
         guard !isPassing else { return nil }
         isPassing = true
         return .tooLong

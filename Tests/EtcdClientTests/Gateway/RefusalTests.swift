@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Testing
+import Text
 
 @testable import EtcdClient
 
@@ -134,24 +135,11 @@ import Testing
         #expect(throws: EtcdFailure.self) { try line(#","events":[{"type":"PUT"}]"#) }
     }
 
-    @Test func `a stream is cut into lines however it comes`() throws {
-        let text = Array("{\"a\":1}\n\n{\"b\":2}\n{\"c\"".utf8)
-        for size in 1...text.count {
-            var cutter = LineCutter()
-            var lines: [String] = []
-            for start in stride(from: 0, to: text.count, by: size) {
-                cutter.append(Array(text[start..<min(text.count, start + size)]))
-                while let line = try cutter.next() { lines.append(String(decoding: line, as: UTF8.self)) }
-            }
-            #expect(lines == [#"{"a":1}"#, #"{"b":2}"#])
-        }
-    }
-
     @Test func `a line without end is given up`() throws {
         var cutter = LineCutter()
         cutter.append([UInt8](repeating: 0x61, count: GatewayTransport.longest + 1))
         #expect(throws: EtcdFailure.malformed("a line of the watch is longer than 8 MiB")) {
-            try cutter.next()
+            try cutter.nextOfWatch()
         }
     }
 }
