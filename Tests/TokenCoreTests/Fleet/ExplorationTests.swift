@@ -83,16 +83,18 @@ import Testing
     ]
 
     @Test(arguments: small)
-    func `no order of events does harm, and from every state there is a way to rest`(scope: FleetScope) {
-        let explorer = scope.explored()
+    func `no order of events does harm, and from every state there is a way to rest`(
+        scope: FleetScope
+    ) async throws {
+        let explorer = try await scope.explored()
         #expect(explorer.isComplete)
         #expect(explorer.findings == [])
         Attachment.record("\(scope.testDescription): \(explorer.states) states", named: "figure")
     }
 
     @Test(.enabled(if: TestEnvironment.isFull, "takes minutes; set TOKENAGENT_TEST_FULL=1"), arguments: large)
-    func `nor with more hosts and more faults at once`(scope: FleetScope) {
-        let explorer = scope.explored()
+    func `nor with more hosts and more faults at once`(scope: FleetScope) async throws {
+        let explorer = try await scope.explored()
         #expect(explorer.isComplete)
         #expect(explorer.findings == [])
         Attachment.record("\(scope.testDescription): \(explorer.states) states", named: "figure")
@@ -107,8 +109,10 @@ import Testing
         FleetScope(.keeps, isPrompt: true, .init(due: 1, crash: 1, gone: 1, lost: 1)),
         FleetScope(.graceLast, hosts: 3, isPrompt: true, hasTurns: true, .init(due: 1, crash: 1)),
     ])
-    func `with a grace no death of a host loses a login, if the others are awake`(scope: FleetScope) {
-        let explorer = scope.explored()
+    func `with a grace no death of a host loses a login, if the others are awake`(
+        scope: FleetScope
+    ) async throws {
+        let explorer = try await scope.explored()
         #expect(explorer.isComplete)
         #expect(explorer.findings == [])
     }
@@ -118,14 +122,18 @@ import Testing
         FleetScope(.norevoke, hosts: 3, isPrompt: true, .init(due: 1, kill: 1)),
         FleetScope(.graceLast, isPrompt: true, .init(due: 1, kill: 2)),
     ])
-    func `without a grace too an agent may be killed, if it is started again in time`(scope: FleetScope) {
-        let explorer = scope.explored()
+    func `without a grace too an agent may be killed, if it is started again in time`(
+        scope: FleetScope
+    ) async throws {
+        let explorer = try await scope.explored()
         #expect(explorer.isComplete)
         #expect(explorer.findings == [])
     }
 
-    @Test func `without a grace an answer that was saved nowhere is the end, as nothing can be done`() {
-        let explorer = FleetScope(.strict, isPrompt: true, .init(due: 1, lost: 1)).explored()
+    @Test func `without a grace an answer that was saved nowhere is the end, as nothing can be done`()
+        async throws
+    {
+        let explorer = try await FleetScope(.strict, isPrompt: true, .init(due: 1, lost: 1)).explored()
         #expect(explorer.findings.map(\.sentence) == ["the login is lost although a grace was open"])
     }
 }

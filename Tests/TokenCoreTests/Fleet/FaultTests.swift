@@ -29,8 +29,12 @@ import Testing
         ),
         (.alarmIgnored, FleetScope(.strict, .init(due: 1, slow: 1)), "I1"),
     ])
-    func `without one of its rules the protocol does harm`(fault: Fault, scope: FleetScope, harm: String) {
-        let explorer = scope.explored(fault: fault, until: harm)
+    func `without one of its rules the protocol does harm`(
+        fault: Fault,
+        scope: FleetScope,
+        harm: String
+    ) async throws {
+        let explorer = try await scope.explored(fault: fault, until: harm)
         let found = explorer.findings.first { $0.sentence.hasPrefix(harm) }
         #expect(found != nil)
         Attachment.record("\(fault): \(found?.trace.count ?? 0) steps", named: "figure")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -56,8 +57,9 @@ struct FleetScope: CustomTestStringConvertible {
     }
 
     /// `harm`: what is looked for; the search ends with the first of this kind.
-    func explored(fault: Fault? = nil, until harm: String? = nil) -> FleetExplorer {
-        FleetExplorer(world(fault: fault), until: harm)
+    func explored(fault: Fault? = nil, until harm: String? = nil) async throws -> FleetExplorer {
+        let world = world(fault: fault)
+        return try await onOwnThread { FleetExplorer(world, until: harm) }
     }
 }
 
