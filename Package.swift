@@ -449,8 +449,24 @@ let package = Package(
     ]
 )
 
-// The fuzzers, and our targets instrumented for them: `Scripts/fuzz` builds them in a directory of their own.
-if Context.environment["TOKENAGENT_FUZZ"] != nil {
+// What the fuzzer calls: a test in every build, so that it keeps up with what it calls.
+let fuzzed: [Target.Dependency] = [
+    "AgentProtocol", "AgentServer", "AgentSettings", "MCPBridge", "OAuthClient", "SealedStore", "Text",
+    "TokenCore", "TokenProxy",
+    .product(name: "NIOCore", package: "swift-nio"),
+]
+if Context.environment["TOKENAGENT_FUZZ"] == nil {
+    package.targets.append(
+        .testTarget(
+            name: "FuzzingTests",
+            dependencies: fuzzed + ["TestSupport"],
+            path: "Tests/Fuzzing",
+            exclude: ["Corpora", "main.swift"],
+            swiftSettings: testing
+        )
+    )
+} else {
+    // The fuzzer, and our targets instrumented for it: `Scripts/fuzz` builds them in a directory of their own.
     let instrumented = SwiftSetting.unsafeFlags(["-sanitize=fuzzer,address", "-O"])
     for target in package.targets where target.type == .regular && target.swiftSettings != nil {
         target.swiftSettings?.append(instrumented)
@@ -458,13 +474,9 @@ if Context.environment["TOKENAGENT_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
             name: "fuzz",
-            dependencies: [
-                "AgentProtocol", "AgentServer", "AgentSettings", "MCPBridge", "OAuthClient", "SealedStore",
-                "Text", "TokenCore", "TokenProxy",
-                .product(name: "NIOCore", package: "swift-nio"),
-            ],
+            dependencies: fuzzed,
             path: "Tests/Fuzzing",
-            exclude: ["Corpora"],
+            exclude: ["Corpora", "CommittedInputTests.swift"],
             swiftSettings: testing + [instrumented],
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         )
