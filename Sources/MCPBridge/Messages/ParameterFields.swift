@@ -13,8 +13,9 @@ struct ParameterFields: Sendable {
     }
 
     private static let prefix = "mcp-param-"
-    /// Most bytes of a list of tools that is looked at; most tools, and parameters of one.
+    /// Most bytes and values of a list of tools that is looked at; most tools, and parameters of one.
     private static let longestList = 4 << 20
+    private static let mostValues = 1 << 17
     private static let mostTools = 1024
     private static let mostParameters = 32
     /// Deepest nesting of an argument.
@@ -25,8 +26,11 @@ struct ParameterFields: Sendable {
     /// Takes up what a list of tools says; a tool of the same name that was known is forgotten.
     mutating func note(_ answer: RPCPacket) {
         guard answer.bytes.count <= ParameterFields.longestList,
-            let object = try? JSONValue(parsing: answer.bytes, maximumDepth: 64, maximumValues: 1 << 18)
-                .object
+            let object = try? JSONValue(
+                parsing: answer.bytes,
+                maximumDepth: 64,
+                maximumValues: ParameterFields.mostValues
+            ).object
         else { return }
         for tool in object["result"]?.object?["tools"]?.array?.prefix(ParameterFields.mostTools) ?? [] {
             guard let name = tool.object?["name"]?.string, let schema = tool.object?["inputSchema"]?.object
