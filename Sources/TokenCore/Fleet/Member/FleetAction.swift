@@ -6,7 +6,7 @@ package enum FleetAction: Equatable, Sendable {
     case look
     /// Ask etcd for a lease; answered by `leaseGranted` or `leaseFailed`.
     case grantLease(Duration)
-    /// Answered by `transacted` or `transactionUnanswered`.
+    /// Answered by `transacted`, `transactionRefused` or `transactionUnanswered`.
     case transact(FleetTransaction)
     /// Make it durable, with the tokens of the attempts it names; answered by `kept`.
     case keep(FleetMemory)

@@ -10,6 +10,8 @@ struct FleetLookout: Equatable, Sendable {
     private(set) var isUnsettled = false
     /// Calls of etcd in a row that had no answer.
     private var failures = 0
+    /// Transactions in a row that etcd has not carried out, whether it could be read between them or not.
+    private var refusedWrites = 0
     /// When it looks again although nothing says that anything has changed.
     private(set) var wakeTime: Instant?
 
@@ -41,8 +43,11 @@ struct FleetLookout: Equatable, Sendable {
         wakeTime = nil
     }
 
-    /// etcd has answered.
-    mutating func succeed() { failures = 0 }
+    /// etcd has answered a transaction.
+    mutating func succeed() {
+        failures = 0
+        refusedWrites = 0
+    }
 
     /// A look has shown `place`.
     mutating func see(_ place: FleetPlace) {
@@ -57,12 +62,18 @@ struct FleetLookout: Equatable, Sendable {
         wakeTime = time
     }
 
+    /// etcd takes no transaction: there is something to finish, and it is tried again later.
+    mutating func refuseWrite() {
+        refusedWrites += 1
+        isUnsettled = true
+    }
+
     /// etcd has not answered: it is asked again later, if there is anything to see or to finish.
     mutating func fail(jitter: Double, at now: Instant) {
         failures += 1
         guard isUnsettled else { return }
         let delay = RetrySchedule.backoff(
-            failures: failures,
+            failures: max(failures, refusedWrites),
             cap: FleetLookout.longestPause,
             jitter: jitter
         )

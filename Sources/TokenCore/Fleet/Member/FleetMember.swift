@@ -34,8 +34,11 @@ package struct FleetMember: Equatable, Sendable {
         if role == .keeper, memory.sending != nil { step = .interrupted }
     }
 
+    /// Nothing is under way.
+    package var isAtRest: Bool { step == .idle }
+
     /// When ``timeReached(_:)`` is next needed.
-    package var wakeTime: Instant? { step == .idle ? lookout.wakeTime : nil }
+    package var wakeTime: Instant? { isAtRest ? lookout.wakeTime : nil }
 
     // MARK: Occasions
 
@@ -392,6 +395,18 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func transactionUnanswered(at now: Instant) -> [FleetAction] {
         guard case .transacting = step else { return [] }
         return look(at: now)
+    }
+
+    /// etcd has not carried the transaction out and says why, and would say so again: it has no room left, say.
+    ///
+    /// - Parameters:
+    ///   - jitter: as for ``lookFailed(jitter:at:)``.
+    ///   - now: now.
+    /// - Returns: what to do.
+    package mutating func transactionRefused(jitter: Double, at now: Instant) -> [FleetAction] {
+        guard case .transacting = step else { return [] }
+        lookout.refuseWrite()
+        return fail(jitter: jitter, at: now)
     }
 
     /// etcd has answered a transaction.

@@ -169,6 +169,29 @@ import Testing
         #expect(member.wakeTime == now + .seconds(1))
     }
 
+    @Test func `what etcd does not carry out is offered less and less often`() {
+        let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
+        var member = FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused))
+        #expect(member.started(at: now) == [.look])
+        var pauses: [Duration] = []
+        var time = now
+        for _ in 0..<8 {
+            // It can be read all the time.
+            let told = member.looked(.showing(record, .attempt(60)), at: time)
+            guard case .transact? = told.first else {
+                Issue.record("nothing is offered: \(told)")
+                return
+            }
+            #expect(member.transactionRefused(jitter: 0, at: time) == [])
+            guard let wakeTime = member.wakeTime else { break }
+            pauses.append(wakeTime - time)
+            time = wakeTime
+            #expect(member.timeReached(time) == [.look])
+        }
+        #expect(pauses == pauses.sorted() && pauses.count == 8)
+        #expect(pauses.last == .seconds(30))
+    }
+
     @Test func `an answer that was flushed is settled after a restart`() {
         let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
         var member = FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused))
