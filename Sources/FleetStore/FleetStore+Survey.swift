@@ -107,6 +107,7 @@ extension FleetStore {
             if key.kind == .record {
                 let values = FleetRecordValues(record: pair.value, access: nil)
                 _ = try records.header(of: values, of: session, since: epoch)
+                guard try isOwn(values, of: session, epoch) else { return false }
             }
             if key.kind == .intent { _ = try records.intent(pair.value, of: session, since: epoch) }
             if key.kind == .lock { _ = try FleetRecords.lock(pair.value) }

@@ -185,14 +185,22 @@ package final class FleetStore: FleetSharing {
         }
         guard differences.isEmpty else {
             for secret in content.snapshot.secrets { memory.erase(secret) }
-            throw FleetTrouble(
-                .foreign,
-                "the fleet's record of \(session) differs from this host's settings in "
-                    + differences.joined(separator: ", "),
-                remedy: "give the session the same settings on all hosts"
-            )
+            throw FleetTrouble(session, differsIn: differences)
         }
         return content.snapshot
+    }
+
+    /// Whether a record is of the client and server that this host's settings name.
+    func isOwn(
+        _ values: FleetRecordValues,
+        of session: SessionName,
+        _ epoch: UInt32
+    ) throws(FleetFault) -> Bool {
+        guard let content = try records.open(values, of: session, since: epoch, at: clock).content,
+            let own = try? binding(of: session)
+        else { return true }
+        for secret in content.snapshot.secrets { memory.erase(secret) }
+        return content.binding.differences(from: own).isEmpty
     }
 
     private func binding(of session: SessionName) throws(FleetTrouble) -> FleetBinding {

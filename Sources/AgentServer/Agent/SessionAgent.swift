@@ -415,7 +415,7 @@ extension SessionAgent {
         let moment = moment
         sessions.reserveCapacity(sessions.count + wanted.count)
         for (name, settings) in wanted {
-            let content = contents.content(of: name)
+            let content = fleet.usable(contents.content(of: name), of: name, settings, in: self)
             let session = Session(content, name: name, policy: settings.policy, at: moment)
             sessions[name] = KeptSession(session: session, settings: settings)
             if settings.policy.isShared { fleet.join(name, settings, content) }

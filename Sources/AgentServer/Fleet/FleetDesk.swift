@@ -50,6 +50,8 @@ final class FleetDesk {
         var keeping: FleetKeeping?
         /// The login that it had before it was shared.
         var login: SessionSnapshot?
+        /// What this host's settings say of it.
+        var binding: FleetBinding?
     }
 
     init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
@@ -69,6 +71,7 @@ final class FleetDesk {
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
         guard let port else { return }
         var joining = Joining(timing: FleetTiming(reuse: settings.reuse, patience: port.patience))
+        joining.binding = settings.fleetBinding
         if case .record(let loaded) = content {
             let snapshot = loaded.snapshot
             joining.keeping = snapshot.fleet
@@ -86,6 +89,27 @@ final class FleetDesk {
             }
         }
         self.joining[name] = joining
+    }
+
+    /// What the store has of a session, unless other settings made it.
+    ///
+    /// A table that names another client or server must not use the fleet's login. The record stays, for when the
+    /// settings are put right.
+    func usable(
+        _ content: StoredSession.Content?,
+        of name: SessionName,
+        _ settings: SessionSettings,
+        in agent: isolated SessionAgent
+    ) -> StoredSession.Content? {
+        guard case .record(let loaded)? = content, let made = loaded.snapshot.fleet?.binding,
+            let own = settings.fleetBinding
+        else { return content }
+        let differences = made.differences(from: own)
+        guard !differences.isEmpty else { return content }
+        agent.erasure.erase(loaded.snapshot.secrets)
+        let trouble = FleetTrouble(name, differsIn: differences)
+        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
+        return nil
     }
 
     /// Begins with the sessions that have joined, and watches what becomes of them.
@@ -139,6 +163,7 @@ final class FleetDesk {
             sessions[name] = SharedSession(
                 name,
                 joining.keeping,
+                joining.binding,
                 timing: joining.timing,
                 sharing: sharing,
                 host: port.host
@@ -166,6 +191,7 @@ final class FleetDesk {
         for (name, reservation) in waiting {
             agent.refreshes.refused(reservation.attempt, .unreachable(absence), for: name, in: agent)
         }
+        for name in joining.keys { agent.requests.tokens.firstSights.end(of: name, in: agent) }
     }
 
     private func follow(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
@@ -320,6 +346,23 @@ extension FleetDesk {
     /// Waits until it is open, or cannot be opened now.
     func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
         if case .opening(let task) = store { await task.value }
+    }
+
+    /// Why nobody here can say yet whether somebody has logged in to a session.
+    enum Blank {
+        /// The fleet is being asked.
+        case awaited
+        case troubled(FleetTrouble)
+    }
+
+    /// `nil`: it is known, or the session is this host's alone.
+    func blank(of name: SessionName) -> Blank? {
+        if let joining = joining[name] {
+            guard joining.keeping?.memory.record == nil, joining.login == nil else { return nil }
+            return trouble.map { .troubled($0) } ?? .awaited
+        }
+        guard let session = sessions[name], session.isUnseen else { return nil }
+        return (session.trouble ?? trouble).map { .troubled($0) } ?? .awaited
     }
 
     /// Why it is not open.

@@ -78,7 +78,7 @@ struct FleetRequests {
             let epoch = agent.fleet.epoch(of: session)
             do throws(FleetTrouble) {
                 let count = try await sharing.discardUnreadable(of: session, since: epoch)
-                if count > 0 { notes.append("\(session): \(count) values that did not open are deleted") }
+                if count > 0 { notes.append("\(session): \(count) values that were no use here are deleted") }
             } catch {
                 throw RequestFailure(error)
             }

@@ -18,6 +18,8 @@ final class SharedRecord {
 
     let name: SessionName
     private let sharing: any FleetSharing
+    /// What this host's settings say.
+    private let binding: FleetBinding?
     /// Whose tokens the session has, or will have once they are durable; `nil`: it has none.
     private var own: AttemptID?
     /// Tokens of other attempts, sealed.
@@ -33,8 +35,9 @@ final class SharedRecord {
     /// What the session is to take over once it is told to.
     private var coming: SessionSnapshot?
 
-    init(_ name: SessionName, _ keeping: FleetKeeping?, sharing: any FleetSharing) {
+    init(_ name: SessionName, _ keeping: FleetKeeping?, _ binding: FleetBinding?, sharing: any FleetSharing) {
         self.name = name
+        self.binding = binding
         self.sharing = sharing
         own = keeping?.attempt
         others = keeping?.others ?? [:]
@@ -43,7 +46,7 @@ final class SharedRecord {
 
     /// What the record on disk has beside the session.
     func keeping(_ memory: FleetMemory) -> FleetKeeping {
-        FleetKeeping(memory: memory, attempt: own, others: others, epoch: epoch)
+        FleetKeeping(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
     }
 
     /// Notes what is to become the session's.

@@ -42,6 +42,7 @@ final class SharedSession {
     init(
         _ name: SessionName,
         _ keeping: FleetKeeping?,
+        _ binding: FleetBinding?,
         timing: FleetTiming,
         sharing: any FleetSharing,
         host: UInt64
@@ -51,7 +52,7 @@ final class SharedSession {
         self.host = host
         requestTime = timing.request
         member = FleetMember(keeping?.memory ?? FleetMemory(), timing: timing, role: sharing.role)
-        record = SharedRecord(name, keeping, sharing: sharing)
+        record = SharedRecord(name, keeping, binding, sharing: sharing)
     }
 
     /// What the session's record keeps of the fleet.
@@ -59,6 +60,9 @@ final class SharedSession {
 
     /// A login or logout of this host that etcd does not have yet.
     private var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
+
+    /// Nobody at this host knows yet whether somebody has logged in.
+    var isUnseen: Bool { member.memory.record == nil && (record.sight == nil || !member.isAtRest) }
 
     /// A name for an attempt, never used before.
     private var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
@@ -70,6 +74,7 @@ final class SharedSession {
         let actions = event(&member, agent.now)
         for action in actions { perform(action, in: agent) }
         agent.fleet.planWake(self)
+        if !isUnseen || trouble != nil { agent.requests.tokens.firstSights.end(of: name, in: agent) }
     }
 
     /// The session wants to send its refresh token.
@@ -276,10 +281,17 @@ final class SharedSession {
                 note(error, in: agent)
                 let jitter = agent.ports.chance()
                 apply(in: agent) { member, now in member.lookFailed(jitter: jitter, at: now) }
-                // A login is as safe as it can be here: the others hear of it later.
-                if member.memory.isNews { finishCommit(.durable, in: agent) }
+                waitNoLonger(in: agent)
             }
         }
+    }
+
+    /// etcd does not have this host's login or logout yet: it is as safe as it can be here, and the others hear of it later.
+    private func waitNoLonger(in agent: isolated SessionAgent) {
+        guard member.memory.isNews else { return }
+        finishCommit(.durable, in: agent)
+        guard !heldBack.isEmpty, let trouble else { return }
+        agent.requests.logouts.answerDelayed(trouble, of: name)
     }
 
     /// Has a record sealed anew that is sealed under an older key than this host has.
@@ -333,7 +345,12 @@ final class SharedSession {
                 apply(in: agent) { member, now in member.transacted(outcome.isDone, outcome.place, at: now) }
             case .failure(let failure):
                 note(failure, in: agent)
-                apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
+                guard failure.kind != .unanswered else {
+                    return apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
+                }
+                let jitter = agent.ports.chance()
+                apply(in: agent) { member, now in member.transactionRefused(jitter: jitter, at: now) }
+                waitNoLonger(in: agent)
             }
         }
     }

@@ -39,6 +39,14 @@ final class Logins {
                 remedy: "tokenctl login \(name) at a host with role = \"keeper\""
             )
         }
+        guard !kept.settings.policy.isShared || agent.ports.fleet != nil else {
+            throw RequestFailure(
+                code: .misconfigured,
+                message: "\(name) is shared with a fleet, and the agent was started without one.",
+                session: name,
+                remedy: "restart the agent"
+            )
+        }
         if let remedy = kept.settings.loginSubstitute {
             let hidden = agent.configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)

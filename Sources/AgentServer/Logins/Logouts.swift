@@ -92,6 +92,15 @@ final class Logouts {
 
     private func answer(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
         agent.journal.logoutEnded(result, of: name)
+        tell(result, of: name)
+    }
+
+    /// Tells whoever waits that the other hosts and the server hear of the logout later, because of `trouble`.
+    func answerDelayed(_ trouble: FleetTrouble, of name: SessionName) {
+        tell(.notYetRevoked(message: trouble.sentence), of: name)
+    }
+
+    private func tell(_ result: LogoutResult, of name: SessionName) {
         guard let waiting = connections.removeValue(forKey: name) else { return }
         let answer = LogoutMessage {
             $0.session = name.description

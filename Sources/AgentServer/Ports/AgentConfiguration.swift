@@ -83,6 +83,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var sources: SessionSources
     /// What a person does who wants to log in to a session that has no login; `nil`: it takes logins.
     package var loginSubstitute: String?
+    /// What the fleet's record of the session has to say as well; `nil`: it is this host's alone.
+    package var fleetBinding: FleetBinding?
 
     package init(
         policy: SessionPolicy,
@@ -99,7 +101,8 @@ package struct SessionSettings: Equatable, Sendable {
         rules: [AllowRule] = [],
         scopes: [String] = [],
         sources: SessionSources = SessionSources(),
-        loginSubstitute: String? = nil
+        loginSubstitute: String? = nil,
+        fleetBinding: FleetBinding? = nil
     ) {
         self.policy = policy
         // A change shows also in what was made before the agent started.
@@ -118,6 +121,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.scopes = scopes
         self.sources = sources
         self.loginSubstitute = loginSubstitute
+        self.fleetBinding = fleetBinding
     }
 
     /// What shares one pace of refreshes: the sessions of an issuer.

@@ -36,7 +36,12 @@ final class RequestHandler {
         self.onShutdownRequest = onShutdownRequest
         examiner = PeerExaminer(processes: ports.processes)
         turns = SocketTurns(eventLoop: eventLoop)
-        tokens = TokenRequests(ports: ports, examiner: examiner, turns: turns)
+        tokens = TokenRequests(
+            ports: ports,
+            examiner: examiner,
+            turns: turns,
+            firstSights: FirstSights(eventLoop: eventLoop)
+        )
         confirmations = Confirmations(commands: ports.commands, logger: ports.logger, tokens: tokens)
         reports = RefusalReports(
             memory: ports.memory,
@@ -394,7 +399,7 @@ extension RequestHandler {
             events.withdraw(connection)
             audit.withdraw(connection)
         case .confirmation(let key): confirmations.withdraw(connection, from: key)
-        case .turn, nil: break
+        case .turn, .fleet, nil: break
         }
     }
 

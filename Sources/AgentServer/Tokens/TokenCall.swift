@@ -63,4 +63,6 @@ enum AwaitedAnswer: Equatable {
     case confirmation(ConfirmationKey)
     /// Another token is being made for its socket.
     case turn
+    /// The fleet has not shown its session yet.
+    case fleet
 }

@@ -13,15 +13,17 @@ final class TokenRequests {
     private let examiner: PeerExaminer
     private let turns: SocketTurns
     let preparations = TokenPreparations()
+    let firstSights: FirstSights
     /// Requests that wait, by the name the session knows them under.
     private var calls: [WaiterID: TokenCall] = [:]
     private var nextNumber: UInt64 = 1
 
-    init(ports: AgentPorts, examiner: PeerExaminer, turns: SocketTurns) {
+    init(ports: AgentPorts, examiner: PeerExaminer, turns: SocketTurns, firstSights: FirstSights) {
         memory = ports.memory
         authorization = ports.authorization
         self.examiner = examiner
         self.turns = turns
+        self.firstSights = firstSights
     }
 
     /// How many wait for their session.
@@ -54,7 +56,9 @@ final class TokenRequests {
     /// Serves `GET …/token`: in this very turn of the loop when the session's token is good.
     func serve(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) {
         let name = call.session
-        guard !query.isForeign(to: call) || mayBegin(query, call, in: agent) else { return }
+        guard !firstSights.take(query, call, in: agent),
+            !query.isForeign(to: call) || mayBegin(query, call, in: agent)
+        else { return }
         let waiter = freshWaiter()
         let asked = agent.ask(name) { session, moment in
             let need = TokenNeed(query, call, policy: session.policy, at: moment)
@@ -131,6 +135,7 @@ final class TokenRequests {
         guard agent.sessions[call.session] != nil else {
             return answer(.unknown(call.session), to: call, in: agent)
         }
+        guard !firstSights.refuse(call, in: agent) else { return }
         let waiter = freshWaiter()
         wait(waiter, call)
         agent.apply(call.session) { session, moment in event(&session, waiter, moment) }
@@ -162,6 +167,7 @@ final class TokenRequests {
         in agent: isolated SessionAgent
     ) {
         preparations.refuse(failure, for: session, in: agent)
+        firstSights.refuse(failure, for: session, in: agent)
         for (waiter, call) in calls where session == nil || call.session == session {
             withdraw(waiter, of: call.session, in: agent)
             answer(failure, to: call, in: agent)

@@ -26,6 +26,8 @@ enum RecordField: UInt8 {
     case madeOf = 8
     /// ``FleetKeeping``.
     case fleet = 9
+    /// ``FleetBinding``: its four texts, each after its 4-byte length.
+    case fleetBinding = 10
 }
 
 /// What else there is to say about an access token.
@@ -92,6 +94,14 @@ struct RecordTailWriter {
         }
         if let made = snapshot.madeOf { add(.madeOf) { $0 += made.utf8 } }
         if let fleet = snapshot.fleet { add(.fleet) { $0.append(fleet) } }
+        if let binding = snapshot.fleet?.binding {
+            add(.fleetBinding) { bytes in
+                for text in binding.texts {
+                    bytes.append(integer: UInt32(clamping: text.utf8.count))
+                    bytes += text.utf8
+                }
+            }
+        }
         if snapshot.coexistence != .unknown { add(.coexistence) { $0.append(snapshot.coexistence.rawValue) } }
     }
 
@@ -115,6 +125,7 @@ struct RecordTail {
     var server: FoundServer?
     var madeOf: String?
     var fleet: FleetKeeping?
+    private var fleetBinding: FleetBinding?
 
     init() {}
 
@@ -133,6 +144,7 @@ struct RecordTail {
             try read(field, &inside, translate)
             guard inside.remaining == 0 else { throw .invalid("a field is longer than it should be") }
         }
+        fleet?.binding = fleetBinding
     }
 
     /// Applies the marks to `tokens`, which were read in the order of `variants`.
@@ -169,6 +181,7 @@ struct RecordTail {
         case .server: server = try RecordTail.server(&reader)
         case .madeOf: madeOf = try reader.text(reader.remaining)
         case .fleet: fleet = try reader.fleetKeeping()
+        case .fleetBinding: fleetBinding = try RecordTail.binding(&reader)
         }
     }
 
@@ -177,6 +190,12 @@ struct RecordTail {
         let texts = [try text(&reader), try text(&reader), try text(&reader)]
         guard let issuer = texts[0] else { throw .invalid("it names no server") }
         return FoundServer(issuer: issuer, resource: texts[1], isPublic: isPublic, client: texts[2])
+    }
+
+    private static func binding(_ reader: inout ByteReader) throws(FormatFault) -> FleetBinding {
+        var texts: [String] = []
+        for _ in 0..<4 { texts.append(try reader.text(Int(try reader.integer(UInt32.self)))) }
+        return FleetBinding(kind: texts[0], issuer: texts[1], client: texts[2], endpoint: texts[3])
     }
 
     private static func text(_ reader: inout ByteReader) throws(FormatFault) -> String? {

@@ -26,4 +26,16 @@ package struct FleetTrouble: Error, Hashable, Sendable {
         self.sentence = sentence
         self.remedy = remedy
     }
+
+    /// The fleet's login of `session` is of another client or server than this host's settings name.
+    package init(_ session: SessionName, differsIn keys: [String]) {
+        self.init(
+            .foreign,
+            "the fleet's record of \(session) differs from this host's settings in "
+                + keys.joined(separator: ", "),
+            remedy:
+                "give the session the same settings on all hosts; where they have them, tokenctl fleet repair "
+                + "\(session)"
+        )
+    }
 }

@@ -338,7 +338,8 @@ extension SessionSettings {
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved),
             scopes: session.scopes,
-            sources: SessionSources(session.sources)
+            sources: SessionSources(session.sources),
+            fleetBinding: session.isShared ? session.fleetBinding : nil
         )
     }
 }

@@ -12,16 +12,20 @@ package struct FleetKeeping: Equatable, Sendable {
     package var others: [AttemptID: [UInt8]]
     /// The highest epoch of the fleet's keys that this host has seen a value of the session under.
     package var epoch: UInt32
+    /// With which settings the session got its tokens; `nil`: a release before this field wrote it.
+    package var binding: FleetBinding?
 
     package init(
         memory: FleetMemory,
         attempt: AttemptID?,
         others: [AttemptID: [UInt8]] = [:],
-        epoch: UInt32
+        epoch: UInt32,
+        binding: FleetBinding? = nil
     ) {
         self.memory = memory
         self.attempt = attempt
         self.others = others
         self.epoch = epoch
+        self.binding = binding
     }
 }

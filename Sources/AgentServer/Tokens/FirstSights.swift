@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import NIOCore
+import TokenCore
+
+/// Requests for tokens of sessions that the fleet has not shown yet: a host that has just started cannot say that nobody
+/// has logged in.
+///
+/// Confined to the agent's event loop.
+final class FirstSights {
+    private struct Waiting {
+        var query: TokenQuery
+        var call: TokenCall
+        var deadline: Instant
+    }
+
+    private let eventLoop: any EventLoop
+    private var waiting: [SessionName: [Waiting]] = [:]
+
+    init(eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    /// Has a request wait for the fleet, or answers it if the fleet cannot be asked.
+    ///
+    /// - Returns: whether it did; if not, the session knows what to say.
+    func take(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
+        let name = call.session
+        guard let blank = agent.fleet.blank(of: name), let settings = agent.sessions[name]?.settings else {
+            return false
+        }
+        let patience = query.timeout ?? settings.policy.getTimeout
+        guard case .awaited = blank, patience > .zero else {
+            answer(call, blank, in: agent)
+            return true
+        }
+        call.connection.awaited = .fleet
+        waiting[name, default: []].append(
+            Waiting(query: query, call: call, deadline: agent.now + patience)
+        )
+        eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
+            agent?.assumeIsolated { $0.requests.tokens.firstSights.endOverdue(of: name, in: $0) }
+        }
+        return true
+    }
+
+    /// Answers a request that nothing can be begun for as long as the fleet has not shown its session.
+    ///
+    /// - Returns: whether it did.
+    func refuse(_ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
+        guard let blank = agent.fleet.blank(of: call.session) else { return false }
+        answer(call, blank, in: agent)
+        return true
+    }
+
+    /// The fleet has shown the session, or cannot: those who wait are served, or told so.
+    func end(of name: SessionName, in agent: isolated SessionAgent) {
+        guard let ended = waiting.removeValue(forKey: name) else { return }
+        for waiting in ended {
+            agent.work.later {
+                waiting.call.connection.awaited = nil
+                guard waiting.call.connection.state == .answering else { return }
+                var query = waiting.query
+                query.timeout = max(.zero, waiting.deadline - agent.now)
+                agent.requests.tokens.serve(query, waiting.call, in: agent)
+            }
+        }
+    }
+
+    private func endOverdue(of name: SessionName, in agent: isolated SessionAgent) {
+        let overdue = waiting[name]?.filter { $0.deadline <= agent.now } ?? []
+        waiting[name]?.removeAll { $0.deadline <= agent.now }
+        for waiting in overdue { answer(waiting.call, .awaited, in: agent) }
+    }
+
+    private func answer(_ call: TokenCall, _ blank: FleetDesk.Blank, in agent: isolated SessionAgent) {
+        let failure =
+            switch blank {
+            case .awaited:
+                RequestFailure(
+                    code: .temporarilyUnavailable,
+                    message: "The fleet has not answered yet.",
+                    session: call.session,
+                    retryAfter: .seconds(1)
+                )
+            case .troubled(let trouble):
+                RequestFailure(
+                    code: .temporarilyUnavailable,
+                    message: RequestFailure.sentence(trouble.sentence),
+                    session: call.session,
+                    remedy: trouble.remedy,
+                    retryAfter: .seconds(10)
+                )
+            }
+        agent.requests.tokens.answer(failure, to: call, in: agent)
+    }
+
+    /// Answers everybody who waits, or only those who wait for one session.
+    func refuse(_ failure: RequestFailure, for session: SessionName?, in agent: isolated SessionAgent) {
+        for (name, refused) in waiting where session == nil || session == name {
+            waiting[name] = nil
+            for one in refused { agent.requests.tokens.answer(failure, to: one.call, in: agent) }
+        }
+    }
+}
