@@ -20,7 +20,7 @@ final class FleetDesk {
     private let alarm: Alarm<SessionName>
     private var sessions: [SessionName: SharedSession] = [:]
     /// Sessions that wait for the shared store to be opened.
-    private var joining: [SessionName: Joining] = [:]
+    private var joining: [SessionName: JoiningSession] = [:]
     /// Sessions that a person has logged out at this host alone.
     private var left: Set<SessionName> = []
     /// Rooms for answers that the fleet has been asked for.
@@ -44,16 +44,6 @@ final class FleetDesk {
         case open(any FleetSharing)
     }
 
-    /// A session before it takes part.
-    private struct Joining {
-        var timing: FleetTiming
-        var keeping: FleetKeeping?
-        /// The login that it had before it was shared.
-        var login: SessionSnapshot?
-        /// What this host's settings say of it.
-        var binding: FleetBinding?
-    }
-
     init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
         self.eventLoop = eventLoop
@@ -70,46 +60,31 @@ final class FleetDesk {
     /// Takes part in a session from the next ``start(in:)`` on.
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
         guard let port else { return }
-        var joining = Joining(timing: FleetTiming(reuse: settings.reuse, patience: port.patience))
-        joining.binding = settings.fleetBinding
-        if case .record(let loaded) = content {
-            let snapshot = loaded.snapshot
-            joining.keeping = snapshot.fleet
-            // After that often it may be the answer what ends the agent, and another host has it long since.
-            if !loaded.interrupted || snapshot.interruptions > 1 { joining.keeping?.memory.sending = nil }
-            if snapshot.rotation == .keeps {
-                joining.timing = FleetTiming(reuse: .accepted, patience: port.patience)
-            }
-            switch snapshot.standing {
-            case .ended(.loggedOut, _) where snapshot.fleet == nil:
-                left.insert(name)
-                return
-            case .loggedIn where snapshot.fleet == nil: joining.login = snapshot
-            case .loggedIn, .ended: break
-            }
-        }
+        let joining = JoiningSession(settings, content, patience: port.patience)
+        if joining == nil { left.insert(name) }
         self.joining[name] = joining
     }
 
-    /// What the store has of a session, unless other settings made it.
+    /// What the store has, but for sessions that other settings made.
     ///
     /// A table that names another client or server must not use the fleet's login. The record stays, for when the
     /// settings are put right.
-    func usable(
-        _ content: StoredSession.Content?,
-        of name: SessionName,
-        _ settings: SessionSettings,
+    func accept(
+        _ contents: StoreContents,
+        _ wanted: [SessionName: SessionSettings],
         in agent: isolated SessionAgent
-    ) -> StoredSession.Content? {
-        guard case .record(let loaded)? = content, let made = loaded.snapshot.fleet?.binding,
-            let own = settings.fleetBinding
-        else { return content }
-        let differences = made.differences(from: own)
-        guard !differences.isEmpty else { return content }
-        agent.erasure.erase(loaded.snapshot.secrets)
-        let trouble = FleetTrouble(name, differsIn: differences)
-        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
-        return nil
+    ) -> StoreContents {
+        var accepted = contents
+        for (name, settings) in wanted {
+            guard let own = settings.fleetBinding, case .record(let loaded)? = contents.content(of: name),
+                let made = loaded.snapshot.fleet?.binding, made != own
+            else { continue }
+            accepted.drop(name)
+            agent.erasure.erase(loaded.snapshot.secrets)
+            let trouble = FleetTrouble(name, differsIn: made.differences(from: own))
+            agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
+        }
+        return accepted
     }
 
     /// Begins with the sessions that have joined, and watches what becomes of them.
@@ -358,7 +333,7 @@ extension FleetDesk {
     /// `nil`: it is known, or the session is this host's alone.
     func blank(of name: SessionName) -> Blank? {
         if let joining = joining[name] {
-            guard joining.keeping?.memory.record == nil, joining.login == nil else { return nil }
+            guard !joining.knowsLogin else { return nil }
             return trouble.map { .troubled($0) } ?? .awaited
         }
         guard let session = sessions[name], session.isUnseen else { return nil }

@@ -103,8 +103,7 @@ final class SharedSession {
             member.refreshWithdrawn()
             return
         }
-        let jitter = agent.ports.chance()
-        apply(in: agent) { member, now in member.answered(.untouched, jitter: jitter, at: now) }
+        apply(in: agent) { member, now in member.answered(.untouched, jitter: agent.ports.chance(), at: now) }
     }
 
     /// Whom the outcome of an exchange is for.
@@ -159,8 +158,8 @@ final class SharedSession {
         if let request = agent.sessions[name]?.session.revocation(of: outcome) {
             agent.follow([.discard(request)], of: name, at: agent.moment)
         }
-        let jitter = agent.ports.chance()
-        apply(in: agent) { member, now in member.answered(.unanswered, jitter: jitter, at: now) }
+        apply(in: agent) { member, now in member.answered(.unanswered, jitter: agent.ports.chance(), at: now)
+        }
     }
 
     // MARK: Records of the session
@@ -279,8 +278,7 @@ final class SharedSession {
                 reseal(sight, in: agent)
             } catch {
                 note(error, in: agent)
-                let jitter = agent.ports.chance()
-                apply(in: agent) { member, now in member.lookFailed(jitter: jitter, at: now) }
+                apply(in: agent) { member, now in member.callFailed(jitter: agent.ports.chance(), at: now) }
                 waitNoLonger(in: agent)
             }
         }
@@ -314,8 +312,7 @@ final class SharedSession {
                 apply(in: agent) { member, now in member.leaseGranted(lease.lifetime, lease.place, at: now) }
             case .failure(let failure):
                 note(failure, in: agent)
-                let jitter = agent.ports.chance()
-                apply(in: agent) { member, now in member.leaseFailed(jitter: jitter, at: now) }
+                apply(in: agent) { member, now in member.callFailed(jitter: agent.ports.chance(), at: now) }
             }
         }
     }
@@ -348,8 +345,7 @@ final class SharedSession {
                 guard failure.kind != .unanswered else {
                     return apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
                 }
-                let jitter = agent.ports.chance()
-                apply(in: agent) { member, now in member.transactionRefused(jitter: jitter, at: now) }
+                apply(in: agent) { member, now in member.callFailed(jitter: agent.ports.chance(), at: now) }
                 waitNoLonger(in: agent)
             }
         }

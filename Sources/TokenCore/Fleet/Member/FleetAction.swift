@@ -2,11 +2,11 @@
 
 /// One thing to do, decided by a ``FleetMember``; a list of them is run in order.
 package enum FleetAction: Equatable, Sendable {
-    /// Read the session's keys, linearizable; answered by `looked` or `lookFailed`.
+    /// Read the session's keys, linearizable; answered by `looked` or `callFailed`.
     case look
-    /// Ask etcd for a lease; answered by `leaseGranted` or `leaseFailed`.
+    /// Ask etcd for a lease; answered by `leaseGranted` or `callFailed`.
     case grantLease(Duration)
-    /// Answered by `transacted`, `transactionRefused` or `transactionUnanswered`.
+    /// Answered by `transacted`, `callFailed` or `transactionUnanswered`.
     case transact(FleetTransaction)
     /// Make it durable, with the tokens of the attempts it names; answered by `kept`.
     case keep(FleetMemory)

@@ -169,14 +169,18 @@ package struct FleetMember: Equatable, Sendable {
         return [.look]
     }
 
-    /// etcd could not be read.
+    /// etcd could not be read, has granted no lease, or has not carried a transaction out and would not do so now either.
     ///
     /// - Parameters:
     ///   - jitter: in `0..<1`, so that hosts do not all come back together.
     ///   - now: now.
     /// - Returns: what to do.
-    package mutating func lookFailed(jitter: Double = 0, at now: Instant) -> [FleetAction] {
-        guard case .looking = step else { return [] }
+    package mutating func callFailed(jitter: Double = 0, at now: Instant) -> [FleetAction] {
+        switch step {
+        case .looking, .leasing: break
+        case .transacting: lookout.refuseWrite()
+        case .idle, .interrupted, .exchanging, .recovering, .keeping: return []
+        }
         return fail(jitter: jitter, at: now)
     }
 
@@ -305,12 +309,6 @@ package struct FleetMember: Equatable, Sendable {
         return transact(.reserve(hold, over: view.intent))
     }
 
-    /// etcd has granted no lease; `jitter` as for ``lookFailed(jitter:at:)``.
-    package mutating func leaseFailed(jitter: Double = 0, at now: Instant) -> [FleetAction] {
-        guard case .leasing = step else { return [] }
-        return fail(jitter: jitter, at: now)
-    }
-
     /// The reservation stands in etcd: it counts if it came in time and from the etcd that was looked at.
     private mutating func granted(_ place: FleetPlace, at now: Instant) -> [FleetAction] {
         guard let hold else { return look(at: now) }
@@ -395,18 +393,6 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func transactionUnanswered(at now: Instant) -> [FleetAction] {
         guard case .transacting = step else { return [] }
         return look(at: now)
-    }
-
-    /// etcd has not carried the transaction out and says why, and would say so again: it has no room left, say.
-    ///
-    /// - Parameters:
-    ///   - jitter: as for ``lookFailed(jitter:at:)``.
-    ///   - now: now.
-    /// - Returns: what to do.
-    package mutating func transactionRefused(jitter: Double, at now: Instant) -> [FleetAction] {
-        guard case .transacting = step else { return [] }
-        lookout.refuseWrite()
-        return fail(jitter: jitter, at: now)
     }
 
     /// etcd has answered a transaction.

@@ -131,13 +131,13 @@ extension SimulatedFleet {
             tell(call.member) { $0.looked(view, at: $1) }
         case (.look, _):
             let jitter = nextJitter(of: call.member)
-            tell(call.member) { $0.lookFailed(jitter: jitter, at: $1) }
+            tell(call.member) { $0.callFailed(jitter: jitter, at: $1) }
         case (.grant, .granted):
             let lease = plan.timing.lease
             tell(call.member) { $0.leaseGranted(lease, place, at: $1) }
         case (.grant, _):
             let jitter = nextJitter(of: call.member)
-            tell(call.member) { $0.leaseFailed(jitter: jitter, at: $1) }
+            tell(call.member) { $0.callFailed(jitter: jitter, at: $1) }
         case (.transact(let transaction), .transacted(let isDone)):
             if !isDone, transaction.takesLock { course.meter.add(.lostRaces) }
             tell(call.member) { $0.transacted(isDone, place, at: $1) }

@@ -141,22 +141,22 @@ import Testing
     @Test func `without etcd nothing is sent, and it is asked again later`() {
         var member = wishing()
         _ = member.changed(at: now)
-        let told = member.lookFailed(jitter: 0, at: now)
+        let told = member.callFailed(jitter: 0, at: now)
         #expect(told == [.refuse(.number(60), StorageFailure(message: "etcd does not answer")), .look])
-        _ = member.lookFailed(jitter: 0, at: now)
+        _ = member.callFailed(jitter: 0, at: now)
         #expect(member.wakeTime == now + .seconds(2))
         #expect(member.timeReached(now + .seconds(2)) == [.look])
-        _ = member.lookFailed(jitter: 0.5, at: now + .seconds(2))
+        _ = member.callFailed(jitter: 0.5, at: now + .seconds(2))
         #expect(member.wakeTime == now + .seconds(8))
     }
 
     @Test func `a session's wish that etcd did not answer is the session's to repeat`() {
         var member = wishing()
-        _ = member.lookFailed(jitter: 0, at: now)
+        _ = member.callFailed(jitter: 0, at: now)
         #expect(member.wakeTime == nil)
         var leasing = wishing()
         _ = leasing.looked(.showing(record), at: now)
-        #expect(leasing.leaseFailed(jitter: 0, at: now).count == 1)
+        #expect(leasing.callFailed(jitter: 0, at: now).count == 1)
         #expect(leasing.wakeTime == nil)
     }
 
@@ -165,7 +165,7 @@ import Testing
         _ = member.answered(.tokens(tokenMark: 60), jitter: 0, at: now)
         _ = member.kept(at: now)
         #expect(member.transactionUnanswered(at: now) == [.look])
-        #expect(member.lookFailed(jitter: 0, at: now) == [])
+        #expect(member.callFailed(jitter: 0, at: now) == [])
         #expect(member.wakeTime == now + .seconds(1))
     }
 
@@ -182,7 +182,7 @@ import Testing
                 Issue.record("nothing is offered: \(told)")
                 return
             }
-            #expect(member.transactionRefused(jitter: 0, at: time) == [])
+            #expect(member.callFailed(jitter: 0, at: time) == [])
             guard let wakeTime = member.wakeTime else { break }
             pauses.append(wakeTime - time)
             time = wakeTime
