@@ -32,4 +32,18 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
         case .outOfMemory: "cannot be kept: there is no more locked memory"
         }
     }
+
+    /// What helps a host that was given it.
+    package var remedy: String {
+        switch self {
+        case .file(.missing): "copy the key file of the host's role there, see tokenagent-fleet(7)"
+        case .file: "make it a plain file of the agent's user, with mode 600"
+        case .notAKey, .damaged, .badLabel:
+            "give this host the file that tokenctl fleet init or rekey has written"
+        case .futureVersion: "install the version here that has written it"
+        case .keepersKey: "give this host the readers' file, or set fleet.role = \"keeper\""
+        case .readersKey: "give this host the keepers' file, or set fleet.role = \"reader\""
+        case .outOfMemory: "raise the limit: ulimit -l, or LimitMEMLOCK= in the unit"
+        }
+    }
 }

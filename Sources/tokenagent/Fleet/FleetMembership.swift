@@ -76,35 +76,42 @@ struct FleetMembership: Sendable {
 
     private func keys() async throws(FleetTrouble) -> FleetKeys {
         let delivered: [UInt8]
+        let source: String
         switch settings.key {
         case .file(let path):
-            return try FleetMembership.opening { () throws(FleetKeyFault) in
+            return try FleetMembership.opening(path) { () throws(FleetKeyFault) in
                 try FleetKeyFile.read(path, as: settings.role)
             }
-        case .command(let command): delivered = try await output(of: command, for: "fleet_key_command")
+        case .command(let command):
+            delivered = try await output(of: command, for: "fleet_key_command")
+            source = "what fleet.fleet_key_command prints"
         case .credential(let name):
             guard let credentials else {
                 throw FleetTrouble(
                     .unavailable,
-                    "CREDENTIALS_DIRECTORY is not set: no service manager gave it"
+                    "fleet.fleet_key_credential: no service manager has set CREDENTIALS_DIRECTORY",
+                    remedy: "start the agent as a service with LoadCredential=\(name):FILE, "
+                        + "or name the file in fleet_key_file"
                 )
             }
-            delivered = try contents(of: "\(credentials)/\(name)", sharedWith: .nobody)
+            source = "\(credentials)/\(name)"
+            delivered = try contents(of: source, sharedWith: .nobody)
         }
-        let text = try FleetMembership.opening { () throws(StoreError) in try GuardedBytes.guarding(delivered)
-        }
-        return try FleetMembership.opening { () throws(FleetKeyFault) in
-            try FleetKeyFile.keys(in: text, as: settings.role)
+        return try FleetMembership.opening(source) { () throws(FleetKeyFault) in
+            guard let text = try? GuardedBytes.guarding(delivered) else { throw .outOfMemory }
+            return try FleetKeyFile.keys(in: text, as: settings.role)
         }
     }
 
-    private static func opening<Value, Fault: Error>(
-        _ open: () throws(Fault) -> Value
-    ) throws(FleetTrouble) -> Value {
-        do throws(Fault) {
+    /// `source` is what the keys are read from, as the beginning of a sentence.
+    private static func opening(
+        _ source: String,
+        _ open: () throws(FleetKeyFault) -> FleetKeys
+    ) throws(FleetTrouble) -> FleetKeys {
+        do throws(FleetKeyFault) {
             return try open()
         } catch {
-            throw FleetTrouble(.unavailable, "\(error)")
+            throw FleetTrouble(.unavailable, "\(source) \(error.sentence)", remedy: error.remedy)
         }
     }
 
