@@ -21,8 +21,18 @@ final class Logouts {
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, LogoutMembers.self)
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
+        let isReader = kept.settings.policy.isReader
+        let meansAllHosts = try body.value(\.allHosts) ?? false
+        guard !meansAllHosts || !isReader else {
+            throw RequestFailure(
+                code: .misconfigured,
+                message: "This host is a reader of its fleet, and logs out of \(name) for itself alone.",
+                session: name,
+                remedy: "tokenctl logout \(name) --all-hosts at a host with role = \"keeper\""
+            )
+        }
         // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
-        let local = try body.value(\.local) ?? false || kept.settings.policy.isReader
+        let local = try body.value(\.local) ?? false || isReader
         if try body.value(\.unregister) ?? false {
             var server = local ? nil : kept.session.presentLogin?.server
             if let found = server, isShared(found, by: name, in: agent) { server = nil }

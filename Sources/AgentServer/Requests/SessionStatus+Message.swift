@@ -18,7 +18,10 @@ extension SessionStatus {
         message.issuer = settings.issuer
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
         message.resource = settings.resource
-        message.isShared = settings.policy.isShared ? true : nil
+        if settings.policy.isShared {
+            message.isShared = true
+            message.fleetRole = (settings.policy.isReader ? FleetRole.reader : .keeper).rawValue
+        }
         let sources = settings.sources.all.map(\.session)
         message.source = sources.first { !hidden.names.contains($0) }?.description
         message.account = account ?? subject

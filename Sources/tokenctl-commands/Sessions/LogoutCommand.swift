@@ -33,22 +33,27 @@ struct LogoutCommand: ParsableCommand {
     }
 
     func run() throws {
-        guard try isMeant() else { return try StandardOutput.line("nothing was logged out") }
+        try confirm()
         let failure: AgentError? = if let session { logOut(of: session.name) } else { try logOutOfAll() }
         // With --json the failure is part of the session's JSON already.
         if let failure { throw ExitCode(FailureReport.tell(failure)) }
     }
 
     /// Asks, where somebody can answer, before more hosts than this one are logged out.
-    private func isMeant() throws -> Bool {
-        guard !isLocal, !allHosts, Question.isPossible else { return true }
+    ///
+    /// - Throws: ``AgentError`` with `denied` if the person says no.
+    private func confirm() throws {
+        guard !isLocal, !allHosts, Question.isPossible else { return }
         let shared = try agent.endpoint.sessions().filter { known in
-            known.isShared == true && known.state != "logged_out" && (all || known.session == session?.name)
+            known.isShared == true && known.fleetRole != "reader" && known.state != "logged_out"
+                && (all || known.session == session?.name)
         }
-        guard !shared.isEmpty else { return true }
+        guard !shared.isEmpty else { return }
         let names = shared.compactMap(\.session).map { TerminalText.escaped($0) }.joined(separator: ", ")
         let question = "This logs out every host of the fleet (--local: this one alone): \(names). Go on?"
-        return try Question.agreement(to: question, emptyAgrees: false) ?? true
+        guard try Question.agreement(to: question, emptyAgrees: false) != false else {
+            throw AgentError(.denied, "nothing was logged out")
+        }
     }
 
     /// Goes on after a failure and answers the first failure.
@@ -87,7 +92,8 @@ struct LogoutCommand: ParsableCommand {
 
     private func outcome(for session: String) -> (answer: LogoutMessage, failure: AgentError?) {
         do {
-            let answer = try LogoutRequest(session: session, isLocal: isLocal).send(to: agent.endpoint)
+            let request = LogoutRequest(session: session, isLocal: isLocal, meansAllHosts: allHosts)
+            let answer = try request.send(to: agent.endpoint)
             return (answer, LogoutCommand.leftover(session, answer))
         } catch {
             return (LogoutMessage { $0.session = session }, error.about(session))
@@ -124,6 +130,8 @@ struct LogoutRequest {
     let session: String
     /// Whether the server is left alone.
     let isLocal: Bool
+    /// Whether it is an error that only this host can be logged out.
+    var meansAllHosts = false
     /// Whether the client goes too that the server registered for the session.
     var deletesClient = false
 
@@ -131,6 +139,7 @@ struct LogoutRequest {
     func send(to endpoint: AgentEndpoint) throws(AgentError) -> LogoutMessage {
         var body = JSONBody<LogoutMembers>()
         body.add(\.local, isLocal)
+        if meansAllHosts { body.add(\.allHosts, true) }
         if deletesClient { body.add(\.unregister, true) }
         let request = AgentRequest(.post, "sessions", session, "logout", body: body.finished())
         return try endpoint.message(request, timeout: .seconds(120))

@@ -88,6 +88,34 @@ import Text
         #expect(documents.first?["error"]?.object?["code"] == "not_found")
     }
 
+    /// Answers `n` if it is asked, and returns the screen.
+    private func logOutAtTerminal(role: String) async throws -> (screen: String, requests: [String]) {
+        let sessions =
+            #"{"sessions":[{"session":"work","state":"ready","fleet":true,"fleet_role":"\#(role)"}]}"#
+        let tokenctl = try TokenctlRun { request in
+            .answer(request.hasPrefix("GET /v1/sessions ") ? sessions : Self.done)
+        }
+        let terminal = try ProgramAtTerminal(
+            ["/bin/sh", "-c", "'\(BuiltPrograms.client)' logout work; echo exit status $?"],
+            environment: ["TOKENAGENT_SOCK": tokenctl.agent.socket, "TOKENAGENT_AUTOSTART": "0"]
+        )
+        if role == "keeper" { try await terminal.type("n", after: "every host of the fleet") }
+        #expect(try await terminal.shows("exit status"))
+        return (terminal.screen, tokenctl.agent.requests)
+    }
+
+    @Test func `a person who says no has refused, and nothing is logged out`() async throws {
+        let (screen, requests) = try await logOutAtTerminal(role: "keeper")
+        #expect(screen.contains("nothing was logged out") && screen.contains("exit status 8"), "\(screen)")
+        #expect(requests.count == 1)
+    }
+
+    @Test func `at a reader nobody is asked: it logs out for itself alone`() async throws {
+        let (screen, requests) = try await logOutAtTerminal(role: "reader")
+        #expect(screen.contains("exit status 0") && !screen.contains("Go on?"), "\(screen)")
+        #expect(requests.count == 2)
+    }
+
     @Test func `of all sessions each is one JSON document`() async throws {
         let sessions =
             #"{"sessions":[{"session":"a","state":"ready"},{"session":"work","state":"ready"},{"session":"c","state":"ready"}]}"#

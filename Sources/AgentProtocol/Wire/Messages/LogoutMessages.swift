@@ -3,6 +3,8 @@
 /// The body of `POST …/logout`.
 package struct LogoutMembers: WireMembers {
     package let local = WireMember<Bool>("local", isOptional: true)
+    /// Every host of the fleet is meant for certain.
+    package let allHosts = WireMember<Bool>("all_hosts", isOptional: true)
     package let unregister = WireMember<Bool>("unregister", isOptional: true)
 
     package static let table = Self()

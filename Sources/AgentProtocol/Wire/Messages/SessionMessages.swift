@@ -23,6 +23,8 @@ package struct SessionMembers: WireMembers {
     package let resource = WireMember<String>("resource", isOptional: true)
     /// All hosts of a fleet have it.
     package let isShared = WireMember<Bool>("fleet", isOptional: true)
+    /// What this host is in the fleet of a session that is shared.
+    package let fleetRole = WireMember<String>("fleet_role", isOptional: true)
     /// The session that its tokens are made from.
     package let source = WireMember<String>("source", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
