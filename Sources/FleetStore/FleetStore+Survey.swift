@@ -61,9 +61,7 @@ extension FleetStore {
                         member.version = status.version
                         member.hasLeader = status.leader != 0
                         member.size = status.size
-                        member.trouble = status.troubles.first.map {
-                            FleetTrouble(.unavailable, "etcd says: \($0)")
-                        }
+                        member.trouble = FleetTrouble(of: status)
                     } catch {
                         member.trouble = FleetTrouble(error)
                     }
@@ -120,5 +118,15 @@ extension FleetStore {
             if case .unknownKey = error { return true }
             return false
         }
+    }
+}
+
+extension FleetTrouble {
+    /// What a member says is wrong with itself; `nil`: nothing.
+    fileprivate init?(of status: EtcdStatus) {
+        guard let first = status.troubles.first else { return nil }
+        self =
+            status.isOutOfSpace
+            ? FleetTrouble(EtcdFailure.outOfSpace) : FleetTrouble(.unavailable, "etcd says: \(first)")
     }
 }

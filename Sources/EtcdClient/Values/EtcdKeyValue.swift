@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// A key and its value, as etcd has them (etcd v3 API, `mvccpb.KeyValue`).
 package struct EtcdKeyValue: Equatable, Sendable {
     package var key: [UInt8]
@@ -110,4 +112,7 @@ package struct EtcdStatus: Equatable, Sendable {
     package var size: Int64
     /// What etcd itself says is wrong: an alarm such as `NOSPACE`.
     package var troubles: [String]
+
+    /// It takes no more changes until it has been given room.
+    package var isOutOfSpace: Bool { troubles.contains { $0.bytewise.contains("NOSPACE") } }
 }

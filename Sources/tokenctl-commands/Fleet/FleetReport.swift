@@ -64,8 +64,7 @@ struct FleetReport {
         let rows = (message.hosts ?? []).map { host in
             [
                 shown(host.host) + (host.isThis == true ? " (this)" : ""), shown(host.role),
-                shown(host.version),
-                ago(host.seenAt),
+                shown(host.version), ago(host.seenAt),
             ]
         }
         return (["HOST", "ROLE", "VERSION", "SEEN AGO"], rows)
@@ -74,11 +73,16 @@ struct FleetReport {
     private var members: Table {
         let rows = (message.members ?? []).map { member in
             [
-                shown(member.endpoint), member.works == true ? "ok" : "away", shown(member.version),
+                shown(member.endpoint), state(of: member), shown(member.version),
                 member.size.map { "\($0 >> 10) KiB" } ?? "",
             ]
         }
         return (["ETCD", "STATE", "VERSION", "SIZE"], rows)
+    }
+
+    private func state(of member: FleetMemberMessage) -> String {
+        guard member.works == true else { return "away" }
+        return member.message == nil ? "ok" : "trouble"
     }
 
     /// What is wrong with single sessions and members, and what helps.
