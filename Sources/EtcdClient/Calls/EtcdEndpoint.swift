@@ -7,6 +7,9 @@ package struct EtcdEndpoint: Hashable, Sendable {
     /// `https://host:port`.
     package let origin: String
 
+    /// Whether it is https.
+    var isSecure: Bool { origin.utf8.starts(with: "https:".utf8) }
+
     /// Takes `https://host:port`, with a slash at the end or without; plain `http` for this machine alone.
     ///
     /// - Returns: `nil` for anything else: with a path, it is not etcd's own address.

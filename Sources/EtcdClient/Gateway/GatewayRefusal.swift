@@ -62,7 +62,7 @@ struct GatewayRefusal: Equatable, Sendable {
         }
         if says("permission denied") { return .denied(message) }
         if says("failed to write client preface") || says("bad certificate") {
-            return .insecure("the gateway cannot use its client certificate (\(message))")
+            return .insecure(.gateway(message))
         }
         if code == 14, says("connection closed") || says("broken pipe") {
             return .unanswered("the gateway has no connection to its own member (\(message))")

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import AgentProtocol
 import AsyncHTTPClient
 import NIOCore
-import NIOPosix
 import NIOSSL
-import Text
 
 /// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
 ///
@@ -24,6 +21,7 @@ final class GatewayTransport: Sendable {
     private static let idleTime = TimeAmount.seconds(10)
 
     private let client: HTTPClient
+    private let showsCertificate: Bool
 
     init(_ door: EtcdDoor, on group: any EventLoopGroup) throws(EtcdFailure) {
         var pool = HTTPClient.Configuration.ConnectionPool(
@@ -40,6 +38,7 @@ final class GatewayTransport: Sendable {
         )
         configuration.httpVersion = .http1Only
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        showsCertificate = door.identity != nil
     }
 
     private static func handshake(_ door: EtcdDoor) throws(EtcdFailure) -> TLSConfiguration {
@@ -57,7 +56,7 @@ final class GatewayTransport: Sendable {
                 handshake.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: identity.key, format: .pem))
             }
         } catch {
-            throw .insecure("a certificate or its key is no PEM")
+            throw .insecure(.noPEM)
         }
         return handshake
     }
@@ -78,19 +77,20 @@ final class GatewayTransport: Sendable {
     ) async throws(EtcdFailure) -> GatewayReply {
         let body = OutgoingJSON(request.body)
         let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
-        return try await GatewayTransport.limited(body, until: end) { [client] in
-            let incoming = try await client.execute(outgoing, deadline: .distantFuture)
-            var body: [UInt8] = []
+        let errors = errors(at: endpoint)
+        return try await GatewayTransport.limited(errors, until: end) { [client] in
+            let incoming = try await GatewayTransport.head(of: outgoing, body, from: client, errors)
+            var received: [UInt8] = []
             for try await piece in incoming.body {
-                guard body.count + piece.readableBytes <= GatewayTransport.longest else {
+                guard received.count + piece.readableBytes <= GatewayTransport.longest else {
                     throw EtcdFailure.malformed("the answer is larger than 8 MiB")
                 }
-                body += piece.readableBytesView
+                received += piece.readableBytesView
             }
             return GatewayReply(
                 status: Int(incoming.status.code),
                 date: incoming.headers.first(name: "date"),
-                body: body
+                body: received
             )
         }
     }
@@ -104,15 +104,20 @@ final class GatewayTransport: Sendable {
     ) async throws(EtcdFailure) -> GatewayStream {
         let body = OutgoingJSON(request.body)
         let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
-        let incoming = try await GatewayTransport.limited(body, until: end) { [client] in
-            try await client.execute(outgoing, deadline: .distantFuture)
+        let errors = errors(at: endpoint)
+        let incoming = try await GatewayTransport.limited(errors, until: end) { [client] in
+            try await GatewayTransport.head(of: outgoing, body, from: client, errors)
         }
-        return GatewayStream(status: Int(incoming.status.code), body: incoming.body)
+        return GatewayStream(status: Int(incoming.status.code), body: incoming.body, errors: errors)
     }
 
     /// Closes all connections.
     func shutDown() async {
         try? await client.shutdown()
+    }
+
+    private func errors(at endpoint: EtcdEndpoint) -> TransportErrors {
+        TransportErrors(isSecure: endpoint.isSecure, showsCertificate: showsCertificate)
     }
 
     private static func outgoing(
@@ -135,9 +140,23 @@ final class GatewayTransport: Sendable {
         return outgoing
     }
 
+    /// Sends the request, and returns when the head of its answer has come.
+    private static func head(
+        of outgoing: HTTPClientRequest,
+        _ body: OutgoingJSON,
+        from client: HTTPClient,
+        _ errors: TransportErrors
+    ) async throws(EtcdFailure) -> HTTPClientResponse {
+        do {
+            return try await client.execute(outgoing, deadline: .distantFuture)
+        } catch {
+            throw errors.failure(error, body.wasTaken ? .sent : .connecting)
+        }
+    }
+
     /// Runs `work`, and gives it up when its time is over or the caller's task is cancelled.
     private static func limited<Result: Sendable>(
-        _ body: OutgoingJSON,
+        _ errors: TransportErrors,
         until end: ContinuousClock.Instant,
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws(EtcdFailure) -> Result {
@@ -154,10 +173,7 @@ final class GatewayTransport: Sendable {
         alarm.cancel()
         switch result {
         case .success(let value): return value
-        case .failure(let error):
-            let failure = EtcdFailure(explaining: error)
-            guard case .unanswered = failure, !body.wasTaken else { throw failure }
-            throw .unreachable(task.isCancelled ? "no connection in time" : "the connection ended at once")
+        case .failure(let error): throw errors.failure(error, .answering)
         }
     }
 }
@@ -173,67 +189,21 @@ struct GatewayReply: Equatable, Sendable {
 struct GatewayStream: Sendable {
     var status: Int
     fileprivate let body: HTTPClientResponse.Body
-
-    init(status: Int, body: HTTPClientResponse.Body) {
-        self.status = status
-        self.body = body
-    }
+    fileprivate let errors: TransportErrors
 
     struct Iterator {
         fileprivate var pieces: HTTPClientResponse.Body.AsyncIterator
+        fileprivate let errors: TransportErrors
 
         /// The next bytes; `nil` at the end.
         mutating func next() async throws(EtcdFailure) -> [UInt8]? {
             do {
                 return try await pieces.next().map { Array($0.readableBytesView) }
             } catch {
-                throw EtcdFailure(explaining: error)
+                throw errors.failure(error, .answering)
             }
         }
     }
 
-    func makeAsyncIterator() -> Iterator { Iterator(pieces: body.makeAsyncIterator()) }
-}
-
-extension EtcdFailure {
-    /// Sorts an error of the HTTP library: those that come before a request is out, and the rest.
-    fileprivate init(explaining error: any Error) {
-        self =
-            switch error {
-            case let failure as EtcdFailure: failure
-            case let error as NIOConnectionError: .unreachable(EtcdFailure.reason(error))
-            case is NIOSSLError, is BoringSSLError: EtcdFailure(handshake: error)
-            case is NIOSSLExtraError: .insecure("the certificate is for another host name")
-            case let error as HTTPClientError where EtcdFailure.noConnection.contains(error):
-                .unreachable("no connection in time")
-            case is CancellationError: .unanswered("no answer in time")
-            case let error as HTTPClientError where error == .cancelled: .unanswered("no answer in time")
-            default: .unanswered("the connection ended before the answer was complete")
-            }
-    }
-
-    private static var noConnection: [HTTPClientError] {
-        [.connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout]
-    }
-
-    private init(handshake error: any Error) {
-        let text = "\(error)"
-        self =
-            if text.contains("CERTIFICATE_VERIFY_FAILED") {
-                .insecure(
-                    "the member's certificate is not signed by an authority known here, or not valid now"
-                )
-            } else if text.contains("ALERT"), text.contains("CERT") || text.contains("UNKNOWN_CA") {
-                // With TLS 1.3 a member says so only after the handshake, but before it reads anything.
-                .insecure("the member does not take our certificate, or wants one")
-            } else {
-                .unanswered("the connection ended before the answer was complete")
-            }
-    }
-
-    private static func reason(_ error: NIOConnectionError) -> String {
-        guard let last = error.connectionErrors.last?.error else { return "the host name cannot be resolved" }
-        guard let error = last as? IOError else { return "no connection in time" }
-        return systemMessage(error.errnoCode)
-    }
+    func makeAsyncIterator() -> Iterator { Iterator(pieces: body.makeAsyncIterator(), errors: errors) }
 }

@@ -6,8 +6,14 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     case unreachable(String)
     /// It was sent, and no answer came: only a look tells what has become of it.
     case unanswered(String)
+    /// Nobody listens at the port: nothing was sent.
+    case closedPort
+    /// The connection to an https endpoint ended before both sides spoke TLS: nothing was sent.
+    case noHandshake
+    /// The connection to an http endpoint ended after the request, without a word.
+    case noPlainAnswer
     /// The member is not the one that is trusted, or does not trust us.
-    case insecure(String)
+    case insecure(EtcdDistrust)
     /// Name or password are wrong, or etcd wants none.
     case unauthenticated(String)
     /// The user may not do this.
@@ -42,8 +48,24 @@ package enum EtcdFailure: Error, Equatable, Sendable {
             Consequences(sentence: "etcd cannot be reached: \(text)", isOfOneMember: true)
         case .unanswered(let text):
             Consequences(sentence: "etcd does not answer: \(text)", isOfOneMember: true, mayHaveActed: true)
-        case .insecure(let text):
-            Consequences(sentence: "there is no secure connection to etcd: \(text)", isOfOneMember: true)
+        case .closedPort:
+            Consequences(sentence: "etcd cannot be reached: nobody listens at its port", isOfOneMember: true)
+        case .noHandshake:
+            Consequences(
+                sentence: "etcd cannot be reached: the connection ended in the TLS handshake",
+                isOfOneMember: true
+            )
+        case .noPlainAnswer:
+            Consequences(
+                sentence: "etcd does not answer: the connection over http ended without a word",
+                isOfOneMember: true,
+                mayHaveActed: true
+            )
+        case .insecure(let distrust):
+            Consequences(
+                sentence: "there is no secure connection to etcd: \(distrust.sentence)",
+                isOfOneMember: true
+            )
         case .unauthenticated(let text):
             Consequences(sentence: "etcd does not let the user in: \(text)")
         case .denied(let text): Consequences(sentence: "etcd does not allow it: \(text)")
@@ -64,18 +86,18 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     /// What helps; `nil`: time, or what the sentence says.
     package var remedy: String? {
         switch self {
-        case .insecure(let text) where text.contains("the gateway cannot"),
-            .unanswered(let text) where text.contains("the gateway has no"):
-            "with --client-cert-auth the members' own certificates need the extended key usage clientAuth too"
-        case .unreachable, .unanswered, .compacted, .refused, .malformed: nil
-        case .insecure:
-            "name the authority of etcd's certificates in ca_file, and our certificate in certificate_file"
+        case .unanswered(let text) where text.contains("the gateway has no"): EtcdDistrust.wantsClientUse
+        // Which rights are missing is known to whoever has the keys.
+        case .unreachable, .unanswered, .denied, .compacted, .refused, .malformed: nil
+        case .closedPort: "start etcd there, or put its client port into endpoints"
+        case .noHandshake: "look whether etcd speaks TLS there: its listen-client-urls begin with https then"
+        case .noPlainAnswer: "if etcd speaks TLS there, begin the endpoint with https"
+        case .insecure(let distrust): distrust.remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
             "use a client certificate without a CommonName: etcd refuses any other one with users and JSON"
         case .unauthenticated(let text) where text.contains("not enabled"):
             "etcdctl auth enable, or leave out user and password"
         case .unauthenticated: "look at user and password_file or password_command"
-        case .denied: "etcdctl role grant-permission ROLE readwrite --prefix=true /tokenagent/"
         case .outOfSpace: "etcdctl compact, defrag and alarm disarm; see etcd's page on maintenance"
         }
     }

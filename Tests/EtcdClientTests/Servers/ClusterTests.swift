@@ -52,26 +52,27 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         }
         let wrong = try await failure(etcd.client(user: "keeper", password: "guess"))
         #expect(wrong?.remedy?.contains("password") == true, "\(String(describing: wrong))")
-        let denied = try await failure(etcd.client(user: "reader"))
-        #expect(denied?.remedy?.contains("grant-permission") == true, "\(String(describing: denied))")
-        let elsewhere = try await failure(etcd.client(user: "keeper"), "/elsewhere")
-        #expect(elsewhere?.remedy?.contains("grant-permission") == true)
+        for (user, key) in [("reader", "/tokenagent/x"), ("keeper", "/elsewhere")] {
+            let denied = try await failure(etcd.client(user: user), key)
+            guard case .denied? = denied else {
+                Issue.record("\(user): \(String(describing: denied))")
+                continue
+            }
+        }
         let nobody = try await failure(etcd.client())
         #expect(nobody?.remedy?.contains("user") == true, "\(String(describing: nobody))")
         let named = try await failure(etcd.client(user: "keeper", certificate: "client_cn"))
         #expect(named?.remedy?.contains("CommonName") == true, "\(String(describing: named))")
-        for certificate in [nil, "stranger"] {
+        for (certificate, distrust) in [(nil, .noCertificate), ("stranger", .refusedCertificate)]
+            as [(String?, EtcdDistrust)]
+        {
             let refused = try await failure(etcd.client(user: "keeper", certificate: certificate))
-            #expect(refused?.mayHaveActed == false, "\(String(describing: refused))")
-            #expect(refused?.remedy?.contains("certificate_file") == true)
+            #expect(refused == .insecure(distrust) && refused?.mayHaveActed == false)
         }
-        let door = EtcdDoor()
-        let stranger = try EtcdClient(etcd.endpoints, door, on: .testing, first: 0)
-        guard case .insecure(let text)? = try await failure(stranger) else {
-            Issue.record("an unknown authority is believed")
-            return
-        }
-        #expect(text.contains("authority"))
+        let stranger = try EtcdClient(etcd.endpoints, EtcdDoor(), on: .testing, first: 0)
+        #expect(try await failure(stranger) == .insecure(.unknownAuthority))
+        let plain = etcd.endpoints.compactMap { EtcdEndpoint("http" + $0.origin.dropFirst(5)) }
+        #expect(try await failure(EtcdClient(plain, EtcdDoor(), on: .testing)) == .noPlainAnswer)
     }
 
     private func loseMembers(_ etcd: RealEtcd) async throws {

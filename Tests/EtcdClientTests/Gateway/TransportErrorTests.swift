@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import EtcdClient
+
+/// What an error of the HTTP library is said to be.
+@Suite struct TransportErrorTests {
+    private static func handshake(_ words: String, showsCertificate: Bool = true) -> EtcdFailure? {
+        TransportErrors(isSecure: true, showsCertificate: showsCertificate).handshake(words)
+    }
+
+    @Test(
+        arguments: [
+            ("CERTIFICATE_VERIFY_FAILED", .unknownAuthority, "ca_file"),
+            ("TLSV1_ALERT_CERTIFICATE_REQUIRED", .noCertificate, "certificate_key_file"),
+            ("SSLV3_ALERT_BAD_CERTIFICATE", .refusedCertificate, "trusted-ca-file"),
+            ("TLSV1_ALERT_UNKNOWN_CA", .refusedCertificate, "trusted-ca-file"),
+            ("SSLV3_ALERT_CERTIFICATE_EXPIRED", .expiredCertificate, "renew"),
+        ] as [(String, EtcdDistrust, String)]
+    )
+    func `each mistake with certificates has its own remedy`(
+        words: String,
+        distrust: EtcdDistrust,
+        remedy: String
+    ) {
+        let failure = Self.handshake("error:1000007d:SSL routines:OPENSSL_internal:\(words)")
+        #expect(failure == .insecure(distrust))
+        #expect(failure?.remedy?.contains(remedy) == true && failure?.mayHaveActed == false)
+    }
+
+    @Test func `a member calls a missing certificate a bad one`() {
+        let failure = Self.handshake("SSLV3_ALERT_BAD_CERTIFICATE", showsCertificate: false)
+        #expect(failure == .insecure(.noCertificate))
+    }
+
+    @Test func `what is not about certificates is no distrust`() {
+        #expect(Self.handshake("WRONG_VERSION_NUMBER") == nil)
+    }
+
+    @Test(arguments: ["http://127.0.0.1:1", "https://127.0.0.1:1", "https://localhost:1"])
+    func `a port at which nobody listens is said to be one`(address: String) async throws {
+        let endpoint = try #require(EtcdEndpoint(address))
+        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+            await #expect(throws: EtcdFailure.closedPort) {
+                _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
+            }
+        }
+        #expect(EtcdFailure.closedPort.remedy?.contains("endpoints") == true)
+    }
+}
