@@ -117,8 +117,18 @@ package final class FleetStore: FleetSharing {
             if let date = answer.date { etcdTime.heard(date, at: timekeeper.now) }
             return answer
         } catch {
-            throw FleetTrouble(error)
+            throw trouble(error)
         }
+    }
+
+    /// What the failure means for the fleet, whose place in etcd is known here.
+    func trouble(_ failure: EtcdFailure) -> FleetTrouble {
+        var trouble = FleetTrouble(failure)
+        if trouble.kind == .denied {
+            let prefix = String(decoding: records.names.prefix, as: UTF8.self)
+            trouble.remedy = "etcdctl role grant-permission ROLE readwrite --prefix=true \(prefix)"
+        }
+        return trouble
     }
 
     // MARK: Sealing and opening
@@ -267,7 +277,7 @@ package final class FleetStore: FleetSharing {
                 await take(.resumed)
             // What was missed is read once it is connected again.
             case .historyLost: break
-            case .trouble(let failure): await take(.trouble(FleetTrouble(failure)))
+            case .trouble(let failure): await take(.trouble(trouble(failure)))
             }
         }
     }
@@ -318,7 +328,9 @@ extension FleetTrouble {
     }
 
     package init(_ failure: EtcdFailure) {
-        self.init(failure.mayHaveActed ? .unanswered : .unavailable, failure.sentence, remedy: failure.remedy)
+        let kind: Kind =
+            if case .denied = failure { .denied } else { failure.mayHaveActed ? .unanswered : .unavailable }
+        self.init(kind, failure.sentence, remedy: failure.remedy)
     }
 }
 

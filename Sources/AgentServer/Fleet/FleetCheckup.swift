@@ -16,7 +16,9 @@ struct FleetCheckup {
             let survey = try await sharing.survey(agent.fleet.names(nil))
             var checks = survey.members.map(check) + [clock(survey), await rights(port, sharing)]
             for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
-                guard let trouble = session.trouble ?? agent.fleet.trouble(of: name) else { continue }
+                guard let trouble = session.trouble ?? agent.fleet.trouble(of: name),
+                    !isOrdinary(trouble, for: port)
+                else { continue }
                 var check = Self.problem(trouble)
                 check.sessions = [name]
                 checks.append(check)
@@ -63,6 +65,11 @@ struct FleetCheckup {
         )
     }
 
+    /// A reader needs no right to write, and has its tokens without asking for them.
+    private func isOrdinary(_ trouble: FleetTrouble, for port: FleetPort) -> Bool {
+        trouble.kind == .denied && port.role == .reader
+    }
+
     /// Whether this host may write, which every host does with its own entry in the list.
     private func rights(_ port: FleetPort, _ sharing: any FleetSharing) async -> DiagnosticCheck {
         do throws(FleetTrouble) {
@@ -73,7 +80,13 @@ struct FleetCheckup {
                 detail: "\(port.name), as \(port.role.rawValue)"
             )
         } catch {
-            return Self.problem(error)
+            guard isOrdinary(error, for: port) else { return Self.problem(error) }
+            return DiagnosticCheck(
+                name: "fleet",
+                verdict: .ok,
+                detail: "\(port.name), as reader; it may only read in etcd: it is not in the list of hosts, "
+                    + "and cannot ask the keepers for a refresh"
+            )
         }
     }
 }

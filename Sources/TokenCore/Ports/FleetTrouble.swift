@@ -5,6 +5,8 @@ package struct FleetTrouble: Error, Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// Nothing was done.
         case unavailable
+        /// Nothing was done: this host has no right to it.
+        case denied
         /// It may have been carried out.
         case unanswered
         /// Something is there and does not open. It is never taken for an absent one.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+import EtcdClient
+import SealedStore
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import FleetStore
+
+/// What a person is told of an etcd that does not do what is asked.
+@Suite struct TroubleTests {
+    private static let header = #""header":{"cluster_id":"1","member_id":"2","revision":"3"}"#
+
+    /// A host whose only member answers everything like this.
+    private static func host(
+        _ keys: FleetKeys,
+        whileRunning server: StreamingServer,
+        _ body: (StoreHost) async throws -> Void
+    ) async throws {
+        let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
+        let host = try StoreHost(keys, [endpoint], "client")
+        try await body(host)
+        await host.store.close()
+    }
+
+    @Test func `rights that are missing are named with the fleet's own place`() async throws {
+        let server = try StreamingServer { _, peer in
+            peer.answer(403, #"{"message":"etcdserver: permission denied","code":7}"#)
+        }
+        let keys = try FleetKeys.random(label: "team")
+        try await Self.host(keys, whileRunning: server) { host in
+            let trouble = await #expect(throws: FleetTrouble.self) { _ = try await host.look() }
+            let prefix = String(decoding: FleetNames(keys).prefix, as: UTF8.self)
+            #expect(trouble?.kind == .denied)
+            #expect(trouble?.remedy?.hasSuffix("readwrite --prefix=true \(prefix)") == true)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("memberID:7 alarm:NOSPACE ", "no room left", true),
+            ("memberID:7 alarm:CORRUPT ", "CORRUPT", false),
+        ]
+    )
+    func `an alarm of etcd is the trouble of its member`(
+        alarm: String,
+        words: String,
+        hasRemedy: Bool
+    )
+        async throws
+    {
+        let server = try StreamingServer { _, peer in
+            peer.answer(
+                200,
+                #"{\#(Self.header),"version":"3.4.23","leader":"2","dbSize":"9","errors":["\#(alarm)"]}"#,
+                fields: ["Date: Thu, 01 Jan 2026 00:00:00 GMT"]
+            )
+        }
+        try await Self.host(FleetKeys.random(label: "team"), whileRunning: server) { host in
+            let member = try #require(try await host.store.survey([]).members.first)
+            #expect(member.hasLeader && member.version == "3.4.23")
+            #expect(member.trouble?.sentence.contains(words) == true)
+            #expect((member.trouble?.remedy?.contains("alarm disarm") == true) == hasRemedy)
+        }
+    }
+}
