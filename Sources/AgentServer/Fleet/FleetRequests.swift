@@ -167,11 +167,13 @@ struct FleetRequests {
             return survey.hosts.first { $0.id == attempt.host }?.label ?? String(attempt.host, radix: 16)
         }
         let own = agent.fleet.record(of: name)
-        let token = agent.sessions[name]?.session.primaryToken
+        // Of another refresh it would tell another time.
+        let hasSame = own?.lineage == record?.lineage && own?.generation == record?.generation
+        let token = record != nil && hasSame ? agent.sessions[name]?.session.primaryToken : nil
         let trouble = found?.trouble ?? agent.fleet.trouble(of: name)
         return FleetSessionMessage {
             $0.session = name.description
-            $0.state = agent.fleet.hasLeft(name) ? "left" : record?.status.word ?? "none"
+            $0.state = agent.fleet.hasLeft(name) ? "left" : found.state
             $0.generation = record.map { Int64(clamping: $0.generation) }
             $0.behind = record.map { record in
                 guard let own, own.lineage == record.lineage else { return own == nil ? 1 : 0 }
@@ -238,6 +240,15 @@ extension HostCard {
             $0.seenAt = seen.seconds
             $0.isThis = isThis ? true : nil
         }
+    }
+}
+
+extension FleetSurvey.Session? {
+    /// One word for what etcd has of the session; without a survey nobody knows.
+    fileprivate var state: String {
+        guard let self else { return "unknown" }
+        if let record = self.record { return record.status.word }
+        return self.trouble?.kind == .unreadable ? "unreadable" : "none"
     }
 }
 

@@ -176,6 +176,8 @@ extension EndToEnd {
                     try await scene.record(at: scene.keepers[0])?["message"] != nil
                 }
                 #expect(isNoticed)
+                let shown = try #require(try await scene.record(at: scene.keepers[0]))
+                #expect(shown["state"] == "unreadable" && shown["refreshed_at"] == nil, "\(shown)")
                 #expect(try await scene.token(of: scene.keepers[0]) == token)
                 #expect(try await scene.keepers[0].tokenctl("fleet", "repair").status == 0)
                 let isRepaired = try await Polling.until {
@@ -222,6 +224,7 @@ extension EndToEnd {
                 }
                 #expect(record?["attempt_by"]?.string == "keeper0")
                 #expect(record?["state"]?.string == "live")
+                #expect(record?["refreshed_at"] != nil)
                 let table = try await scene.keepers[1].tokenctl("fleet", "status")
                 #expect(table.standardOutput.bytewise.contains("keeper0 (refused)"), "\(table)")
             }

@@ -43,13 +43,14 @@ package typealias FleetSessionMessage = WireMessage<FleetSessionMembers>
 
 package struct FleetSessionMembers: WireMembers {
     package let session = WireMember<String>("session")
-    /// `live`, `rescued`, `dead`, `logged_out` or `none`; `left` where this host takes no part.
+    /// `live`, `rescued`, `dead`, `logged_out`, `none`, `unreadable` or `unknown`; `left` where this host takes no part.
     package let state = WireMember<String>("state")
     package let generation = WireMember<Int64>("generation", isOptional: true)
     /// How many generations this host is behind.
     package let behind = WireMember<Int64>("behind", isOptional: true)
     /// The host that brought its tokens: its name, or its number.
     package let refreshedBy = WireMember<String>("refreshed_by", isOptional: true)
+    /// When; only a host that has these tokens knows.
     package let refreshedAt = WireMember<Int64>("refreshed_at", .time, isOptional: true)
     /// The host whose attempt has no answer yet.
     package let attemptBy = WireMember<String>("attempt_by", isOptional: true)

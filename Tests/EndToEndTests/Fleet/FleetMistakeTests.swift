@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What a person is told whose host is not set up well, or is asked for what it cannot do.
+    @Suite struct FleetMistakeTests {
+        private let agent: AgentUnderTest
+        private var key: String { agent.home.path("fleet.key") }
+
+        init() throws {
+            agent = try AgentUnderTest()
+        }
+
+        /// Starts the agent of a host at an etcd, by default one that is not there.
+        private func start(
+            role: String = "keeper",
+            key: String,
+            endpoint: String = "http://127.0.0.1:1",
+            more: String = ""
+        ) async throws {
+            try agent.configure(
+                """
+                [fleet]
+                name = "team"
+                role = "\(role)"
+                endpoints = ["\(endpoint)"]
+                \(key)
+                \(more)
+
+                [session.work]
+                kind = "oidc"
+                issuer = "https://id.example.com"
+                client_id = "client"
+                fleet = true
+
+                """
+            )
+            try await agent.start()
+        }
+
+        private func makeKeys() async throws {
+            let made = try await agent.tokenctl("fleet", "init", "--name", "team", "--key-file", key)
+            try #require(made.status == 0, "\(made)")
+        }
+
+        @Test(
+            arguments: [
+                ("keeper", "KEY.none", "KEY.none cannot be used: it does not exist", "copy the key file"),
+                ("reader", "KEY", "KEY is the keepers' key", "give this host the readers' file"),
+                ("keeper", "KEY.reader", "KEY.reader is the readers' key", "give this host the keepers'"),
+                ("keeper", "KEY.open", "KEY.open cannot be used: its mode 644", "with mode 600"),
+            ]
+        )
+        func `a key file that is not the right one is named with a remedy`(
+            role: String,
+            file: String,
+            sentence: String,
+            remedy: String
+        ) async throws {
+            try await makeKeys()
+            try agent.home.write("text", to: "fleet.key.open", mode: 0o644)
+            func text(_ text: String) -> String { text.replacing("KEY", with: key) }
+            try await start(role: role, key: "fleet_key_file = \"\(text(file))\"")
+            let status = try await agent.tokenctl("fleet", "status")
+            #expect(status.status == 5, "\(status)")
+            #expect(status.standardError.contains(text(sentence)), "\(status)")
+            #expect(status.standardError.contains(remedy), "\(status)")
+            try await agent.end()
+        }
+
+        @Test func `a command that prints no key is named by its setting`() async throws {
+            try await start(key: #"fleet_key_command = ["/bin/echo", "text"]"#)
+            let status = try await agent.tokenctl("fleet", "status")
+            let sentence = "what fleet.fleet_key_command prints is not the key of a fleet"
+            #expect(status.standardError.contains(sentence), "\(status)")
+            try await agent.end()
+        }
+
+        @Test func `a reader does not say that it has logged all hosts out`() async throws {
+            try await makeKeys()
+            try await start(role: "reader", key: "fleet_key_file = \"\(key).reader\"")
+            let all = try await agent.tokenctl("logout", "work", "--all-hosts")
+            #expect(all.status == 2, "\(all)")
+            #expect(all.standardError.contains("at a host with role = \"keeper\""), "\(all)")
+            #expect(try await agent.tokenctl("logout", "work").status == 0)
+            try await agent.end()
+        }
+
+        @Test func `while etcd is away nothing is said of what it has`() async throws {
+            try await makeKeys()
+            try await start(key: "fleet_key_file = \"\(key)\"")
+            let status = try await agent.tokenctl("fleet", "status")
+            #expect(status.status == 5, "\(status)")
+            #expect(status.standardError.contains("nobody listens at its port"), "\(status)")
+            #expect(status.standardOutput.contains("unknown"), "\(status)")
+            try await agent.end()
+        }
+
+        @Test(.enabled(if: FleetScene.etcd.isAvailable), arguments: ["keeper", "reader"])
+        func `a host that may only read is broken unless it is a reader`(role: String) async throws {
+            try await FleetScene.etcd.whileRunning(["--auth"]) { work, state in
+                let endpoint = try #require(state["endpoints"]?.array?.first?.string)
+                let password = try agent.home.write("reader-password-1", to: "password", mode: 0o600)
+                try await makeKeys()
+                try await start(
+                    role: role,
+                    key: "fleet_key_file = \"\(key)\(role == "reader" ? ".reader" : "")\"",
+                    endpoint: endpoint,
+                    more: "user = \"reader\"\npassword_file = \"\(password)\""
+                )
+                let found = try await agent.tokenctl("doctor").standardOutput
+                let isOrdinary = found.contains("as reader; it may only read in etcd")
+                #expect(isOrdinary == (role == "reader"), "\(found)")
+                let remedy = #/grant-permission ROLE readwrite --prefix=true /tokenagent/[0-9a-f]{32}//#
+                #expect(found.contains(remedy) == (role == "keeper"), "\(found)")
+                try await agent.end()
+            }
+        }
+    }
+}
