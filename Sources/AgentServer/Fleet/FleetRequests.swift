@@ -104,7 +104,7 @@ struct FleetRequests {
                     ? "No host \(host) has said that it is there." : "Several hosts are called \(host)."
                 let remedy =
                     named.isEmpty
-                    ? "tokenctl fleet status" : "name it by its number, see tokenctl fleet status --json"
+                    ? "tokenctl fleet status" : "name it by its number, see tokenctl fleet status"
                 throw FleetTrouble(.foreign, message, remedy: remedy)
             }
             try await sharing.withdraw(host: found.id)

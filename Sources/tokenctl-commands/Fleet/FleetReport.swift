@@ -63,11 +63,11 @@ struct FleetReport {
     private var hosts: Table {
         let rows = (message.hosts ?? []).map { host in
             [
-                shown(host.host) + (host.isThis == true ? " (this)" : ""), shown(host.role),
+                shown(host.host) + (host.isThis == true ? " (this)" : ""), shown(host.id), shown(host.role),
                 shown(host.version), ago(host.seenAt),
             ]
         }
-        return (["HOST", "ROLE", "VERSION", "SEEN AGO"], rows)
+        return (["HOST", "NUMBER", "ROLE", "VERSION", "SEEN AGO"], rows)
     }
 
     private var members: Table {
