@@ -107,6 +107,7 @@ let package = Package(
         .systemLibrary(name: "CPolling"),
         .target(name: "CHardening"),
         .target(name: "Text", swiftSettings: cold),
+        .target(name: "TOML", dependencies: ["Text"], swiftSettings: cold),
         .target(name: "ExchangeGuard", dependencies: ["CHardening"], swiftSettings: cold),
         .target(name: "Threads", swiftSettings: cold),
         .target(name: "ModularArithmetic", swiftSettings: computing),
@@ -187,7 +188,7 @@ let package = Package(
         .target(
             name: "AgentSettings",
             dependencies: [
-                "Text", "Threads", "AgentProtocol", "EtcdClient", "TokenCore", "OAuthClient",
+                "TOML", "Text", "Threads", "AgentProtocol", "EtcdClient", "TokenCore", "OAuthClient",
                 "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
@@ -331,6 +332,11 @@ let package = Package(
             swiftSettings: testing
         ),
         .testTarget(name: "TextTests", dependencies: ["Text", "TestSupport"], swiftSettings: testing),
+        .testTarget(
+            name: "TOMLTests",
+            dependencies: ["TOML", "Text", "TestSupport"],
+            swiftSettings: testing
+        ),
         .testTarget(
             name: "AgentProtocolTests",
             dependencies: ["AgentProtocol", "TestSupport"],

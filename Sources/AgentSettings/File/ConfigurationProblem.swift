@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Synchronization
+import TOML
 import TokenCore
 
 /// One thing to fix in the configuration: where it is, which key, what is wrong and what to write instead.

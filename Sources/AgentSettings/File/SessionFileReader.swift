@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TOML
 import TokenCore
 
 /// Reads the files of `sessions.d`, each of which may cost its own session and nothing else.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TOML
 import Text
 import Threads
 import TokenCore

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import TOML
 
 /// Reads the keys of one table into typed values; what is wrong goes to the problem list and reads as absent.
 struct TableReader {

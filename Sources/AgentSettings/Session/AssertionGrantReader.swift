@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import TOML
 import Text
 import TokenCore
 

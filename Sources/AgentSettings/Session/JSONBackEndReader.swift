@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import TOML
 import Text
 
 /// Reads the keys of kind `json`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import TOML
 import TokenCore
 
 /// Who may use the session, and how it comes back without a person.

@@ -3,8 +3,8 @@
 import Text
 
 /// A value of a TOML text and the place of its key, so that a later objection can name the line.
-struct TOMLValue: Equatable, Sendable {
-    enum Content: Equatable, Sendable {
+package struct TOMLValue: Equatable, Sendable {
+    package enum Content: Equatable, Sendable {
         case string(String)
         case integer(Int64)
         case float(Double)
@@ -15,9 +15,9 @@ struct TOMLValue: Equatable, Sendable {
         case table(TOMLTable)
     }
 
-    let content: Content
+    package let content: Content
     /// Where the key it belongs to was written.
-    let position: TOMLPosition
+    package let position: TOMLPosition
 
     init(_ content: Content, at position: TOMLPosition) {
         self.content = content
@@ -25,7 +25,7 @@ struct TOMLValue: Equatable, Sendable {
     }
 
     /// What kind of value this is, with its article: "a string".
-    var kind: String {
+    package var kind: String {
         switch content {
         case .string: "a string"
         case .integer: "an integer"
@@ -39,18 +39,18 @@ struct TOMLValue: Equatable, Sendable {
 }
 
 /// The keys of a TOML table in the order they were written, each with its position.
-struct TOMLTable: Equatable, Sendable {
-    struct Entry: Equatable, Sendable {
-        let key: String
+package struct TOMLTable: Equatable, Sendable {
+    package struct Entry: Equatable, Sendable {
+        package let key: String
         /// Where the key was first written.
-        let position: TOMLPosition
-        let value: TOMLValue
+        package let position: TOMLPosition
+        package let value: TOMLValue
     }
 
-    let entries: [Entry]
+    package let entries: [Entry]
 
     /// The value of `key` in this table.
-    subscript(key: String) -> TOMLValue? {
+    package subscript(key: String) -> TOMLValue? {
         // Compares bytes, as ``ByteText`` does, and lengths first: a start does this 100,000 times.
         let wanted = key.utf8
         return entries.first { $0.key.utf8.count == wanted.count && $0.key.utf8.elementsEqual(wanted) }?.value

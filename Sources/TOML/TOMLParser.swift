@@ -9,7 +9,7 @@ extension TOMLTable {
     /// refused: no configuration needs them, and reading recurses.
     ///
     /// - Throws: the first ``TOMLError``. It never holds a value, which may be a secret.
-    init(parsing bytes: [UInt8]) throws(TOMLError) {
+    package init(parsing bytes: [UInt8]) throws(TOMLError) {
         guard bytes.count <= TOMLParser.longestText else {
             let most = TOMLParser.longestText >> 20
             throw TOMLError(

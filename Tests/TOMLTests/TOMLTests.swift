@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import AgentSettings
+@testable import TOML
 
 private func parse(_ text: String) throws(TOMLError) -> TOMLTable {
     try TOMLTable(parsing: Array(text.utf8))

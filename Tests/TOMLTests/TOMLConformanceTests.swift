@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Text
 
-@testable import AgentSettings
+@testable import TOML
 
 /// The public suite for readers of TOML 1.0 (https://github.com/toml-lang/toml-test), whole, as Debian's
 /// `golang-github-burntsushi-toml-dev` brings it.
