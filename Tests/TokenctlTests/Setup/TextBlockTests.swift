@@ -46,6 +46,11 @@ struct TextBlockTests {
             result:
                 "[other]\nkey = 2\n# >>> tokenctl setup pip\n[global]\nkey = ours\n# <<< tokenctl setup pip\n"
         ),
+        Row(
+            text: "[ \"global\" ] # mine\n[profile 'global']\n",
+            place: .section("[profile global]"),
+            result: "[ \"global\" ] # mine\n[profile 'global']\n" + ours
+        ),
     ]
 
     @Test(arguments: rows)
@@ -68,6 +73,8 @@ struct TextBlockTests {
     @Test(arguments: [
         ("key = 1\n", TextBlock.Place.top), ("  Key=1\n", .end),
         ("[global]\nkey : 1\n", .section("[global]")),
+        ("[profile \"role\"]\nkey = 1\n", .section("[profile role]")),
+        ("[profile role]\n[profile 'role']\nkey = 1\n[other]\n", .section("[profile role]")),
     ])
     func `a line that a person wrote is in the way, and stays`(text: String, place: TextBlock.Place) throws {
         try directory.write(text, to: "file")

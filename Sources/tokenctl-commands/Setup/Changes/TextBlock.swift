@@ -71,17 +71,20 @@ struct TextBlock: SetupChange {
         let block = [TextBlock.first + mark] + lines + [TextBlock.last + mark]
         switch place {
         case .top:
-            try check(all[...].prefix { !TextBlock.isHeader($0) })
+            try check(all[...].prefix { SectionHeader($0) == nil })
             all.insert(contentsOf: block, at: 0)
         case .end:
             try check(all[...])
             all += block
         case .section(let header):
-            guard let start = all.firstIndex(where: { TextBlock.bare($0) == TextBlock.bare(header) }) else {
+            let named = SectionHeader(header)
+            // Of several, some programs read the last alone.
+            let starts = all.indices.filter { SectionHeader(all[$0]).map { $0 == named } ?? false }
+            for start in starts { try check(all[(start + 1)...].prefix { SectionHeader($0) == nil }) }
+            guard let start = starts.last else {
                 all += [TextBlock.first + mark, header] + lines + [TextBlock.last + mark]
                 break
             }
-            try check(all[(start + 1)...].prefix { !TextBlock.isHeader($0) })
             all.insert(contentsOf: block, at: start + 1)
         }
         return all.joined(separator: "\n") + "\n"
@@ -93,7 +96,7 @@ struct TextBlock: SetupChange {
             guard let index = lines.firstIndex(where: { TextBlock.gives(key, $0) }) else { continue }
             throw AgentError(
                 .badRequest,
-                "\(file) has a line of its own for this: \(TextBlock.bare(lines[index], keepingBlanks: true))",
+                "\(file) has a line of its own for this: \(TextBlock.trimmed(lines[index]))",
                 remedy: "remove it first, or add the lines of --print by hand"
             )
         }
@@ -133,20 +136,17 @@ struct TextBlock: SetupChange {
         return rest.isEmpty ? "" : rest.joined(separator: "\n") + "\n"
     }
 
-    private static func isHeader(_ line: String) -> Bool { bare(line).hasPrefix("[") }
-
     /// Whether the line begins with `key` and ends there, or goes on with what no key has.
     private static func gives(_ key: String, _ line: String) -> Bool {
-        let text = bare(line, keepingBlanks: true)
+        let text = trimmed(line)
         guard text.lowercased().hasPrefix(key.lowercased()) else { return false }
         let next = text.dropFirst(key.count).utf8.first
         return next.map { !$0.isASCIILetter && !$0.isASCIIDigit && !"-_.".utf8.contains($0) } ?? true
     }
 
-    /// The line without the blanks around it, and without those inside too.
-    private static func bare(_ line: String, keepingBlanks: Bool = false) -> String {
+    /// The line without the blanks around it.
+    private static func trimmed(_ line: String) -> String {
         let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\r" }
-        guard keepingBlanks else { return line.filter { !isBlank($0) } }
         let start = line.firstIndex { !isBlank($0) } ?? line.endIndex
         let end = line.lastIndex { !isBlank($0) }.map { line.index(after: $0) } ?? start
         return String(line[start..<end])
