@@ -23,6 +23,7 @@ struct TextBlockTests {
         TextBlock(file: directory.path("file"), mark: mark, place: place, lines: lines, keys: keys)
     }
 
+    private static let unended = "# tokenctl setup: the line above had no end\n"
     private static let ours = "# >>> tokenctl setup pip\nkey = ours\n# <<< tokenctl setup pip\n"
 
     struct Row: Sendable {
@@ -51,6 +52,11 @@ struct TextBlockTests {
             place: .section("[profile global]"),
             result: "[ \"global\" ] # mine\n[profile 'global']\n" + ours
         ),
+        Row(text: "a = 1", place: .end, result: "a = 1\n" + unended + ours),
+        Row(text: "a = 1\r\n\r\n", place: .end, result: "a = 1\r\n\r\n" + ours),
+        Row(text: "a = 1", place: .top, result: ours + "a = 1"),
+        Row(text: "[global]", place: .section("[global]"), result: "[global]\n" + unended + ours),
+        Row(text: "[global]\na = 1", place: .section("[global]"), result: "[global]\n" + ours + "a = 1"),
     ]
 
     @Test(arguments: rows)
@@ -88,6 +94,23 @@ struct TextBlockTests {
     func `other lines are not in the way`(text: String) throws {
         try directory.write(text, to: "file")
         #expect(try !block(.top).isMade())
+    }
+
+    @Test(arguments: [["one", "two"], ["two", "one"]])
+    func `a line without an end has none again when the last block is gone`(order: [String]) throws {
+        try directory.write("a = 1", to: "file")
+        for mark in ["one", "two"] { try block(.end, mark: mark, keys: []).make() }
+        for mark in order { #expect(try block(.end, mark: mark).undo()) }
+        #expect(File.text(directory.path("file")) == "a = 1")
+    }
+
+    @Test func `what was written below a block stays on a line of its own`() throws {
+        let path = try directory.write("a = 1", to: "file")
+        try block(.end).make()
+        let made = try #require(File.text(path))
+        try File.write(made + "b = 2", to: path)
+        #expect(try block(.end).undo())
+        #expect(File.text(path) == "a = 1\nb = 2")
     }
 
     @Test func `other values replace ours, and one of several is taken back alone or all together`() throws {

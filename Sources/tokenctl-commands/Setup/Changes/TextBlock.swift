@@ -26,6 +26,8 @@ struct TextBlock: SetupChange {
     /// How the first line of every block begins.
     static let first = "# >>> tokenctl setup "
     private static let last = "# <<< tokenctl setup "
+    /// Stands above a block that a line without an end came before, so that this line has none again afterwards.
+    private static let unended = "# tokenctl setup: the line above had no end"
 
     var shown: [String] {
         let header =
@@ -67,27 +69,28 @@ struct TextBlock: SetupChange {
 
     /// `text` with the block; one that is there already is replaced.
     private func changed(_ text: String) throws(AgentError) -> String {
-        var all = TextBlock.lines(of: TextBlock.without(mark, text, exactly: true))
-        let block = [TextBlock.first + mark] + lines + [TextBlock.last + mark]
+        let old = TextBlock.without(mark, text, exactly: true)
+        var all = TextBlock.lines(of: old)
+        var (index, inside) = (all.count, lines)
         switch place {
         case .top:
             try check(all[...].prefix { SectionHeader($0) == nil })
-            all.insert(contentsOf: block, at: 0)
+            index = 0
         case .end:
             try check(all[...])
-            all += block
         case .section(let header):
             let named = SectionHeader(header)
             // Of several, some programs read the last alone.
             let starts = all.indices.filter { SectionHeader(all[$0]).map { $0 == named } ?? false }
             for start in starts { try check(all[(start + 1)...].prefix { SectionHeader($0) == nil }) }
-            guard let start = starts.last else {
-                all += [TextBlock.first + mark, header] + lines + [TextBlock.last + mark]
-                break
-            }
-            all.insert(contentsOf: block, at: start + 1)
+            if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }
-        return all.joined(separator: "\n") + "\n"
+        var block = [TextBlock.first + mark] + inside + [TextBlock.last + mark]
+        let isLast = index == all.count
+        let isEnded = old.isEmpty || TextBlock.isEnded(old)
+        if isLast, !isEnded { block.insert(TextBlock.unended, at: 0) }
+        all.insert(contentsOf: block, at: index)
+        return TextBlock.text(of: all, isEnded: isEnded || isLast)
     }
 
     /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
@@ -111,12 +114,18 @@ struct TextBlock: SetupChange {
         return lines
     }
 
+    private static func isEnded(_ text: String) -> Bool { text.utf8.last == UInt8(ascii: "\n") }
+
+    private static func text(of lines: [String], isEnded: Bool) -> String {
+        lines.joined(separator: "\n") + (isEnded && !lines.isEmpty ? "\n" : "")
+    }
+
     /// The blocks of `mark`; unless `exactly`, those too whose mark begins with these words.
     private static func blocks(in lines: [String], marked mark: String, exactly: Bool) -> [ClosedRange<Int>] {
         var blocks: [ClosedRange<Int>] = []
         var start: (index: Int, mark: String)?
         for (index, line) in lines.enumerated() {
-            if line.hasPrefix(first) {
+            if isFirst(line) {
                 let found = String(line.dropFirst(first.count))
                 let isMeant = found == mark || !exactly && found.hasPrefix(mark + " ")
                 start = isMeant ? (index: index, mark: found) : nil
@@ -131,10 +140,18 @@ struct TextBlock: SetupChange {
     private static func without(_ mark: String, _ text: String, exactly: Bool) -> String {
         var rest = lines(of: text)
         let found = blocks(in: rest, marked: mark, exactly: exactly)
-        guard !found.isEmpty else { return text }
+        guard let final = found.last else { return text }
+        var isEnded = isEnded(text) || final.upperBound == rest.count - 1
         for block in found.reversed() { rest.removeSubrange(block) }
-        return rest.isEmpty ? "" : rest.joined(separator: "\n") + "\n"
+        if let note = rest.firstIndex(of: unended), !rest[(note + 1)...].prefix(1).contains(where: isFirst) {
+            // What a person has written below it since then stays on a line of its own.
+            if note == rest.count - 1 { isEnded = false }
+            rest.remove(at: note)
+        }
+        return self.text(of: rest, isEnded: isEnded)
     }
+
+    private static func isFirst(_ line: String) -> Bool { line.hasPrefix(first) }
 
     /// Whether the line begins with `key` and ends there, or goes on with what no key has.
     private static func gives(_ key: String, _ line: String) -> Bool {
