@@ -249,7 +249,7 @@ let package = Package(
         .executableTarget(
             name: "tokenctl-commands",
             dependencies: [
-                "CHardening", "Text", "AgentProtocol", "CommandCore",
+                "CHardening", "TOML", "Text", "AgentProtocol", "CommandCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: cold,

@@ -118,8 +118,11 @@ extension EndToEnd {
             try home.makeDirectory(".docker")
             let docker = #"{"credHelpers":{"git.example.com":"desktop"}}"#
             try home.write(docker, to: ".docker/config.json")
+            try home.makeDirectory(".cargo")
+            try home.write("[registries]\ninner = { index = \"x\" }\n", to: ".cargo/config.toml")
             let before = try await files(scene)
             for (client, words) in [
+                ("cargo --session work --name inner", "of its own in place of [registries.inner]"),
                 ("terraform", "has a line of its own for this: credentials_helper \"mine\" {}"),
                 ("pip", ".local/bin/keyring is another program of that name"),
                 ("docker", "has another credHelpers for git.example.com"),

@@ -18,9 +18,17 @@ struct TextBlockTests {
         _ place: TextBlock.Place,
         lines: [String] = ["key = ours"],
         mark: String = "pip",
-        keys: [String] = ["key"]
+        keys: [String] = ["key"],
+        isTOML: Bool = false
     ) -> TextBlock {
-        TextBlock(file: directory.path("file"), mark: mark, place: place, lines: lines, keys: keys)
+        TextBlock(
+            file: directory.path("file"),
+            mark: mark,
+            place: place,
+            lines: lines,
+            keys: keys,
+            isTOML: isTOML
+        )
     }
 
     private static let unended = "# tokenctl setup: the line above had no end\n"
@@ -94,6 +102,44 @@ struct TextBlockTests {
     func `other lines are not in the way`(text: String) throws {
         try directory.write(text, to: "file")
         #expect(try !block(.top).isMade())
+    }
+
+    @Test(arguments: [
+        "[registries]\ninner = { index = \"x\" }\n", "[registries]\ninner.index = \"x\"\n",
+        "registries = { inner = { index = \"x\" } }\n", "[registries.inner]\n\"key\" = \"mine\"\n",
+    ])
+    func `a TOML file that would have a key twice stays`(text: String) throws {
+        let block = block(.section("[registries.inner]"), lines: ["key = \"ours\""], isTOML: true)
+        try expect(text, refuses: block, "has a key or table of its own in place of")
+    }
+
+    @Test func `a TOML file with a mistake stays, but its block is taken back`() throws {
+        let block = block(.top, lines: ["key = \"ours\""], isTOML: true)
+        try expect("a = 1\na = 2\n", refuses: block, "is not TOML 1.0: line 2: a is already written")
+        try directory.write("b = 1\n", to: "file")
+        try block.make()
+        let made = try #require(File.text(block.file))
+        try File.write(made + "b = 2\n", to: block.file)
+        #expect(throws: AgentError.self) { _ = try block.isMade() }
+        #expect(try block.undo())
+        #expect(File.text(block.file) == "b = 1\nb = 2\n")
+    }
+
+    @Test func `a quoted header of TOML is the same section`() throws {
+        try directory.write("[registries.\"inner\"]\nindex = \"x\"\n", to: "file")
+        let block = block(.section("[registries.inner]"), lines: ["key = \"ours\""], isTOML: true)
+        try block.make()
+        #expect(try block.isMade())
+        let lines = "# >>> tokenctl setup pip\nkey = \"ours\"\n# <<< tokenctl setup pip\n"
+        #expect(File.text(block.file) == "[registries.\"inner\"]\n\(lines)index = \"x\"\n")
+    }
+
+    private func expect(_ text: String, refuses block: TextBlock, _ words: String) throws {
+        try directory.write(text, to: "file")
+        let error = #expect(throws: AgentError.self) { _ = try block.isMade() }
+        #expect(error?.code == .badRequest && error?.message.contains(words) == true, "\(error as Any)")
+        #expect(throws: AgentError.self) { try block.make() }
+        #expect(File.text(block.file) == text)
     }
 
     @Test(arguments: [["one", "two"], ["two", "one"]])

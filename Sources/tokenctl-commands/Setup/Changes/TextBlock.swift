@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import TOML
 import Text
 
 /// Lines in a text file, between two comments that say whose they are.
@@ -22,6 +23,8 @@ struct TextBlock: SetupChange {
     let lines: [String]
     /// What a line there must not begin with: keys that can be given once.
     var keys: [String] = []
+    /// Whether the file is TOML: a person's text has to be that, without the block and with it.
+    var isTOML = false
 
     /// How the first line of every block begins.
     static let first = "# >>> tokenctl setup "
@@ -40,6 +43,7 @@ struct TextBlock: SetupChange {
 
     func isMade() throws(AgentError) -> Bool {
         let text = try EditedFile(file).text ?? ""
+        _ = try changed(text)
         let all = TextBlock.lines(of: text)
         let blocks = TextBlock.blocks(in: all, marked: mark, exactly: true)
         if blocks.count == 1 {
@@ -47,7 +51,6 @@ struct TextBlock: SetupChange {
             if inside.elementsEqual(lines) { return true }
             if case .section(let header) = place, inside.elementsEqual([header] + lines) { return true }
         }
-        _ = try changed(text)
         return false
     }
 
@@ -90,7 +93,9 @@ struct TextBlock: SetupChange {
         let isEnded = old.isEmpty || TextBlock.isEnded(old)
         if isLast, !isEnded { block.insert(TextBlock.unended, at: 0) }
         all.insert(contentsOf: block, at: index)
-        return TextBlock.text(of: all, isEnded: isEnded || isLast)
+        let new = TextBlock.text(of: all, isEnded: isEnded || isLast)
+        try checkFormat(of: old, becoming: new, by: inside)
+        return new
     }
 
     /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
@@ -100,6 +105,27 @@ struct TextBlock: SetupChange {
             throw AgentError(
                 .badRequest,
                 "\(file) has a line of its own for this: \(TextBlock.trimmed(lines[index]))",
+                remedy: "remove it first, or add the lines of --print by hand"
+            )
+        }
+    }
+
+    /// Checks that a person's text, and what becomes of it, can be read by the program.
+    private func checkFormat(of old: String, becoming new: String, by lines: [String]) throws(AgentError) {
+        guard isTOML else { return }
+        do throws(TOMLError) {
+            _ = try TOMLTable(parsing: Array(old.utf8))
+        } catch {
+            throw AgentError(
+                .badRequest,
+                "\(file) is not TOML 1.0: line \(error.position.line): \(error.message)",
+                remedy: "mend it first"
+            )
+        }
+        guard (try? TOMLTable(parsing: Array(new.utf8))) != nil else {
+            throw AgentError(
+                .badRequest,
+                "\(file) has a key or table of its own in place of \(lines.first ?? "")",
                 remedy: "remove it first, or add the lines of --print by hand"
             )
         }

@@ -33,7 +33,8 @@ enum PackageSetup {
             mark: "uv",
             place: .top,
             lines: ["keyring-provider = \"subprocess\""],
-            keys: ["keyring-provider"]
+            keys: ["keyring-provider"],
+            isTOML: true
         )
         let links = try wish.link(inPathAs: "keyring", sharedBy: pipFile(wish.places))
         let hint =
@@ -63,7 +64,8 @@ enum PackageSetup {
             mark: registry.map { "cargo \($0)" } ?? "cargo",
             place: .section("[registries.\(registry ?? "")]"),
             lines: ["credential-provider = [\(words.map { "\"\($0)\"" }.joined(separator: ", "))]"],
-            keys: ["credential-provider"]
+            keys: ["credential-provider"],
+            isTOML: true
         )
         let hint =
             "the token is sent as \"Bearer TOKEN\"; take \"--format\", \"bearer\" out where the registry wants it bare"
