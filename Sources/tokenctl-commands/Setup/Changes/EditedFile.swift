@@ -71,12 +71,12 @@ struct EditedFile {
         return (text, status.st_mode & 0o7777)
     }
 
-    /// Replaces the file; one that becomes empty is removed.
+    /// Replaces the file; one that becomes empty is removed, with the directories that were made for it.
     ///
     /// - Throws: ``AgentError`` if it was changed since it was read, or cannot be written; it is as it was then.
     func replace(with new: String) throws(AgentError) {
         let directory = EditedFile.directory(of: target)
-        try EditedFile.makeDirectory(directory)
+        try OwnDirectory.make(directory)
         guard try EditedFile(path).text == text else {
             throw EditedFile.refusal(path, "it was changed just now")
         }
@@ -84,6 +84,7 @@ struct EditedFile {
             guard unsafe unlink(target) == 0 || errno == ENOENT else {
                 throw EditedFile.refusal(path, systemMessage(errno))
             }
+            OwnDirectory.remove(directory)
             return
         }
         let draft = "\(target).tokenctl-\(getpid())"
@@ -95,22 +96,13 @@ struct EditedFile {
         if reason == 0, unsafe rename(draft, target) != 0 { reason = errno }
         guard reason == 0 else {
             unsafe unlink(draft)
+            OwnDirectory.remove(directory)
             throw EditedFile.refusal(path, systemMessage(reason))
         }
     }
 
     static func directory(of path: String) -> String {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    }
-
-    /// Makes the directories that are missing, for this user alone.
-    static func makeDirectory(_ path: String) throws(AgentError) {
-        var status = stat()
-        if unsafe stat(path, &status) == 0 { return }
-        try makeDirectory(directory(of: path))
-        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw refusal(path, systemMessage(errno))
-        }
     }
 
     static func refusal(_ path: String, _ reason: String) -> AgentError {

@@ -48,7 +48,7 @@ struct HelperLink: SetupChange {
 
     func make() throws(AgentError) {
         if try isMade() { return }
-        try EditedFile.makeDirectory(EditedFile.directory(of: path))
+        try OwnDirectory.make(EditedFile.directory(of: path))
         guard unsafe symlink(program, path) == 0 else {
             throw EditedFile.refusal(path, systemMessage(errno))
         }
@@ -63,6 +63,7 @@ struct HelperLink: SetupChange {
             HelperLink.leads(path, to: program)
         else { return false }
         guard unsafe unlink(path) == 0 else { throw EditedFile.refusal(path, systemMessage(errno)) }
+        OwnDirectory.remove(EditedFile.directory(of: path))
         return true
     }
 

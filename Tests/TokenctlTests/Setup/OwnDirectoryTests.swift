@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import tokenctl_commands
+
+/// Directories that `tokenctl setup` makes for what it writes.
+struct OwnDirectoryTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    @Test func `those that were made go, up to the first that was there`() throws {
+        try directory.makeDirectory("home")
+        let path = directory.path("home/a/b")
+        try OwnDirectory.make(path)
+        #expect(File.mode(path).map { $0 & 0o777 } == 0o700)
+        OwnDirectory.remove(path)
+        #expect(directory.names() == ["home"])
+        #expect(File.names(in: directory.path("home")) == [])
+    }
+
+    @Test func `one that has something else in it stays`() throws {
+        let path = directory.path("a/b")
+        try OwnDirectory.make(path)
+        try directory.write("mine", to: "a/file")
+        OwnDirectory.remove(path)
+        #expect(File.names(in: directory.path("a")) == ["file"])
+    }
+
+    @Test func `an empty one that a person made, or opened to others, stays`() throws {
+        try directory.makeDirectory("a")
+        try OwnDirectory.make(directory.path("a"))
+        OwnDirectory.remove(directory.path("a"))
+        let path = directory.path("b")
+        try OwnDirectory.make(path)
+        #expect(chmod(path, 0o1777) == 0)
+        OwnDirectory.remove(path)
+        #expect(directory.names() == ["a", "b"])
+    }
+
+    @Test func `a file and a link take theirs along`() throws {
+        let block = TextBlock(
+            file: directory.path("config/go/env"),
+            mark: "go",
+            place: .end,
+            lines: ["GOAUTH=x"]
+        )
+        let program = try directory.write("", to: "tokenctl", mode: 0o700)
+        let link = HelperLink(at: directory.path("plugins/helper"), to: program)
+        for change in [block, link] as [any SetupChange] {
+            try change.make()
+            #expect(try change.isMade())
+            #expect(try change.undo())
+        }
+        #expect(directory.names() == ["tokenctl"])
+    }
+}
