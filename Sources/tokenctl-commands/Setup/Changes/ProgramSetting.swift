@@ -13,6 +13,10 @@ struct ProgramSetting: SetupChange {
     let value: String
     /// What `get` prints when nothing is set.
     var absent = ""
+    /// The file that the program makes for it.
+    var file: String?
+    /// Whether a file of this text holds nothing, so that it goes when the setting is taken back.
+    var isBare: (String) -> Bool = { _ in false }
 
     var shown: [String] {
         let words = set.map { word in
@@ -37,6 +41,7 @@ struct ProgramSetting: SetupChange {
 
     func make() throws(AgentError) {
         guard try !isMade() else { return }
+        if let file { try OwnDirectory.make(EditedFile.directory(of: file)) }
         let run = try ProgramRun(set)
         guard run.status == 0 else { throw failure(of: set, run) }
     }
@@ -45,6 +50,9 @@ struct ProgramSetting: SetupChange {
         guard try ProgramRun(get).words == value else { return false }
         let run = try ProgramRun(unset)
         guard run.status == 0 else { throw failure(of: unset, run) }
+        if let file, let left = try? EditedFile(file), let text = left.text, isBare(text) {
+            try left.replace(with: "")
+        }
         return true
     }
 

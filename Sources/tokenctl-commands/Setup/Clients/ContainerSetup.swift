@@ -47,10 +47,30 @@ enum ContainerSetup {
             unset: ["kubectl", "config", "delete-user", user] + file,
             get: ["kubectl", "config", "view"] + file
                 + ["-o", "jsonpath=\(found).name} \(found).user.exec['command', 'args']}"],
-            value: "\(user) \(wish.program) [\(words.map { "\"\($0)\"" }.joined(separator: ","))]"
+            value: "\(user) \(wish.program) [\(words.map { "\"\($0)\"" }.joined(separator: ","))]",
+            file: kubeconfig(wish),
+            isBare: isBareKubeconfig
         )
         let context = "kubectl config set-context --current --user=\(user)"
         return SetupPlan(changes: [setting], notes: ["have a context use it: \(context)"])
+    }
+
+    /// The file that kubectl writes; nil if it chooses one of several.
+    private static func kubeconfig(_ wish: SetupWish) -> String? {
+        if let file = wish.options.file { return file }
+        guard let named = AgentPaths.variable("KUBECONFIG"), !named.isEmpty else {
+            return wish.places.home + "/.kube/config"
+        }
+        return named.utf8.contains(UInt8(ascii: ":")) ? nil : named
+    }
+
+    /// Whether kubectl wrote the file and nothing is in it: no cluster, user, context or setting.
+    private static func isBareKubeconfig(_ text: String) -> Bool {
+        let nothing: Set = ["apiVersion: v1", "kind: Config"]
+        return text.split(separator: "\n").allSatisfy { line in
+            let isEmpty = [": null", ": {}", ": []", ": \"\""].contains { line.hasSuffix($0) }
+            return nothing.contains(String(line)) || !line.hasPrefix(" ") && isEmpty
+        }
     }
 
     static func systemd(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
