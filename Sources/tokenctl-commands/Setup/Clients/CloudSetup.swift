@@ -13,6 +13,7 @@ enum CloudSetup {
         guard (wish.options.account == nil) == (wish.options.role == nil) else {
             throw AgentError(.badRequest, "--account and --role go together")
         }
+        if let session, !wish.isUndo { try checkRole(of: session, wish) }
         var command = [wish.program, "aws", session ?? ""]
         for (option, value) in [("--account", wish.options.account), ("--role", wish.options.role)]
         where value != nil {
@@ -31,6 +32,29 @@ enum CloudSetup {
             checks: [SetupCheck(command: get, answer: "tokenctl aws")],
             notes: ["use it with: aws --profile \(profile ?? "")"]
         )
+    }
+
+    /// Asks the agent whether `tokenctl aws` has something to print for the session.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if it never has.
+    private static func checkRole(of session: String, _ wish: SetupWish) throws(AgentError) {
+        let known: SessionMessage
+        do {
+            known = try wish.endpoint.message(AgentRequest(.get, "sessions", session))
+        } catch {
+            throw error.about(session)
+        }
+        let isNamed = wish.options.role != nil
+        let problem: String
+        switch known.kind {
+        case "aws_sso" where !isNamed: problem = "a session of kind aws_sso needs --account and --role"
+        case "aws_role" where isNamed: problem = "--account and --role are for a session of kind aws_sso"
+        // A restricted socket does not tell the kind.
+        case nil, "aws_sso", "aws_role": return
+        case .some(let kind):
+            problem = "a session of kind \(kind) has no role credentials: kinds aws_role and aws_sso have"
+        }
+        throw AgentError(.badRequest, problem, session: session)
     }
 
     static func gcloud(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
