@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "CHardening.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -66,6 +67,14 @@ static int ask_about(int socket, struct inet_diag_req_v2 *request) {
     return 0;
 }
 
+// Whether `found` is the address `asked`. A socket of IPv6 that is connected to an IPv4 address has it as ::ffff:a.b.c.d
+// (RFC 4291 §2.5.5.2), and the kernel shows it so even where it was asked about IPv4.
+static int is_address(int family_found, const __be32 found[4], int family_asked, const __be32 asked[4]) {
+    if (family_found == family_asked) return memcmp(found, asked, family_asked == AF_INET ? 4 : 16) == 0;
+    return family_asked == AF_INET && family_found == AF_INET6 && found[0] == 0 && found[1] == 0
+        && found[2] == htonl(0xFFFF) && found[3] == asked[0];
+}
+
 int hardening_socket_owner(int lookup, int socket, uid_t *owner) {
     static __u32 number;
     struct {
@@ -94,12 +103,13 @@ int hardening_socket_owner(int lookup, int socket, uid_t *owner) {
         }
         const struct inet_diag_msg *found = NLMSG_DATA(header);
         const struct inet_diag_sockid *id = &found->id, *asked = &question.request.id;
-        size_t width = question.request.sdiag_family == AF_INET ? 4 : 16;
+        int family = question.request.sdiag_family;
         // Where there is no such connection the kernel names a listener at the same port. A socket without an inode
         // belongs to no process any more, and then its owner reads as root.
         if (id->idiag_sport != asked->idiag_sport || id->idiag_dport != asked->idiag_dport
-            || memcmp(id->idiag_src, asked->idiag_src, width) != 0
-            || memcmp(id->idiag_dst, asked->idiag_dst, width) != 0 || found->idiag_inode == 0) {
+            || !is_address(found->idiag_family, id->idiag_src, family, asked->idiag_src)
+            || !is_address(found->idiag_family, id->idiag_dst, family, asked->idiag_dst)
+            || found->idiag_inode == 0) {
             break;
         }
         *owner = found->idiag_uid;

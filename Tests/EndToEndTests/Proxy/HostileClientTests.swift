@@ -73,9 +73,13 @@ extension EndToEnd {
         @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
         func `another user is turned away before a byte is read`() async throws {
             let scene = try await ProxyScene.start()
-            let words = OtherUser.wrapper + ["curl", "-s", "--max-time", "10", scene.url]
-            let result = try await Program.run(words, environment: scene.agent.environment)
-            #expect(result.status != 0 && result.standardOutput.isEmpty)
+            let mapped = "http://[::ffff:127.0.0.1]:\(scene.port)"
+            for url in [scene.url, mapped] {
+                let words = OtherUser.wrapper + ["curl", "-s", "--max-time", "10"]
+                let host = ["-H", "Host: 127.0.0.1:\(scene.port)", url]
+                let result = try await Program.run(words + host, environment: scene.agent.environment)
+                #expect(result.status != 0 && result.standardOutput.isEmpty)
+            }
             // One that sends and closes at once: its end belongs to nobody, which reads like root.
             let script = """
                 import socket

@@ -28,6 +28,23 @@ extension EndToEnd {
             #expect(lie.standardOutput == "404")
         }
 
+        @Test func `a program with an IPv6 socket reaches a listener at an IPv4 address`() async throws {
+            let scene = try await ProxyScene.start()
+            // As Java does for every address.
+            let script = """
+                import socket
+                s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+                s.connect(("::ffff:127.0.0.1", \(scene.port)))
+                s.sendall(b"GET / HTTP/1.1\\r\\nHost: 127.0.0.1:\(scene.port)\\r\\nConnection: close\\r\\n\\r\\n")
+                print(s.recv(64).decode().split()[1])
+                """
+            let result = try await Program.run(
+                ["python3", "-c", script],
+                environment: scene.agent.environment
+            )
+            #expect(result.standardOutput == "200\n", "\(result)")
+        }
+
         @Test func `the audit log names the listener`() async throws {
             let scene = try await ProxyScene.start()
             #expect(try await scene.status() == "200")
