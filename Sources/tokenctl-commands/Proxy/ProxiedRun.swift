@@ -15,7 +15,7 @@ struct ProxiedRun {
 
     /// Serves until a signal ends it, and reads the tables again at SIGHUP.
     ///
-    /// - Parameter told: gets the places, once they can be reached.
+    /// - Parameter told: gets the places, once they can be reached; those that a reading brings, then.
     /// - Returns: the exit status.
     /// - Throws: ``AgentError`` if nothing can be served, and what `told` throws.
     func serve(_ told: ([ListeningPlaceMessage]) throws(AgentError) -> Void) throws(AgentError) -> Int32 {
@@ -23,7 +23,7 @@ struct ProxiedRun {
         var secrets = EndpointSecrets(besideSocket: try tables.endpoint.socketPath)
         let message = try filled(&secrets)
         let proxy = try ProxyProcess()
-        let places = try proxy.serve(message)
+        var places = try proxy.serve(message)
         try secrets.write()
         try told(places)
         while true {
@@ -33,10 +33,13 @@ struct ProxiedRun {
             }
             guard came.allSatisfy({ $0 == SIGHUP }) else { return proxy.end() }
             do throws(AgentError) {
-                _ = try proxy.serve(try filled(&secrets))
+                let present = try proxy.serve(try filled(&secrets))
                 try secrets.write()
+                let fresh = present.filter { !places.contains($0) }
+                places = present
+                if !fresh.isEmpty { try told(fresh) }
             } catch {
-                // What was served before is served on.
+                // What can be served is served on.
                 StandardError.write("tokenctl: \(FailureReport.line(for: error))\n")
             }
         }

@@ -150,6 +150,26 @@ extension EndToEnd {
             #expect(try await scene.status("-d", "x") == "200")
         }
 
+        @Test func `an address that a reload brings is printed, and no other`() async throws {
+            let scene = try await ProxyScene.start()
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let other = """
+
+                [[proxy]]
+                name = "other"
+                listen = "127.0.0.1:0"
+                upstream = "\(scene.upstream.url)"
+                session = "work"
+
+                """
+            try scene.agent.configure(text + other)
+            scene.proxy.signal(.hangUp)
+            let line = try await scene.proxy.outputLine(containing: "other ")
+            let url = String(line.dropFirst("other ".count))
+            #expect(try await scene.agent.shell("curl -s '\(url)'").standardOutput == "fine")
+            #expect(scene.proxy.standardOutput.split(separator: "\n").count == 2)
+        }
+
         fileprivate static let refusal =
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 2\r\n\r\nno"
 
