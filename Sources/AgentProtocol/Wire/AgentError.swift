@@ -34,8 +34,20 @@ public struct AgentError: Error, Equatable, Sendable {
 }
 
 extension AgentError: CustomStringConvertible {
-    /// The message, followed by the remedy if there is one.
-    public var description: String { remedy.map { "\(message); \($0)" } ?? message }
+    /// The message, followed by the remedy if there is one that the message does not name.
+    public var description: String {
+        let clause = clause
+        guard let remedy, !clause.bytewise.contains(remedy.bytewise) else { return clause }
+        let isCommand = remedy.bytewise.hasPrefix("tokenctl ".bytewise) || remedy.bytewise == "tokenagent"
+        return clause + (isCommand ? "; run: " : "; ") + remedy
+    }
+
+    /// The message without its full stop, which the agent's answers have.
+    package var clause: String {
+        let text = message.utf8
+        let dots = text.reversed().prefix { $0 == UInt8(ascii: ".") }.count
+        return dots == 1 ? String(Substring(text.dropLast())) : message
+    }
 }
 
 extension AgentError {

@@ -34,21 +34,18 @@ package enum FailureReport {
 
     /// The line without the program's name.
     package static func line(for error: AgentError) -> String {
-        let message = sentence(for: error)
-        guard
-            let remedy = (error.remedy ?? defaultRemedy(for: error)).map({
-                TerminalText.escaped($0, longest: longestRemedy)
-            }),
-            !message.bytewise.contains(remedy.bytewise)
-        else { return message }
-        let isCommand = remedy.hasPrefix("tokenctl ") || remedy == "tokenagent"
-        return message + (isCommand ? "; run: " : "; ") + remedy
+        var shown = error
+        shown.message = TerminalText.escaped(error.message)
+        shown.message = sentence(for: shown)
+        shown.remedy = (error.remedy ?? defaultRemedy(for: error)).map {
+            TerminalText.escaped($0, longest: longestRemedy)
+        }
+        return shown.description
     }
 
     /// The message without its full stop, with the session's name in front unless the message says it.
     private static func sentence(for error: AgentError) -> String {
-        var text = TerminalText.escaped(error.message)
-        if text.hasSuffix("."), !text.hasSuffix("...") { text.removeLast() }
+        let text = error.clause
         guard let session = error.session.map({ TerminalText.escaped($0, longest: 64) }) else { return text }
         // A name may be an ordinary word of the sentence: only in these two places is it surely the name.
         let isTold =
