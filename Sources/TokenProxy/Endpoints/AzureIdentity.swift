@@ -57,8 +57,12 @@ struct AzureIdentity {
         }
     }
 
+    /// The SDKs show the first two members of the metadata service, and the others of App Service.
     private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
-        let body: JSONValue = ["error": .string(code), "error_description": .string(message)]
+        let body: JSONValue = [
+            "error": .string(code), "error_description": .string(message),
+            "statusCode": .integer(status), "message": .string(message),
+        ]
         return OwnAnswer(status, "application/json", body.serialized)
     }
 }

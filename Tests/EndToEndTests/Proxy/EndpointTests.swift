@@ -87,6 +87,9 @@ extension EndToEnd {
                 lines.map { String($0.suffix(3)) } == ["200", "401", "400", "400", "200", "400"],
                 "\(result)"
             )
+            let refusal = try #require(try JSONValue(parsing: lines[1].dropLast(4).utf8).object)
+            #expect(refusal["statusCode"]?.integer == 401)
+            #expect(refusal["message"]?.string == refusal["error_description"]?.string)
             let first = try #require(try JSONValue(parsing: lines[0].dropLast(4).utf8).object)
             #expect(
                 first["access_token"]?.string == token
