@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// The key set of one issuer, fetched when needed; a signature that no known key made causes at most one

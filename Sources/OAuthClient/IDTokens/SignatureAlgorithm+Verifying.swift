@@ -2,6 +2,7 @@
 
 import Crypto
 import CryptoExtras
+import Text
 
 extension SignatureAlgorithm {
     /// How RSA fills up what it signs (RFC 7518 §3.3, §3.5).

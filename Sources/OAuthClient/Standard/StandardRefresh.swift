@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import Text
 import TokenCore
 
 /// One renewal at an OAuth 2.0 token endpoint (RFC 6749 §6, §4.4; RFC 8693; RFC 7523).

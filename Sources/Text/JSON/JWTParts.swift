@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-import Text
-
 /// The three parts of a signed JWT, decoded strictly, nothing verified (RFC 7519 §7.2).
-struct JWTParts: Equatable, Sendable {
-    let header: JSONObject
-    let claims: JSONObject
-    let signature: [UInt8]
+package struct JWTParts: Equatable, Sendable {
+    package let header: JSONObject
+    package let claims: JSONObject
+    package let signature: [UInt8]
     /// Header and claims as they were signed.
-    let signedBytes: [UInt8]
+    package let signedBytes: [UInt8]
 
     /// Bytes of the largest token that is taken apart.
-    static let limit = 64 << 10
+    package static let limit = 64 << 10
 
-    init?(_ token: String) {
+    package init?(_ token: String) {
         let bytes = Array(token.utf8)
         guard bytes.count <= JWTParts.limit else { return nil }
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -28,7 +26,7 @@ struct JWTParts: Equatable, Sendable {
     }
 
     /// What is signed of a token with `header` and `claims` (RFC 7515 §5.1).
-    static func signedText(_ header: JSONObject, _ claims: JSONObject) -> String {
+    package static func signedText(_ header: JSONObject, _ claims: JSONObject) -> String {
         [header, claims].map { Base64.urlEncoded(JSONValue.object($0).serialized) }.joined(separator: ".")
     }
 
@@ -40,13 +38,13 @@ struct JWTParts: Equatable, Sendable {
 
 extension JSONObject {
     /// A numeric date claim, in seconds since 1970, fractions dropped.
-    func seconds(_ name: String) -> Int64? {
+    package func seconds(_ name: String) -> Int64? {
         guard let value = self[name]?.double, value.isFinite, abs(value) < 1e15 else { return nil }
         return Int64(value)
     }
 
     /// `aud` is one string or an array of them.
-    var audiences: [ByteText]? {
+    package var audiences: [ByteText]? {
         switch self["aud"] {
         case .string(let audience): return [audience.bytewise]
         case .array(let elements):
