@@ -372,7 +372,7 @@ let package = Package(
         .testTarget(
             name: "TokenProxyTests",
             dependencies: [
-                "TokenProxy", "AgentProtocol",
+                "TokenProxy", "AgentProtocol", "Text",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: testing

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import Testing
+import Text
 
 @testable import TokenProxy
 
@@ -15,6 +16,7 @@ import Testing
                 $0.audiences = ["https://extra.example"]
                 $0.sessionScopes = ["openid", "read"]
                 $0.sessionAudiences = ["https://api.example"]
+                $0.sessionClient = "cli"
             }
         )
     }
@@ -56,5 +58,26 @@ import Testing
         wish: EndpointWish?
     ) {
         #expect(Self.rules().wish(resource: resource) == wish)
+    }
+
+    @Test func `an ID token may be asked for the client, a token may not`() {
+        #expect(Self.rules().wish(ofIDTokenFor: "cli") == EndpointWish())
+        #expect(Self.rules().wish(ofIDTokenFor: "https://extra.example")?.audience == "https://extra.example")
+        #expect(Self.rules().wish(ofIDTokenFor: "other") == nil)
+        #expect(Self.rules().wish(audience: "cli") == nil)
+    }
+
+    @Test(arguments: [
+        (#"{"aud":"svc"}"#, 200), (#"{"aud":["cli","svc"]}"#, 200), (#"{"aud":"cli"}"#, 400),
+        (#"{"aud":"svc2"}"#, 400),
+        (#"{"aud":["svc",1]}"#, 400), (#"{"sub":"svc"}"#, 400), ("[]", 400),
+    ])
+    func `an ID token goes only to who asked for its audience`(claims: String, status: Int) {
+        let token = [#"{"alg":"none"}"#, claims, "s"].map { Base64.urlEncoded($0.utf8) }.joined(
+            separator: "."
+        )
+        let answer = GCEMetadata.identity(token, for: "svc")
+        #expect(answer.status == status && (answer.body == Array(token.utf8)) == (status == 200))
+        #expect(GCEMetadata.identity("opaque", for: "svc").status == 400)
     }
 }

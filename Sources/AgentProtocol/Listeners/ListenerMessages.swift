@@ -41,6 +41,8 @@ package struct ListenerMembers: WireMembers {
     /// What the session's tokens are for without being asked for more.
     package let sessionScopes = WireMember<[String]>("session_scopes", isOptional: true)
     package let sessionAudiences = WireMember<[String]>("session_audiences", isOptional: true)
+    /// The client, for which the ID token of the login is.
+    package let sessionClient = WireMember<String>("session_client", isOptional: true)
     /// What a program shows at an endpoint.
     package let secret = WireMember<String>("secret", isOptional: true)
     /// Whether the table stands in the configuration, so that the agent knows it.

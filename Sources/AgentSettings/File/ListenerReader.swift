@@ -46,6 +46,7 @@ struct ListenerReader {
         checkSecret(message)
         message.sessionScopes = session?.scopes
         message.sessionAudiences = session.map { [$0.audience].compactMap(\.self) + $0.resources }
+        message.sessionClient = session.flatMap { $0.client.id.isEmpty ? nil : $0.client.id }
         return finished(message, session)
     }
 

@@ -124,6 +124,11 @@ extension EndpointRules {
         return EndpointWish(audience: wanted)
     }
 
+    /// What the audience of an ID token amounts to; nil if it may not be asked for.
+    func wish(ofIDTokenFor wanted: String) -> EndpointWish? {
+        sessionClient?.bytewise == wanted.bytewise ? EndpointWish() : wish(audience: wanted)
+    }
+
     /// What a resource amounts to: an audience, or what Entra ID calls its default scope; nil if it may not be asked for.
     func wish(resource wanted: String) -> EndpointWish? {
         let bare = wanted.hasSuffix("/") ? String(wanted.dropLast()) : wanted

@@ -101,7 +101,7 @@ struct GCEMetadata {
 
     private func identity(_ call: EndpointCall, _ reply: @escaping (OwnAnswer) -> Void) {
         guard let audience = call.parameter("audience"), audience.utf8.isVisibleWord,
-            let wish = call.rules.wish(audience: audience)
+            let wish = call.rules.wish(ofIDTokenFor: audience)
         else {
             return reply(
                 GCEMetadata.text(
@@ -113,9 +113,17 @@ struct GCEMetadata {
         service.token(wish, isID: true) { result in
             switch result {
             case .failure(let error): reply(GCEMetadata.refusal(error))
-            case .success(let token): reply(GCEMetadata.text(token.value))
+            case .success(let token): reply(GCEMetadata.identity(token.value, for: audience))
             }
         }
+    }
+
+    /// The ID token, if it is for `audience`: servers may give one that is for the client alone, whatever was asked for.
+    static func identity(_ token: String, for audience: String) -> OwnAnswer {
+        guard JWTParts(token)?.claims.audiences?.contains(audience.bytewise) == true else {
+            return text("The server's ID token is not for this audience.\n", status: 400)
+        }
+        return text(token)
     }
 
     private static let nothing = text("Not Found\n", status: 404)

@@ -114,6 +114,8 @@ struct EndpointRules: Equatable, Sendable {
     let audiences: [String]
     let sessionScopes: [String]
     let sessionAudiences: [String]
+    /// Whom the ID token of the login is for, where the configuration says it.
+    let sessionClient: String?
     /// Whether requests without the secret are answered, where a protocol has them.
     let doesWithoutSecret: Bool
     /// What a program has to show.
@@ -124,6 +126,7 @@ struct EndpointRules: Equatable, Sendable {
         audiences = message.audiences ?? []
         sessionScopes = message.sessionScopes ?? []
         sessionAudiences = message.sessionAudiences ?? []
+        sessionClient = message.sessionClient
         doesWithoutSecret = message.doesWithoutSecret ?? false
         secret = Array((message.secret ?? "").utf8)
     }

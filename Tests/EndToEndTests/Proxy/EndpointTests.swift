@@ -99,7 +99,8 @@ extension EndToEnd {
 
         @Test func `a machine of Google's gets tokens with the header that its libraries send`() async throws
         {
-            let scene = try await Scene.loggedIn(more: Self.table("gce-metadata", "work", "no_secret = true"))
+            let keys = "no_secret = true\naudiences = [\"svc\"]"
+            let scene = try await Scene.loggedIn(more: Self.table("gce-metadata", "work", keys))
             let token = try await scene.token()
             let script = """
                 get() { curl -s -w ' %{http_code}\\n' "$@"; }
@@ -111,13 +112,17 @@ extension EndToEnd {
                 get "$a/token"
                 get -H 'Metadata-Flavor: Google' "$a/?recursive=true"
                 get -H 'Metadata-Flavor: Google' "$a/identity?audience=https://other"
+                get -H 'Metadata-Flavor: Google' "$a/identity?audience=svc"
+                get -H 'Metadata-Flavor: Google' "$a/identity?audience=demo-public"
                 """
             let result = try await Self.run(scene.agent, script)
             let lines = result.standardOutput.split(separator: "\n").map(String.init)
             #expect(lines.first == "Metadata-Flavor: Google", "\(result)")
             let answers = lines.dropFirst().filter { $0.hasSuffix("00") || $0.hasSuffix("03") }
             #expect(
-                answers.map { String($0.suffix(3)) } == ["200", "200", "400", "403", "200", "400"],
+                answers.map { String($0.suffix(3)) } == [
+                    "200", "200", "400", "403", "200", "400", "400", "200",
+                ],
                 "\(result)"
             )
             #expect(lines[1].contains("\"access_token\":\"\(token)\""))
