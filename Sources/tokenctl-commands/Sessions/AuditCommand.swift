@@ -86,6 +86,7 @@ struct AuditCommand: ParsableCommand {
             entry.pid.map { "process \($0)" }, entry.uid.map { "user \($0)" },
             entry.by.map { "by \($0 == "signal" ? "a signal" : "the agent itself")" },
             entry.exe, entry.unit, entry.socket.map { "through \($0)" },
+            entry.listener.map { "through \($0)" },
             entry.file.map { "in \($0)" },
             entry.host.map { "for \($0)" },
         ]
