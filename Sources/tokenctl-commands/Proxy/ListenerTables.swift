@@ -10,8 +10,8 @@ struct ListenerTables {
     let endpoint: AgentEndpoint
     /// Nil: the file of this user.
     var file: String?
-    /// The keys of a `[[proxy]]` in place of those of the configuration.
-    var proxy: String?
+    /// The keys of a `[[proxy]]` in place of those of the configuration, and its session.
+    var proxy: (keys: String, session: String)?
     /// Only the table with this name.
     var name: String?
 
@@ -21,9 +21,10 @@ struct ListenerTables {
     func read() throws(AgentError) -> ListenersMessage {
         let run = try AgentProgramRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])
-                + (proxy.map { ["--listener", $0] } ?? [])
+                + (proxy.map { ["--listener", $0.keys] } ?? [])
         )
         guard var message = run.answer.flatMap({ ListenersMessage($0) }), run.status == 0 else {
+            if let proxy { try checkSession(proxy.session) }
             throw run.failure
         }
         message.socket = try endpoint.socketPath
@@ -46,5 +47,14 @@ struct ListenerTables {
             )
         }
         return message
+    }
+
+    /// Throws the agent's answer if it knows no such session, which is another failure than a mistake in a table.
+    private func checkSession(_ name: String) throws(AgentError) {
+        do throws(AgentError) {
+            try endpoint.send(AgentRequest(.get, "sessions", name))
+        } catch {
+            if error.code == .notFound { throw error.about(name) }
+        }
     }
 }

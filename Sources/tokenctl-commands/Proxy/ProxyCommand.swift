@@ -107,7 +107,11 @@ struct ProxyCommand: ParsableCommand {
         // A proxy without an agent would answer nothing.
         _ = try agent.endpoint.connect()
         var tables = ListenerTables(endpoint: agent.endpoint, file: config)
-        if upstream == nil { tables.name = name?.name } else { tables.proxy = table }
+        if upstream == nil {
+            tables.name = name?.name
+        } else {
+            tables.proxy = (keys: table, session: name?.name ?? "")
+        }
         let run = ProxiedRun(tables: tables, logsAccess: logsAccess, metrics: metrics)
         let status =
             if command.isEmpty {

@@ -50,6 +50,16 @@ extension EndToEnd {
             #expect(try await scene.status() == "200")
             let log = try await scene.agent.tokenctl("audit", "--json").standardOutput
             #expect(log.contains("\"listener\":\"api\""), "\(log)")
+            let shown = try await scene.agent.tokenctl("audit").standardOutput
+            #expect(shown.contains("  through api"), "\(shown)")
+        }
+
+        @Test func `a proxy for a session that is not there fails as everything does`() async throws {
+            let scene = try await Scene.loggedIn()
+            let absent = try await scene.agent.tokenctl("proxy", "wrok", "--upstream", "http://127.0.0.1:1")
+            #expect(absent.status == 7 && absent.standardError.contains("wrok"), "\(absent)")
+            let mistaken = try await scene.agent.tokenctl("proxy", "work", "--upstream", "ftp://127.0.0.1:1")
+            #expect(mistaken.status == 2 && mistaken.standardError.contains("upstream: "), "\(mistaken)")
         }
 
         @Test func `a listener for a server that the tokens are not for is a mistake`() async throws {
