@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
+import TestSupport
 import Testing
 import TokenCore
 
@@ -71,6 +73,40 @@ struct TokenFileSettingsTests {
     ])
     func `a mistake is named with its key`(keys: String, message: String) {
         #expect(complaints(file(keys)) == ["config.toml:\(message)"])
+    }
+
+    @Test(
+        arguments: [
+            ("run/agent.sock", "is the agent's own socket"),
+            ("run//../run/agent.sock", "is the agent's own socket"),
+            ("run/agent.sock.lock", "is the lock of the agent's own socket"),
+            ("config/config.toml", "is the configuration file"), ("real.toml", "is the configuration file"),
+            ("config/sessions.d/work.toml", "is in sessions.d, where each file is a session"),
+            ("state/vault/key", "is in the state directory, which is the agent's own"),
+            ("link/key", "is in the state directory, which is the agent's own"),
+            ("state2/token", nil), ("run/token", nil), ("config/token", nil),
+        ] as [(String, String?)]
+    )
+    func `no file takes the place of one of the agent's own`(name: String, objection: String?) throws {
+        let directory = try TemporaryDirectory()
+        for child in ["run", "config", "state"] { try directory.makeDirectory(child) }
+        try directory.write("", to: "real.toml")
+        symlink(directory.path("real.toml"), directory.path("config/config.toml"))
+        symlink(directory.path("state"), directory.path("link"))
+        let own = OwnFiles(
+            socket: directory.path("run/agent.sock"),
+            stateDirectory: directory.path("state"),
+            configuration: directory.path("config/config.toml")
+        )
+        let text = file("path = \"\(directory.path(name))\"\nsession = \"work\"")
+        let reader = SettingsReader(home: nil, ownFiles: own)
+        var lines: [String] = []
+        do throws(ConfigurationProblems) {
+            _ = try reader.read(Array(text.utf8), file: "c")
+        } catch {
+            lines = error.lines
+        }
+        #expect(lines == (objection.map { ["c:6: file.path: \($0)"] } ?? []))
     }
 
     @Test(arguments: [

@@ -11,13 +11,16 @@ package struct ConfigurationFile: Equatable, Sendable {
     package let path: String
     /// Whether a person named the file; the default one need not exist.
     package let mustExist: Bool
+    /// What no table may replace; `nil`: anything may be.
+    private let ownFiles: OwnFiles?
 
     /// Where the files with a session each are.
     package var sessionDirectory: String { SessionFiles.directory(beside: path) }
 
-    package init(path: String, mustExist: Bool) {
+    package init(path: String, mustExist: Bool, ownFiles: OwnFiles? = nil) {
         self.path = path
         self.mustExist = mustExist
+        self.ownFiles = ownFiles
     }
 
     /// Reads and checks the file, and those of ``SessionFiles/directory`` beside it.
@@ -44,7 +47,8 @@ package struct ConfigurationFile: Equatable, Sendable {
         } catch {
             guard error.isAbsent, !mustExist else { throw problem(error.message) }
         }
-        let settings = try SettingsReader(home: home).read(text, file: path, beside: files)
+        let settings = try SettingsReader(home: home, ownFiles: ownFiles)
+            .read(text, file: path, beside: files)
         if isOpenToOthers, settings.holdsLiteralSecret {
             throw problem(
                 "holds a client_secret but others may read it: chmod 600, or use client_secret_command"

@@ -14,10 +14,12 @@ package struct SettingsReader {
 
     /// What `~/` at the beginning of a path stands for.
     private let home: String?
+    private let ownFiles: OwnFiles?
 
-    /// A reader of files in which `~/` means `home`.
-    package init(home: String?) {
+    /// A reader of files in which `~/` means `home`, and no table replaces one of `ownFiles`.
+    package init(home: String?, ownFiles: OwnFiles? = nil) {
         self.home = home
+        self.ownFiles = ownFiles
     }
 
     /// Checks and reads `text`.
@@ -216,6 +218,7 @@ package struct SettingsReader {
             var reader = TokenFileReader(
                 table: table,
                 home: home,
+                ownFiles: ownFiles,
                 settings: settings,
                 known: known,
                 remarks: remarks

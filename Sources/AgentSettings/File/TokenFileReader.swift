@@ -10,6 +10,8 @@ struct TokenFileReader {
 
     var table: TableReader
     let home: String?
+    /// What the file must not replace.
+    let ownFiles: OwnFiles?
     /// Of the configuration file and of those beside it.
     let settings: Settings
     let known: KnownSessions
@@ -55,6 +57,10 @@ struct TokenFileReader {
         }
         guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             table.report("path", "must hold no control characters")
+            return nil
+        }
+        if let objection = ownFiles?.objection(toReplacing: path) {
+            table.report("path", objection)
             return nil
         }
         return path

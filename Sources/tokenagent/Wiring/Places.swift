@@ -23,9 +23,15 @@ struct Places {
             try AgentPaths.checkSocketPath(paths.socket)
             socket = paths.socket
             stateDirectory = paths.stateDirectory
+            let path = options.configuration ?? paths.configuration
             configuration = ConfigurationFile(
-                path: options.configuration ?? paths.configuration,
-                mustExist: options.configuration != nil || environment["TOKENAGENT_CONFIG"]?.isEmpty == false
+                path: path,
+                mustExist: options.configuration != nil || environment["TOKENAGENT_CONFIG"]?.isEmpty == false,
+                ownFiles: OwnFiles(
+                    socket: paths.socket,
+                    stateDirectory: paths.stateDirectory,
+                    configuration: path
+                )
             )
         } catch {
             throw StartFailure(error)

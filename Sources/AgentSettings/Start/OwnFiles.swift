@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Text
+
+/// Files that the agent itself lives on, and which no table may replace.
+package struct OwnFiles: Equatable, Sendable {
+    private let socket: String
+    private let stateDirectory: String
+    private let configuration: String
+
+    /// Takes absolute paths.
+    package init(socket: String, stateDirectory: String, configuration: String) {
+        self.socket = socket
+        self.stateDirectory = stateDirectory
+        self.configuration = configuration
+    }
+
+    /// What would be lost if a file took the place `path`: a clause for a person; `nil` if nothing of the agent's.
+    func objection(toReplacing path: String) -> String? {
+        let place = OwnFiles.place(of: path).bytewise
+        func isPlace(of own: String) -> Bool {
+            place == OwnFiles.place(of: own).bytewise || place == OwnFiles.resolved(own).bytewise
+        }
+        func isWithin(_ directory: String) -> Bool {
+            let directory = OwnFiles.resolved(directory)
+            return place == directory.bytewise || place.hasPrefix("\(directory)/".bytewise)
+        }
+        if isPlace(of: socket) { return "is the agent's own socket" }
+        if isPlace(of: socket + ".lock") { return "is the lock of the agent's own socket" }
+        if isPlace(of: configuration) { return "is the configuration file" }
+        if isWithin(SessionFiles.directory(beside: configuration)) {
+            return "is in sessions.d, where each file is a session"
+        }
+        return isWithin(stateDirectory) ? "is in the state directory, which is the agent's own" : nil
+    }
+
+    /// `path` with the links of its directory resolved; the last name stays, which is replaced even if it is a link.
+    private static func place(of path: String) -> String {
+        let names = path.utf8.split(separator: UInt8(ascii: "/"))
+        guard let name = names.last else { return "/" }
+        let directory = resolved("/" + names.dropLast().map { String(Substring($0)) }.joined(separator: "/"))
+        return (directory == "/" ? "" : directory) + "/" + String(Substring(name))
+    }
+
+    /// `path` without links, as far as it exists.
+    private static func resolved(_ path: String) -> String {
+        if let found = unsafe realpath(path, nil) {
+            defer { unsafe free(found) }
+            return unsafe String(cString: found)
+        }
+        return path.utf8.contains { $0 != UInt8(ascii: "/") } ? place(of: path) : path
+    }
+}
