@@ -106,7 +106,11 @@ import Testing
         ("https://api.example.com.evil.org/base/x", "https://api.example.com.evil.org/base/x"),
         ("https://api.example.com@evil.org/base/x", "https://api.example.com@evil.org/base/x"),
         ("https://login.example.com/", "https://login.example.com/"), ("x", "x"),
-        ("//api.example.com/base", "//api.example.com/base"),
+        ("//api.example.com/base/x?y", "http://127.0.0.1:1/x?y"),
+        ("//API.example.com/base", "http://127.0.0.1:1/"),
+        ("//api.example.com/other", "//api.example.com/other"), ("//evil.org/base", "//evil.org/base"),
+        ("//api.example.com.evil.org/base", "//api.example.com.evil.org/base"),
+        ("//api.example.com@evil.org/base", "//api.example.com@evil.org/base"),
     ])
     func `addresses of the upstream become addresses of the listener`(given: String, shown: String) throws {
         let lines = try Self.answered(

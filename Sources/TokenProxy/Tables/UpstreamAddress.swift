@@ -40,12 +40,10 @@ struct UpstreamAddress: Hashable, Sendable {
     /// The path and query at the listener of an address of this server; `nil` if it is one of another server, or above
     /// ``prefix``.
     func target(of url: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        guard url.count >= origin.utf8.count,
-            url.prefix(origin.utf8.count).saysTheSame(as: Array(origin.utf8)[...])
-        else {
-            return nil
-        }
-        let rest = url.dropFirst(origin.utf8.count)
+        // Without a scheme it has that of the server (RFC 3986 §4.2).
+        let own = url.starts(with: "//".utf8) ? Array("//\(authority)".utf8) : Array(origin.utf8)
+        guard url.count >= own.count, url.prefix(own.count).saysTheSame(as: own[...]) else { return nil }
+        let rest = url.dropFirst(own.count)
         // Behind another host that begins alike: api.example.com.evil.org, api.example.com@evil.org.
         guard rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: "?") else {
             return nil
