@@ -35,7 +35,7 @@ private enum ProxyScene {
     }
 
     static func read(_ head: [UInt8]) -> ProxiedRequest? {
-        MessageHead(head).flatMap { try? ProxiedRequest($0) }
+        (try? MessageHead(head)).flatMap { try? ProxiedRequest($0) }
     }
 }
 
@@ -111,7 +111,7 @@ private func fuzzAnswers(_ stream: ArraySlice<UInt8>, toHead isHead: Bool) {
     var search = HeadSearch(longest: 65536)
     while let head = try? search.take(from: &input) {
         let answer = ProcessorTime.limited("an answer") {
-            MessageHead(head).flatMap { try? UpstreamAnswer($0, toHead: isHead) }
+            (try? MessageHead(head)).flatMap { try? UpstreamAnswer($0, toHead: isHead) }
         }
         guard let answer else { return }
         let passed = PassedAnswer(
@@ -134,7 +134,9 @@ private func fuzzAnswers(_ stream: ArraySlice<UInt8>, toHead isHead: Bool) {
 /// The client reads the answer that the upstream gave, in a frame of its own.
 private func checkPassed(_ answer: UpstreamAnswer, _ framing: BodyFraming, _ head: [UInt8], isHead: Bool) {
     precondition(head.suffix(4).elementsEqual("\r\n\r\n".utf8), "a head without its end")
-    let again = MessageHead(Array(head.dropLast(4))).flatMap { try? UpstreamAnswer($0, toHead: isHead) }
+    let again = (try? MessageHead(Array(head.dropLast(4)))).flatMap {
+        try? UpstreamAnswer($0, toHead: isHead)
+    }
     guard let again else { preconditionFailure("the client gets no answer") }
     precondition(again.status == answer.status && again.nonce == nil, "the client reads another answer")
     precondition(again.framing == framing, "the client sees another body")

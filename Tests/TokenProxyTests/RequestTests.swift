@@ -10,8 +10,11 @@ import Testing
         let bytes = Array(
             text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n").utf8
         )
-        guard let head = MessageHead(bytes) else { throw MessageFault.malformed("no head") }
-        return try ProxiedRequest(head)
+        do {
+            return try ProxiedRequest(MessageHead(bytes))
+        } catch let problem as HeadProblem {
+            throw MessageFault(problem)
+        }
     }
 
     private static func status(_ text: String) -> Int? {
@@ -66,6 +69,12 @@ import Testing
     ])
     func `what two readers might read differently is refused`(text: String, status: Int) {
         #expect(Self.status(text) == status, "\(text)")
+    }
+
+    @Test func `a head with too many fields is too large, however short they are`() {
+        let most = String(repeating: "\nX: 1", count: MessageHead.mostFields - 1)
+        #expect(Self.status("GET / HTTP/1.1\nHost: h\(most)") == nil)
+        #expect(Self.status("GET / HTTP/1.1\nHost: h\(most)\nX: 1") == 431)
     }
 
     @Test func `the parts of a request are those that were written`() throws {

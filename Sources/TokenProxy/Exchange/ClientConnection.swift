@@ -141,7 +141,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
         isDeadlineOfRest = true
         deadline = nil
-        guard let head = MessageHead(bytes) else { throw .malformed("a line of the head is no field") }
+        let head: MessageHead
+        do throws(HeadProblem) { head = try MessageHead(bytes) } catch { throw MessageFault(error) }
         try serve(ProxiedRequest(head))
         return true
     }

@@ -12,6 +12,15 @@ struct MessageFault: Error, Equatable {
         self.message = message
     }
 
+    /// A client's head that cannot be read.
+    init(_ problem: HeadProblem) {
+        self =
+            switch problem {
+            case .noField: .malformed("a line of the head is no field")
+            case .tooManyFields: MessageFault(431, "the head has more than \(MessageHead.mostFields) fields")
+            }
+    }
+
     /// A message that two readers might take for two different ones (RFC 9112 §11.2).
     static func malformed(_ message: String) -> MessageFault { MessageFault(400, message) }
 

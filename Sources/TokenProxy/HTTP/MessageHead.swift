@@ -8,6 +8,13 @@ struct MessageField: Equatable, Sendable {
     let value: ArraySlice<UInt8>
 }
 
+/// Why bytes are no head that is read.
+enum HeadProblem: Error {
+    /// A line is no field.
+    case noField
+    case tooManyFields
+}
+
 /// The lines of a head: the first one, and the fields.
 struct MessageHead: Sendable {
     /// More than any honest sender has.
@@ -16,18 +23,18 @@ struct MessageHead: Sendable {
     let startLine: ArraySlice<UInt8>
     let fields: [MessageField]
 
-    /// Reads a head, or answers `nil` where a line is no field or there are too many of them.
+    /// Reads a head.
     ///
     /// - Parameter bytes: without the empty line at the end.
-    init?(_ bytes: [UInt8]) {
+    /// - Throws: ``HeadProblem``.
+    init(_ bytes: [UInt8]) throws(HeadProblem) {
         var lines = HTTPSyntax.lines(bytes[...])
-        guard let startLine = lines.next() else { return nil }
+        guard let startLine = lines.next() else { throw .noField }
         self.startLine = startLine
         var fields: [MessageField] = []
         while let line = lines.next() {
-            guard fields.count < MessageHead.mostFields, let (name, value) = HTTPSyntax.field(line) else {
-                return nil
-            }
+            guard fields.count < MessageHead.mostFields else { throw .tooManyFields }
+            guard let (name, value) = HTTPSyntax.field(line) else { throw .noField }
             fields.append(MessageField(name: name, value: value))
         }
         self.fields = fields

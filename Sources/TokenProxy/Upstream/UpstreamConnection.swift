@@ -152,7 +152,11 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
             receiver.tunnelBrought(data)
         case .head:
             guard let bytes = try search.take(from: &input) else { return false }
-            guard let head = MessageHead(bytes) else { throw .badAnswer("has a line that is no field") }
+            guard let head = try? MessageHead(bytes) else {
+                throw .badAnswer(
+                    "has a line that is no field, or more than \(MessageHead.mostFields) of them"
+                )
+            }
             try take(UpstreamAnswer(head, toHead: answersHead), receiver)
         case .body(var reader):
             guard let piece = try reader.next(&input) else {
