@@ -63,9 +63,9 @@ final class RefusalReports {
         )
         let token = try body.required(\.token)
         let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
-        if let path = call.connection.caller.restriction?.name {
+        if call.connection.caller.restriction != nil {
             let rejected = RejectedToken(token, variant, of: kept.session, in: memory)
-            return try follow(refusal, of: rejected, atSocket: path, call, in: agent)
+            return try followSparingly(refusal, of: rejected, call, in: agent)
         }
         let verdict = refusal.verdict(for: kept.settings)
         guard verdict != .unrelated else { return tokens.answerNone(to: call) }
@@ -152,10 +152,9 @@ final class RefusalReports {
     ///
     /// Anyone who reaches the socket may say anything about a token. So nothing is believed that would end
     /// the session or take a token from others: the body is not looked at, and no token counts as refused.
-    private func follow(
+    private func followSparingly(
         _ refusal: ResourceRefusal,
         of token: RejectedToken,
-        atSocket path: String,
         _ call: TokenCall,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
@@ -165,7 +164,7 @@ final class RefusalReports {
         refusal.body = ""
         guard case .tokenRefused = refusal.verdict(for: kept.settings), kept.session.canRefresh,
             kept.session.heldTokens[token.variant] != nil,
-            !token.isHeld || turns.mayRefresh(call.session, forReportAt: path, at: agent.now)
+            !token.isHeld || turns.mayRefreshForReport(call.session, at: agent.now)
         else { return tokens.answerNone(to: call) }
         // The answer brings a token, and a person may want to be asked before that.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in

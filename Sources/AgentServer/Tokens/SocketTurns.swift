@@ -3,8 +3,8 @@
 import NIOCore
 import TokenCore
 
-/// The tokens that are being made for the peers of each `[[socket]]`, one at a time for each socket, so that
-/// none of these peers costs the owner much.
+/// What is being made for the peers of each `[[socket]]`, so that none of these peers costs the owner much: one token at
+/// a time for each socket, and for all sockets one refresh of a session a minute.
 ///
 /// Confined to the agent's event loop.
 final class SocketTurns {
@@ -38,17 +38,12 @@ final class SocketTurns {
         var waiting: [Waiting] = []
     }
 
-    private struct Report: Hashable {
-        var path: String
-        var session: SessionName
-    }
-
-    /// Shortest time between two refreshes of one session that reports at one socket cause.
+    /// Shortest time between two refreshes of one session that reports at sockets cause.
     private static let reportPause = Duration.seconds(60)
 
     private let eventLoop: any EventLoop
     private var uses: [String: Use] = [:]
-    private var reports: [Report: Instant] = [:]
+    private var reports: [SessionName: Instant] = [:]
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
@@ -115,12 +110,11 @@ final class SocketTurns {
         return taken
     }
 
-    /// Whether a report at the socket may have the session refreshed; after a yes, the next may in a minute.
-    func mayRefresh(_ session: SessionName, forReportAt path: String, at now: Instant) -> Bool {
-        let report = Report(path: path, session: session)
+    /// Whether a report at a socket may have the session refreshed; after a yes, the next at any socket may in a minute.
+    func mayRefreshForReport(_ session: SessionName, at now: Instant) -> Bool {
         reports = reports.filter { now - $0.value < Self.reportPause }
-        guard reports[report] == nil else { return false }
-        reports[report] = now
+        guard reports[session] == nil else { return false }
+        reports[session] = now
         return true
     }
 }

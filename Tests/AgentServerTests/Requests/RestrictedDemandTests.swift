@@ -158,6 +158,21 @@ struct RestrictedDemandTests {
         await agent.stop()
     }
 
+    @Test func `all sockets share that refresh`() async throws {
+        let agent = try await RestrictedSocketTests.agent()
+        let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+        try peer.send(report("token-1"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try await peer.answer().body.contains("token-2"))
+        let other = try agent.peer()
+        let limits = #"{"sessions":["work"],"host":"build.example"}"#
+        #expect(try await other.exchange("POST", "/v1/restrict", body: limits).status == 200)
+        try other.send(report("token-2"))
+        #expect(try await other.answer().body == "{\"action\":\"none\"}\n")
+        #expect(agent.serving.refreshCount == 1)
+        await agent.stop()
+    }
+
     @Test(arguments: [
         #","body":"{\"code\":\"token_revoked\"}""#, #","body":"{\"requiresReauth\":true}""#,
         #","www_authenticate":"Bearer error=\"token_revoked\"""#, "again",
