@@ -35,7 +35,7 @@ extension ExampleTreatment {
             shows: [#""hello":"alice""#]
         ),
         ExampleTreatment(
-            "$ tokenctl get work --format header | sed",
+            "$ f=$(mktemp) && h=$(tokenctl get work --format header)",
             .runsWith(["wget": #"cat "${1#--config=}""#], reason: "it would ask a server on the internet"),
             shows: ["header = Authorization: Bearer TOKEN"]
         ),
