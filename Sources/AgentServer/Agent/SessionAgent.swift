@@ -412,13 +412,13 @@ extension SessionAgent {
     /// Adds the `wanted` sessions as the store has them, and erases the loaded secrets of all others.
     private func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
         erasure.erase(contents.secrets(unless: { wanted[$0] != nil }))
-        let contents = fleet.accept(contents, wanted, in: self)
         let moment = moment
         sessions.reserveCapacity(sessions.count + wanted.count)
         for (name, settings) in wanted {
-            let session = Session(contents.content(of: name), name: name, policy: settings.policy, at: moment)
+            let content = fleet.accept(contents.content(of: name), of: name, settings, in: self)
+            let session = Session(content, name: name, policy: settings.policy, at: moment)
             sessions[name] = KeptSession(session: session, settings: settings)
-            if settings.policy.isShared { fleet.join(name, settings, contents.content(of: name)) }
+            if settings.policy.isShared { fleet.join(name, settings, content) }
         }
     }
 

@@ -65,26 +65,23 @@ final class FleetDesk {
         self.joining[name] = joining
     }
 
-    /// What the store has, but for sessions that other settings made.
+    /// What the store has of a session, unless other settings made it.
     ///
     /// A table that names another client or server must not use the fleet's login. The record stays, for when the
     /// settings are put right.
     func accept(
-        _ contents: StoreContents,
-        _ wanted: [SessionName: SessionSettings],
+        _ content: StoredSession.Content?,
+        of name: SessionName,
+        _ settings: SessionSettings,
         in agent: isolated SessionAgent
-    ) -> StoreContents {
-        var accepted = contents
-        for (name, settings) in wanted {
-            guard let own = settings.fleetBinding, case .record(let loaded)? = contents.content(of: name),
-                let made = loaded.snapshot.fleet?.binding, made != own
-            else { continue }
-            accepted.drop(name)
-            agent.erasure.erase(loaded.snapshot.secrets)
-            let trouble = FleetTrouble(name, differsIn: made.differences(from: own))
-            agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
-        }
-        return accepted
+    ) -> StoredSession.Content? {
+        guard let own = settings.fleetBinding, case .record(let loaded)? = content,
+            let made = loaded.snapshot.fleet?.binding, made != own
+        else { return content }
+        agent.erasure.erase(loaded.snapshot.secrets)
+        let trouble = FleetTrouble(name, differsIn: made.differences(from: own))
+        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
+        return nil
     }
 
     /// Begins with the sessions that have joined, and watches what becomes of them.

@@ -158,7 +158,8 @@ final class SharedSession {
         if let request = agent.sessions[name]?.session.revocation(of: outcome) {
             agent.follow([.discard(request)], of: name, at: agent.moment)
         }
-        apply(in: agent) { member, now in member.answered(.unanswered, jitter: agent.ports.chance(), at: now)
+        apply(in: agent) { member, now in
+            member.answered(.unanswered, jitter: agent.ports.chance(), at: now)
         }
     }
 

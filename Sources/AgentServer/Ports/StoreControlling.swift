@@ -37,7 +37,7 @@ package protocol StoreControlling: SessionStoring {
 
 /// What is in the store.
 package struct StoreContents: Sendable {
-    private var contents: [SessionName: StoredSession.Content]
+    private let contents: [SessionName: StoredSession.Content]
     /// What became of records whose session nobody can tell: a sentence for a person who misses a session;
     /// `nil` if there are none.
     private let lossOfUnknownSessions: String?
@@ -58,11 +58,6 @@ package struct StoreContents: Sendable {
     /// A missing session counts as lost if there are records whose session nobody can tell.
     func content(of name: SessionName) -> StoredSession.Content? {
         contents[name] ?? lossOfUnknownSessions.map { .lost(.recordUnreadable, message: $0) }
-    }
-
-    /// Counts as if the store had nothing of a session.
-    mutating func drop(_ name: SessionName) {
-        contents[name] = nil
     }
 
     /// The secrets of the sessions that are not wanted.

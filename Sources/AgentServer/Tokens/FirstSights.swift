@@ -9,14 +9,8 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class FirstSights {
-    private struct Waiting {
-        var query: TokenQuery
-        var call: TokenCall
-        var deadline: Instant
-    }
-
     private let eventLoop: any EventLoop
-    private var waiting: [SessionName: [Waiting]] = [:]
+    private var waiting: [SessionName: [PostponedRequest]] = [:]
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
@@ -37,7 +31,7 @@ final class FirstSights {
         }
         call.connection.awaited = .fleet
         waiting[name, default: []].append(
-            Waiting(query: query, call: call, deadline: agent.now + patience)
+            PostponedRequest(query: query, call: call, deadline: agent.now + patience)
         )
         eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
             agent?.assumeIsolated { $0.requests.tokens.firstSights.endOverdue(of: name, in: $0) }
@@ -57,15 +51,7 @@ final class FirstSights {
     /// The fleet has shown the session, or cannot: those who wait are served, or told so.
     func end(of name: SessionName, in agent: isolated SessionAgent) {
         guard let ended = waiting.removeValue(forKey: name) else { return }
-        for waiting in ended {
-            agent.work.later {
-                waiting.call.connection.awaited = nil
-                guard waiting.call.connection.state == .answering else { return }
-                var query = waiting.query
-                query.timeout = max(.zero, waiting.deadline - agent.now)
-                agent.requests.tokens.serve(query, waiting.call, in: agent)
-            }
-        }
+        for waiting in ended { agent.requests.tokens.resume(waiting, in: agent) }
     }
 
     private func endOverdue(of name: SessionName, in agent: isolated SessionAgent) {

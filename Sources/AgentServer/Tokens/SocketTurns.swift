@@ -23,19 +23,10 @@ final class SocketTurns {
         var variant: TokenVariant
     }
 
-    /// A request for such a token that waits for its turn.
-    struct Waiting {
-        var query: TokenQuery
-        var call: TokenCall
-        var deadline: Instant
-
-        var turn: Turn { Turn(session: call.session, variant: query.variant) }
-    }
-
     private struct Use {
         var turn: Turn
         var connections: Set<ObjectIdentifier>
-        var waiting: [Waiting] = []
+        var waiting: [PostponedRequest] = []
     }
 
     /// Shortest time between two refreshes of one session that reports at sockets cause.
@@ -50,7 +41,7 @@ final class SocketTurns {
     }
 
     /// Gives a request its turn, or has it wait.
-    func admit(_ waiting: Waiting, in agent: isolated SessionAgent) -> Admission {
+    func admit(_ waiting: PostponedRequest, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
         guard let path = connection.caller.restriction?.name,
             !begin(waiting.turn, for: connection, at: path)
@@ -78,7 +69,7 @@ final class SocketTurns {
 
     /// Takes `connection`, which has its answer or is gone, out of its turn.
     /// - Returns: requests whose turn it is now.
-    func end(for connection: Connection) -> [Waiting] {
+    func end(for connection: Connection) -> [PostponedRequest] {
         guard let path = connection.caller.restriction?.name, var use = uses[path] else { return [] }
         use.waiting.removeAll { $0.call.connection === connection }
         use.connections.remove(ObjectIdentifier(connection))
@@ -92,17 +83,17 @@ final class SocketTurns {
     }
 
     /// Takes out the requests that have waited as long as they may.
-    func takeOverdue(at now: Instant) -> [Waiting] {
+    func takeOverdue(at now: Instant) -> [PostponedRequest] {
         takeWaiting { $0.deadline <= now }
     }
 
     /// How many requests wait for their turn.
     var waitingCount: Int { uses.values.map(\.waiting.count).reduce(0, +) }
 
-    func takeAll() -> [Waiting] { takeWaiting { _ in true } }
+    func takeAll() -> [PostponedRequest] { takeWaiting { _ in true } }
 
-    private func takeWaiting(where isMeant: (Waiting) -> Bool) -> [Waiting] {
-        var taken: [Waiting] = []
+    private func takeWaiting(where isMeant: (PostponedRequest) -> Bool) -> [PostponedRequest] {
+        var taken: [PostponedRequest] = []
         for path in uses.keys {
             taken += uses[path]?.waiting.filter(isMeant) ?? []
             uses[path]?.waiting.removeAll(where: isMeant)
@@ -116,5 +107,12 @@ final class SocketTurns {
         guard reports[session] == nil else { return false }
         reports[session] = now
         return true
+    }
+}
+
+extension PostponedRequest {
+    /// What it waits for at a socket.
+    fileprivate var turn: SocketTurns.Turn {
+        SocketTurns.Turn(session: call.session, variant: query.variant)
     }
 }

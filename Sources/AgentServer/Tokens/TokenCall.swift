@@ -33,6 +33,14 @@ struct TokenCall {
     }
 }
 
+/// A request for a token that nothing is begun for yet.
+struct PostponedRequest {
+    var query: TokenQuery
+    var call: TokenCall
+    /// When it waits no longer.
+    var deadline: Instant
+}
+
 extension TokenCall {
     /// - Throws: `badRequest` when a proof is asked for where there is no place for one.
     init(

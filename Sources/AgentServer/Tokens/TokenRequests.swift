@@ -84,7 +84,7 @@ final class TokenRequests {
             return (isMet: session.meets(need, at: moment.now), deadline: need.deadline)
         }
         guard let asked, !asked.isMet else { return true }
-        let waiting = SocketTurns.Waiting(query: query, call: call, deadline: asked.deadline)
+        let waiting = PostponedRequest(query: query, call: call, deadline: asked.deadline)
         switch turns.admit(waiting, in: agent) {
         case .begins: return true
         case .waits: return false
@@ -179,7 +179,7 @@ final class TokenRequests {
         for waiting in turns.takeOverdue(at: agent.now) { refuseOverdue(waiting, in: agent) }
     }
 
-    private func refuseOverdue(_ waiting: SocketTurns.Waiting, in agent: isolated SessionAgent) {
+    private func refuseOverdue(_ waiting: PostponedRequest, in agent: isolated SessionAgent) {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
             message: "Another token is still being fetched for this socket.",
@@ -191,17 +191,19 @@ final class TokenRequests {
 
     /// Ends the turn of a connection that has its answer or is gone, so that the next at its socket begins.
     func endTurn(of connection: Connection, in agent: isolated SessionAgent) {
-        for next in turns.end(for: connection) {
-            agent.work.later { [self] in
-                next.call.connection.awaited = nil
-                guard next.call.connection.state == .answering else {
-                    return endTurn(of: next.call.connection, in: agent)
-                }
-                guard agent.isServing else { return answer(agent.stopping, to: next.call, in: agent) }
-                var query = next.query
-                query.timeout = max(.zero, next.deadline - agent.now)
-                serve(query, next.call, in: agent)
-            }
+        for next in turns.end(for: connection) { resume(next, in: agent) }
+    }
+
+    /// Serves a request that had to wait, in a later turn of the loop.
+    func resume(_ postponed: PostponedRequest, in agent: isolated SessionAgent) {
+        let call = postponed.call
+        agent.work.later { [self] in
+            call.connection.awaited = nil
+            guard call.connection.state == .answering else { return endTurn(of: call.connection, in: agent) }
+            guard agent.isServing else { return answer(agent.stopping, to: call, in: agent) }
+            var query = postponed.query
+            query.timeout = max(.zero, postponed.deadline - agent.now)
+            serve(query, call, in: agent)
         }
     }
 }
