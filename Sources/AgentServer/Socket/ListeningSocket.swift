@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CHardening
 import Glibc
 
 /// A listening Unix stream socket, made here or inherited from the program that started the agent.
@@ -77,6 +78,7 @@ package struct ListeningSocket: Sendable {
         try removeStale(path)
         let descriptor = socket(AF_UNIX, streamType, 0)
         guard descriptor >= 0 else { throw SocketDirectory.failure("create a socket for", path) }
+        tellSenders(of: descriptor)
         do {
             try claim(path, descriptor, mode ?? ownMode, group)
             return ListeningSocket(
@@ -100,6 +102,7 @@ package struct ListeningSocket: Sendable {
         else { throw .notASocket(descriptor: descriptor) }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        tellSenders(of: descriptor)
         return ListeningSocket(descriptor: descriptor, path: nil, identity: nil)
     }
 
@@ -121,6 +124,14 @@ package struct ListeningSocket: Sendable {
     func removeFile() {
         guard let path, isInPlace else { return }
         unsafe unlink(path)
+    }
+
+    /// Has the kernel tell who writes to those that connect from now on, should rules ever ask.
+    ///
+    /// A connection is as the listening socket was when its peer connected (older kernels: when it was accepted).
+    /// So this comes before anybody can connect: what a peer writes before its own socket is told has an unknown writer.
+    private static func tellSenders(of descriptor: CInt) {
+        _ = hardening_tell_senders(descriptor)
     }
 
     private static let streamType = CInt(

@@ -29,9 +29,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         didSet { if access != oldValue { closeConnections { !access.admits($0.caller.peer.userID) } } }
     }
     /// Whether each connection shall tell who writes to it; those accepted already are not changed.
-    var watchesSenders = false {
-        didSet { tellSenders() }
-    }
+    var watchesSenders = false
     /// The session whose bare token each peer is given, which sends no request; `nil`: peers send requests.
     var unaskedSession: SessionName?
     private var socket: ListeningSocket?
@@ -64,13 +62,6 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         stopListening()
         self.socket = socket
         self.watch = watch
-        tellSenders()
-    }
-
-    /// Has the kernel tell who writes, also for accepted sockets: a peer that writes at once is known too.
-    private func tellSenders() {
-        guard watchesSenders, let socket else { return }
-        _ = hardening_tell_senders(socket.descriptor)
     }
 
     func ready(_ readiness: Readiness) {

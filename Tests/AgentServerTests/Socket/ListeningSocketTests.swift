@@ -3,6 +3,7 @@
 import Glibc
 import TestSupport
 import Testing
+import TokenCore
 
 @testable import AgentServer
 
@@ -130,6 +131,30 @@ struct ListeningSocketTests {
         #expect(throws: ListenFailure.notASocket(descriptor: unbound)) {
             try ListeningSocket.inherited(unbound)
         }
+    }
+
+    @Test(arguments: [false, true])
+    func `what a peer writes before anybody looks at its socket has a known writer`(isInherited: Bool) throws
+    {
+        let path = directory.path("run/agent.sock")
+        let bound = try ListeningSocket.bind(to: path)
+        defer { close(bound.descriptor) }
+        if isInherited {
+            var off: CInt = 0
+            setsockopt(bound.descriptor, SOL_SOCKET, SO_PASSCRED, &off, socklen_t(MemoryLayout<CInt>.size))
+            _ = try ListeningSocket.inherited(bound.descriptor)
+        }
+        let peer = try SocketPeer(path)
+        let accepted = accept(bound.descriptor, nil, nil)
+        defer { close(accepted) }
+        try peer.send("GET")
+        let witness = PeerWitness(process: getpid())
+        let senders = SenderWatch(descriptor: accepted, witness: witness)
+        senders.look()
+        senders.noteRead()
+        let facts = PeerFacts(programs: [], unit: nil, startedAt: Instant(nanoseconds: 1))
+        witness.identify(facts, facts)
+        #expect(witness.facts != nil)
     }
 
     @Test func `a socket that is no longer at its path is noticed and not removed`() throws {
