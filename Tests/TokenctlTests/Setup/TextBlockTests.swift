@@ -60,6 +60,11 @@ struct TextBlockTests {
             place: .section("[profile global]"),
             result: "[ \"global\" ] # mine\n[profile 'global']\n" + ours
         ),
+        Row(
+            text: "[profile default]\n",
+            place: .section("[default]", synonym: "[profile default]"),
+            result: "[profile default]\n" + ours
+        ),
         Row(text: "a = 1", place: .end, result: "a = 1\n" + unended + ours),
         Row(text: "a = 1\r\n\r\n", place: .end, result: "a = 1\r\n\r\n" + ours),
         Row(text: "a = 1", place: .top, result: ours + "a = 1"),

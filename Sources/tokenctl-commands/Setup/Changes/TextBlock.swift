@@ -12,8 +12,8 @@ struct TextBlock: SetupChange {
         /// At the beginning, where the keys before the first table belong.
         case top
         case end
-        /// Below this line, which is added where it is missing.
-        case section(String)
+        /// Below this line, or one that means the same; the first is added where both are missing.
+        case section(String, synonym: String? = nil)
     }
 
     let file: String
@@ -36,7 +36,7 @@ struct TextBlock: SetupChange {
         let header =
             switch place {
             case .top, .end: [String]()
-            case .section(let header): [header]
+            case .section(let header, _): [header]
             }
         return [file + ":"] + (header + lines).map { "    " + $0 }
     }
@@ -49,7 +49,7 @@ struct TextBlock: SetupChange {
         if blocks.count == 1 {
             let inside = all[blocks[0]].dropFirst().dropLast()
             if inside.elementsEqual(lines) { return true }
-            if case .section(let header) = place, inside.elementsEqual([header] + lines) { return true }
+            if case .section(let header, _) = place, inside.elementsEqual([header] + lines) { return true }
         }
         return false
     }
@@ -81,10 +81,10 @@ struct TextBlock: SetupChange {
             index = 0
         case .end:
             try check(all[...])
-        case .section(let header):
-            let named = SectionHeader(header)
+        case .section(let header, let synonym):
+            let names = [header, synonym].compactMap { $0.flatMap { SectionHeader($0) } }
             // Of several, some programs read the last alone.
-            let starts = all.indices.filter { SectionHeader(all[$0]).map { $0 == named } ?? false }
+            let starts = all.indices.filter { SectionHeader(all[$0]).map(names.contains) ?? false }
             for start in starts { try check(all[(start + 1)...].prefix { SectionHeader($0) == nil }) }
             if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }

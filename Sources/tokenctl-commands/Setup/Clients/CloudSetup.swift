@@ -22,7 +22,9 @@ enum CloudSetup {
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("AWS_CONFIG_FILE", ".aws/config"),
             mark: profile.map { "aws \($0)" } ?? "aws",
-            place: .section(profile == "default" ? "[default]" : "[profile \(profile ?? "")]"),
+            place: profile == "default"
+                ? .section("[default]", synonym: "[profile default]")
+                : .section("[profile \(profile ?? "")]"),
             lines: ["credential_process = \(command.joined(separator: " "))"],
             keys: ["credential_process"]
         )
