@@ -47,6 +47,7 @@ struct ListenerReader {
         message.sessionScopes = session?.scopes
         message.sessionAudiences = session.map { [$0.audience].compactMap(\.self) + $0.resources }
         message.sessionClient = session.flatMap { $0.client.id.isEmpty ? nil : $0.client.id }
+        if let session { checkResources(message, session) }
         return finished(message, session)
     }
 
@@ -231,6 +232,19 @@ struct ListenerReader {
             table.report("no_secret", "makes no sense: this protocol has a secret")
         case .proxy, .awsContainer, .gceMetadata, .azureIdentity, nil: break
         }
+    }
+
+    /// Reports an endpoint that would refuse every resource: Azure's programs always name one.
+    private func checkResources(_ message: ListenerMessage, _ session: ConfiguredSession) {
+        guard message.kind == .azureIdentity else { return }
+        let audiences = (message.sessionAudiences ?? []) + (message.audiences ?? [])
+        let scopes = (message.sessionScopes ?? []) + (message.scopes ?? [])
+        guard audiences.isEmpty, !scopes.contains(where: { $0.bytewise.hasSuffix("/.default") }) else { return }
+        table.report(
+            "audiences",
+            "must name a resource: programs always ask for one, such as \"https://vault.azure.net\", "
+                + "and \(session.name) has no audience"
+        )
     }
 
     // MARK: The session

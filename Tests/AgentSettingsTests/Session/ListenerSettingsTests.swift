@@ -128,6 +128,7 @@ struct ListenerSettingsTests {
         ("kind = \"gce-metadata\"\nsession = \"work\"", "endpoint.no_secret: must be true"),
         ("kind = \"aws-container\"\nsession = \"work\"", "endpoint.session: must be one of kind aws_role"),
         ("kind = \"azure-msi\"\nsession = \"role\"", "endpoint.session: has the credentials of a role"),
+        ("kind = \"azure-msi\"\nsession = \"work\"", "endpoint.audiences: must name a resource"),
         ("kind = \"proxy\"\nsession = \"work\"", "endpoint.kind: must be"),
         ("session = \"work\"", "endpoint.kind: is missing"),
         (
