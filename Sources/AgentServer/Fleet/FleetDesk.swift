@@ -265,6 +265,30 @@ final class FleetDesk {
 
     func hasLeft(_ name: SessionName) -> Bool { left.contains(name) }
 
+    /// Adds what the fleet knows of a session that the session itself does not.
+    func explain(_ status: inout SessionStatus) {
+        if status.state == .loggedOut {
+            if hasLeft(status.name) {
+                status.remedy = FleetDesk.rejoining(status.name)
+            } else if let blank = blank(of: status.name) {
+                let failure = RequestFailure(blank, of: status.name)
+                (status.reason, status.message, status.remedy) = (nil, failure.message, failure.remedy)
+            }
+        } else if let session = sessions[status.name], session.hasNews, let trouble = session.trouble {
+            let message = "the other hosts do not have this login yet: \(trouble.sentence)"
+            status.remarks.append(GrantRemark(.notShared, message))
+        }
+    }
+
+    /// Refuses a login or a logout that the fleet would never hear of, as its store cannot be opened.
+    func checkOpen(for name: SessionName) throws(RequestFailure) {
+        guard joining[name] != nil, case .failed(let trouble) = store else { return }
+        throw RequestFailure(.troubled(trouble), of: name)
+    }
+
+    /// What brings a session back that this host alone has left.
+    static func rejoining(_ name: SessionName) -> String { "tokenctl fleet join \(name)" }
+
     // MARK: Time
 
     func planWake(_ session: SharedSession) {

@@ -59,7 +59,7 @@ final class SharedSession {
     var keeping: FleetKeeping { record.keeping(member.memory) }
 
     /// A login or logout of this host that etcd does not have yet.
-    private var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
+    var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
 
     /// Nobody at this host knows yet whether somebody has logged in.
     var isUnseen: Bool { member.memory.record == nil && (record.sight == nil || !member.isAtRest) }

@@ -31,12 +31,12 @@ final class Logins {
         let body = try RequestBody(request.body, LoginMembers.self)
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
         guard agent.phase == .working else { throw agent.stopping }
-        guard !kept.settings.policy.isReader else {
+        if let remedy = kept.settings.policy.loginElsewhere(to: name) {
             throw RequestFailure(
                 code: .misconfigured,
                 message: "This host is a reader of its fleet, and \(name) is logged in to at a keeper.",
                 session: name,
-                remedy: "tokenctl login \(name) at a host with role = \"keeper\""
+                remedy: remedy
             )
         }
         guard !kept.settings.policy.isShared || agent.ports.fleet != nil else {
@@ -47,6 +47,7 @@ final class Logins {
                 remedy: "restart the agent"
             )
         }
+        try agent.fleet.checkOpen(for: name)
         if let remedy = kept.settings.loginSubstitute {
             let hidden = agent.configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)
@@ -199,11 +200,16 @@ final class Logins {
         switch result {
         case .done(let token):
             let (kept, timekeeper) = (agent.sessions[name], agent.ports.timekeeper)
+            let notes = kept.map { kept in
+                var status = kept.session.status
+                agent.fleet.explain(&status)
+                return status.notes(on: kept.settings)
+            }
             let message = DoneMessage {
                 $0.session = name.description
                 $0.expiresAt = token.expiresAt.map { timekeeper.wallTime(at: $0).secondsSince1970 }
                 $0.scope = token.scope
-                $0.notes = kept.flatMap { $0.session.status.notes(on: $0.settings).wire }
+                $0.notes = notes?.wire
             }
             return .done(message)
         case .failed(let reason): failure = RequestFailure(reason, of: name)

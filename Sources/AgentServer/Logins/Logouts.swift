@@ -33,6 +33,7 @@ final class Logouts {
         }
         // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
         let local = try body.value(\.local) ?? false || isReader
+        if !local { try agent.fleet.checkOpen(for: name) }
         if try body.value(\.unregister) ?? false {
             var server = local ? nil : kept.session.presentLogin?.server
             if let found = server, isShared(found, by: name, in: agent) { server = nil }

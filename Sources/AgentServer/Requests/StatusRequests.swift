@@ -72,7 +72,8 @@ struct StatusRequests {
         at moment: Moment,
         in agent: isolated SessionAgent
     ) -> SessionMessage {
-        let status = kept.session.status
+        var status = kept.session.status
+        agent.fleet.explain(&status)
         guard !connection.caller.isRestricted else {
             return status.restrictedMessage(kept.settings, at: moment)
         }

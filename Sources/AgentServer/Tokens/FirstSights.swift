@@ -61,24 +61,7 @@ final class FirstSights {
     }
 
     private func answer(_ call: TokenCall, _ blank: FleetDesk.Blank, in agent: isolated SessionAgent) {
-        let failure =
-            switch blank {
-            case .awaited:
-                RequestFailure(
-                    code: .temporarilyUnavailable,
-                    message: "The fleet has not answered yet.",
-                    session: call.session,
-                    retryAfter: .seconds(1)
-                )
-            case .troubled(let trouble):
-                RequestFailure(
-                    code: .temporarilyUnavailable,
-                    message: RequestFailure.sentence(trouble.sentence),
-                    session: call.session,
-                    remedy: trouble.remedy,
-                    retryAfter: .seconds(10)
-                )
-            }
+        let failure = RequestFailure(blank, of: call.session)
         agent.requests.tokens.answer(failure, to: call, in: agent)
     }
 
@@ -87,6 +70,29 @@ final class FirstSights {
         for (name, refused) in waiting where session == nil || session == name {
             waiting[name] = nil
             for one in refused { agent.requests.tokens.answer(failure, to: one.call, in: agent) }
+        }
+    }
+}
+
+extension RequestFailure {
+    /// Why nobody at this host can say whether somebody has logged in to `session`.
+    init(_ blank: FleetDesk.Blank, of session: SessionName) {
+        switch blank {
+        case .awaited:
+            self.init(
+                code: .temporarilyUnavailable,
+                message: "The fleet has not answered yet.",
+                session: session,
+                retryAfter: .seconds(1)
+            )
+        case .troubled(let trouble):
+            self.init(
+                code: .temporarilyUnavailable,
+                message: Self.sentence(trouble.sentence),
+                session: session,
+                remedy: trouble.remedy,
+                retryAfter: .seconds(10)
+            )
         }
     }
 }

@@ -30,6 +30,11 @@ package struct SessionPolicy: Equatable, Sendable {
     /// This host opens access tokens only: the keepers of the fleet refresh the session.
     package var isReader: Bool
 
+    /// How a person logs in to `session` at another host; `nil`: at this one.
+    package func loginElsewhere(to session: SessionName) -> String? {
+        isReader ? "tokenctl login \(session) at a host with role = \"keeper\"" : nil
+    }
+
     package init(
         refreshBefore: Duration = .seconds(300),
         minimumValidity: Duration = .seconds(30),

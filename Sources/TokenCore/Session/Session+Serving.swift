@@ -297,11 +297,13 @@ extension Session {
     var loginRequired: ServingFailure {
         switch state {
         case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
-            .loginRequired(ended.reason, message: ended.message, remedy: ended.remedy)
+            .loginRequired(ended.reason, message: ended.message, remedy: ended.remedy ?? loginElsewhere)
         case .ready, .refreshing, .retrying, .suspended:
-            .loginRequired(.noRefreshToken, message: Session.noRefreshTokenMessage)
+            .loginRequired(.noRefreshToken, message: Session.noRefreshTokenMessage, remedy: loginElsewhere)
         }
     }
+
+    var loginElsewhere: String? { policy.loginElsewhere(to: name) }
 
     static let noRefreshTokenMessage = "the issuer gave no refresh token"
 

@@ -115,7 +115,7 @@ extension Session {
     private var remedy: String? {
         switch state {
         case .loggedOut where policy.startsByItself: ended?.remedy
-        case .loggedOut, .probing: "tokenctl login \(name)"
+        case .loggedOut, .probing: loginElsewhere ?? "tokenctl login \(name)"
         case .suspended(_, let suspension): suspension.failure.correction(of: name)
         case .retrying(_, let setback): setback.latest.remedy
         case .ready, .refreshing, .reauthenticating: nil

@@ -10,6 +10,8 @@ package struct GrantRemark: Equatable, Sendable {
         case audienceIgnored = "audience_ignored"
         /// An ID token came and was not believed; the earlier one stays (OIDC Core §12.2).
         case idTokenDropped = "id_token_dropped"
+        /// The other hosts of the fleet do not have the login yet.
+        case notShared = "not_shared"
     }
 
     package var kind: Kind

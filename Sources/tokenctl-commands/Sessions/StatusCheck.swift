@@ -58,10 +58,15 @@ extension SessionMessage {
     }
 
     /// Whether there is none yet, or none any more.
-    fileprivate var needsLogin: Bool { self.state == "logged_out" || self.state == "logging_in" }
+    fileprivate var needsLogin: Bool {
+        self.state == "logged_out" && !isUnknown || self.state == "logging_in"
+    }
+
+    /// Whether the agent cannot say, as it has not been able to ask the session's fleet.
+    private var isUnknown: Bool { self.state == "logged_out" && self.reason == nil }
 
     /// Whether something has to be fixed, or no token can be had.
     fileprivate var isInTrouble: Bool {
-        self.state == "suspended" || self.state == "retrying" && (self.expiresIn ?? 0) < 1
+        isUnknown || self.state == "suspended" || self.state == "retrying" && (self.expiresIn ?? 0) < 1
     }
 }

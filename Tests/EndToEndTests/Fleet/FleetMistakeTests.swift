@@ -67,6 +67,13 @@ extension EndToEnd {
             #expect(status.status == 5, "\(status)")
             #expect(status.standardError.contains(text(sentence)), "\(status)")
             #expect(status.standardError.contains(remedy), "\(status)")
+            // The fleet would never hear of them.
+            for command in role == "keeper" ? ["login", "logout"] : [] {
+                let refused = try await agent.tokenctl(command, "work")
+                #expect(refused.status == 5, "\(refused)")
+                #expect(refused.standardError.contains(text(sentence)), "\(refused)")
+            }
+            #expect(try await agent.tokenctl("logout", "work", "--local").status == 0)
             try await agent.end()
         }
 

@@ -85,7 +85,11 @@ extension EndToEnd {
                 #expect(try await scene.token(of: one) == token)
                 try await other.end()
                 try await other.start()
-                #expect(try await other.tokenctl("get", "work").status == 4)
+                let refused = try await other.tokenctl("get", "work")
+                #expect(refused.status == 4)
+                #expect(refused.standardError.contains("tokenctl fleet join work"), "\(refused)")
+                let status = try await other.tokenctl("status", "work").standardOutput
+                #expect(status.contains("tokenctl fleet join work"), "\(status)")
                 #expect(try await other.tokenctl("fleet", "join", "work").status == 0)
                 #expect(try await scene.commonToken() == token)
             }
@@ -93,6 +97,9 @@ extension EndToEnd {
 
         @Test func `a reader is given tokens, and asks the keepers for another`() async throws {
             try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in
+                let none = try await scene.readers[0].tokenctl("get", "work")
+                let remedy = "tokenctl login work at a host with role = \"keeper\""
+                #expect(none.status == 4 && none.standardError.contains(remedy), "\(none)")
                 try await scene.logIn(at: scene.keepers[0])
                 let token = try #require(try await scene.commonToken())
                 let reported = try await scene.readers[0].tokenctl(
@@ -148,6 +155,24 @@ extension EndToEnd {
                 }
                 #expect(isBack)
                 #expect(try await scene.commonToken(besides: token) != nil)
+            }
+        }
+
+        @Test func `a login that etcd does not have yet says so, and is everybody's when etcd is back`()
+            async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                let host = scene.keepers[0]
+                #expect(try await host.tokenctl("get", "work").status == 4)
+                try await scene.etcd("term", "n1")
+                try await scene.logIn(at: host)
+                let status = try await host.tokenctl("status", "work").standardOutput
+                #expect(status.contains("the other hosts do not have this login yet"), "\(status)")
+                try await scene.etcd("up", "n1")
+                let token = try #require(try await scene.commonToken())
+                #expect(try await scene.token(of: host) == token)
+                let after = try await host.tokenctl("status", "work").standardOutput
+                #expect(!after.contains("do not have this login"), "\(after)")
             }
         }
 
