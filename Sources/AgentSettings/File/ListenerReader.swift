@@ -239,7 +239,8 @@ struct ListenerReader {
         guard message.kind == .azureIdentity else { return }
         let audiences = (message.sessionAudiences ?? []) + (message.audiences ?? [])
         let scopes = (message.sessionScopes ?? []) + (message.scopes ?? [])
-        guard audiences.isEmpty, !scopes.contains(where: { $0.bytewise.hasSuffix("/.default") }) else { return }
+        let hasDefault = scopes.contains { $0.bytewise.hasSuffix("/.default") }
+        guard audiences.isEmpty, !hasDefault else { return }
         table.report(
             "audiences",
             "must name a resource: programs always ask for one, such as \"https://vault.azure.net\", "
