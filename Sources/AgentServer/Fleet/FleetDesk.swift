@@ -25,24 +25,9 @@ final class FleetDesk {
     private var left: Set<SessionName> = []
     /// Rooms for answers that the fleet has been asked for.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
-    private var store = Store.closed
-    private var watch: Task<Void, Never>?
-    /// Why there is no watch; `nil`: there is one, or none was tried.
-    private var watchTrouble: FleetTrouble?
+    private let store = SharedStore()
     /// This host is telling the others about itself.
     private var isAnnounced = false
-
-    /// The store that the hosts share.
-    private enum Store {
-        /// Next: `opening` with the first session that is shared.
-        case closed
-        /// Next: `open`, or `failed`.
-        case opening(Task<Void, Never>)
-        /// Tried again after a pause. Next: `opening`.
-        case failed(FleetTrouble)
-        /// Next: `closed` when the agent locks or stops.
-        case open(any FleetSharing)
-    }
 
     init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
@@ -86,41 +71,16 @@ final class FleetDesk {
 
     /// Begins with the sessions that have joined, and watches what becomes of them.
     func start(in agent: isolated SessionAgent) {
-        guard !joining.isEmpty else { return }
-        switch store {
-        case .closed, .failed: open(in: agent)
-        case .opening: break
-        case .open(let sharing): begin(sharing, in: agent)
-        }
+        guard let port, !joining.isEmpty else { return }
+        guard let sharing else { return store.open(port, in: agent) }
+        begin(sharing, in: agent)
     }
 
-    private func open(in agent: isolated SessionAgent) {
-        guard let port else { return }
-        store = .opening(
-            Task {
-                let opened: Result<any FleetSharing, FleetTrouble>
-                do throws(FleetTrouble) {
-                    opened = .success(try await port.open())
-                } catch {
-                    opened = .failure(error)
-                }
-                agent.fleet.opened(opened, in: agent)
-            }
-        )
-    }
-
-    private func opened(
-        _ result: Result<any FleetSharing, FleetTrouble>,
-        in agent: isolated SessionAgent
-    ) {
+    /// The shared store has been opened, or cannot be opened now.
+    func opened(_ result: Result<any FleetSharing, FleetTrouble>, in agent: isolated SessionAgent) {
         switch result {
-        case .success(let sharing):
-            guard case .opening = store else { return close(sharing) }
-            store = .open(sharing)
-            begin(sharing, in: agent)
+        case .success(let sharing): begin(sharing, in: agent)
         case .failure(let trouble):
-            guard case .opening = store else { return }
-            store = .failed(trouble)
             refuseWaiting(in: agent)
             agent.ports.logger.error("fleet: not opened", metadata: ["error": "\(trouble.sentence)"])
             later { agent.fleet.start(in: agent) }
@@ -141,7 +101,7 @@ final class FleetDesk {
                 host: port.host
             )
         }
-        follow(sharing, in: agent)
+        store.follow(Set(sessions.keys), in: agent)
         announce(sharing, in: agent)
         for (name, joining) in beginning {
             if let login = joining.login {
@@ -166,14 +126,6 @@ final class FleetDesk {
         for name in joining.keys { agent.requests.tokens.firstSights.end(of: name, in: agent) }
     }
 
-    private func follow(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
-        watch?.cancel()
-        let names = Set(sessions.keys)
-        watch = Task { [weak agent] in
-            await sharing.follow(names) { [weak agent] news in await agent?.hear(news) }
-        }
-    }
-
     /// Tells the others that this host is there, now and every hour.
     private func announce(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
         guard let port, !isAnnounced else { return }
@@ -192,11 +144,6 @@ final class FleetDesk {
         if let sharing { announce(sharing, in: agent) }
     }
 
-    /// Nobody waits for connections to be closed.
-    private func close(_ sharing: any FleetSharing) {
-        Task.detached { await sharing.close() }
-    }
-
     /// The watch tells something.
     func hear(_ news: FleetNews, in agent: isolated SessionAgent) {
         switch news {
@@ -210,16 +157,14 @@ final class FleetDesk {
     }
 
     private func noteAway(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
-        guard watchTrouble == nil else { return }
-        watchTrouble = trouble
+        guard store.noteAway(trouble) else { return }
         agent.ports.logger.warning("fleet: etcd is away", metadata: ["error": "\(trouble.sentence)"])
         agent.publish("fleet_away")
     }
 
     /// What could not be reserved meanwhile is tried again, not by all hosts in the same instant.
     private func noteBack(in agent: isolated SessionAgent) {
-        guard watchTrouble != nil else { return }
-        watchTrouble = nil
+        guard store.noteBack() else { return }
         agent.ports.logger.notice("fleet: etcd is back")
         agent.publish("fleet_back")
         for name in sessions.keys {
@@ -239,12 +184,7 @@ final class FleetDesk {
 
     /// The agent locks or stops.
     func forget() {
-        watch?.cancel()
-        watch = nil
-        if case .opening(let task) = store { task.cancel() }
-        if let sharing { close(sharing) }
-        store = .closed
-        watchTrouble = nil
+        store.close()
         sessions = [:]
         joining = [:]
         left = []
@@ -282,7 +222,7 @@ final class FleetDesk {
 
     /// Refuses a login or a logout that the fleet would never hear of, as its store cannot be opened.
     func checkOpen(for name: SessionName) throws(RequestFailure) {
-        guard joining[name] != nil, case .failed(let trouble) = store else { return }
+        guard joining[name] != nil, let trouble = store.failure else { return }
         throw RequestFailure(.troubled(trouble), of: name)
     }
 
@@ -335,13 +275,11 @@ final class FleetDesk {
 
 extension FleetDesk {
     /// The store that the hosts share; `nil` while it is not open.
-    var sharing: (any FleetSharing)? {
-        if case .open(let sharing) = store { sharing } else { nil }
-    }
+    var sharing: (any FleetSharing)? { store.sharing }
 
     /// Waits until it is open, or cannot be opened now.
     func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
-        if case .opening(let task) = store { await task.value }
+        await store.untilOpened(isolation: isolation)
     }
 
     /// Why nobody here can say yet whether somebody has logged in to a session.
@@ -362,12 +300,7 @@ extension FleetDesk {
     }
 
     /// Why it is not open.
-    var trouble: FleetTrouble? {
-        switch store {
-        case .failed(let trouble): trouble
-        case .closed, .opening, .open: watchTrouble
-        }
-    }
+    var trouble: FleetTrouble? { store.trouble }
 
     /// The shared sessions, or the one that is named.
     func names(_ name: SessionName?) -> Set<SessionName> {
@@ -402,7 +335,7 @@ extension FleetDesk {
     func ask(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
         let (name, number) = (reservation.session, reservation.attempt)
         guard let session = sessions[name] else {
-            guard case .opening = store, joining[name] != nil else {
+            guard store.isOpening, joining[name] != nil else {
                 return agent.refreshes.refused(number, .unreachable(absence), for: name, in: agent)
             }
             reservations[name] = reservation
@@ -418,10 +351,7 @@ extension FleetDesk {
 
     /// Why a session takes no part now.
     private var absence: StorageFailure {
-        switch store {
-        case .failed(let trouble): StorageFailure(message: trouble.sentence)
-        case .closed, .opening, .open: StorageFailure(message: "the fleet has not been asked yet")
-        }
+        StorageFailure(message: store.failure?.sentence ?? "the fleet has not been asked yet")
     }
 
     /// This host may send.
@@ -505,11 +435,5 @@ extension FleetMemory {
     /// Something of this host's is not in etcd yet, or etcd's state is in doubt.
     fileprivate var owes: Bool {
         isNews || answer != nil || sending != nil || isRestored || record == nil
-    }
-}
-
-extension SessionAgent {
-    fileprivate func hear(_ news: FleetNews) {
-        fleet.hear(news, in: self)
     }
 }
