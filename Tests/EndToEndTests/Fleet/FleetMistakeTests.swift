@@ -73,6 +73,10 @@ extension EndToEnd {
                 #expect(refused.status == 5, "\(refused)")
                 #expect(refused.standardError.contains(text(sentence)), "\(refused)")
             }
+            if role == "keeper" {
+                let after = try await agent.tokenctl("get", "work")
+                #expect(after.standardError.contains("tokenctl fleet join work"), "\(after)")
+            }
             #expect(try await agent.tokenctl("logout", "work", "--local").status == 0)
             try await agent.end()
         }
