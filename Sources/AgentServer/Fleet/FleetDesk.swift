@@ -205,8 +205,9 @@ final class FleetDesk {
 
     func hasLeft(_ name: SessionName) -> Bool { left.contains(name) }
 
-    /// Adds what the fleet knows of a session that the session itself does not.
-    func explain(_ status: inout SessionStatus) {
+    /// The session as it stands, with what the fleet knows of it that the session itself does not.
+    func status(of session: Session) -> SessionStatus {
+        var status = session.status
         if status.state == .loggedOut {
             if hasLeft(status.name) {
                 status.remedy = FleetDesk.rejoining(status.name)
@@ -218,12 +219,13 @@ final class FleetDesk {
             let message = "the other hosts do not have this login yet: \(trouble.sentence)"
             status.remarks.append(GrantRemark(.notShared, message))
         }
+        return status
     }
 
-    /// Refuses a login or a logout that the fleet would never hear of, as its store cannot be opened.
-    func checkOpen(for name: SessionName) throws(RequestFailure) {
-        guard joining[name] != nil, let trouble = store.failure else { return }
-        throw RequestFailure(.troubled(trouble), of: name)
+    /// Why the fleet would never hear of a login or a logout: its store cannot be opened; `nil`: it would.
+    func deafness(to name: SessionName) -> RequestFailure? {
+        guard joining[name] != nil, let trouble = store.failure else { return nil }
+        return RequestFailure(.troubled(trouble), of: name)
     }
 
     /// What brings a session back that this host alone has left.

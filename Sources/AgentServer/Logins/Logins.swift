@@ -47,7 +47,7 @@ final class Logins {
                 remedy: "restart the agent"
             )
         }
-        try agent.fleet.checkOpen(for: name)
+        if let failure = agent.fleet.deafness(to: name) { throw failure }
         if let remedy = kept.settings.loginSubstitute {
             let hidden = agent.configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)
@@ -200,11 +200,7 @@ final class Logins {
         switch result {
         case .done(let token):
             let (kept, timekeeper) = (agent.sessions[name], agent.ports.timekeeper)
-            let notes = kept.map { kept in
-                var status = kept.session.status
-                agent.fleet.explain(&status)
-                return status.notes(on: kept.settings)
-            }
+            let notes = kept.map { agent.fleet.status(of: $0.session).notes(on: $0.settings) }
             let message = DoneMessage {
                 $0.session = name.description
                 $0.expiresAt = token.expiresAt.map { timekeeper.wallTime(at: $0).secondsSince1970 }

@@ -33,7 +33,11 @@ final class Logouts {
         }
         // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
         let local = try body.value(\.local) ?? false || isReader
-        if !local { try checkShared(name, on: connection, in: agent) }
+        if !local, var failure = agent.fleet.deafness(to: name) {
+            logOut(of: name, local: true, by: connection, in: agent)
+            failure.message = "This host alone has logged out. \(failure.message)"
+            throw failure
+        }
         if try body.value(\.unregister) ?? false {
             var server = local ? nil : kept.session.presentLogin?.server
             if let found = server, isShared(found, by: name, in: agent) { server = nil }
@@ -41,27 +45,18 @@ final class Logouts {
         }
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
+        logOut(of: name, local: local, by: connection, in: agent)
+    }
+
+    private func logOut(
+        of name: SessionName,
+        local: Bool,
+        by connection: Connection,
+        in agent: isolated SessionAgent
+    ) {
         agent.audit.add(.logout, .done, name, by: .peer(of: connection))
         if local { agent.fleet.leave(name, in: agent) }
         agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
-    }
-
-    /// Forgets the login at this host alone if the fleet would never hear of the logout, and says so.
-    private func checkShared(
-        _ name: SessionName,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
-        do throws(RequestFailure) {
-            try agent.fleet.checkOpen(for: name)
-        } catch {
-            agent.audit.add(.logout, .done, name, by: .peer(of: connection))
-            agent.fleet.leave(name, in: agent)
-            agent.apply(name) { session, moment in session.logoutRequested(local: true, at: moment) }
-            var failure = error
-            failure.message = "This host alone has logged out. \(failure.message)"
-            throw failure
-        }
     }
 
     /// Whether another session is logged in as the same client.

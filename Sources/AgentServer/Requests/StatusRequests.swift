@@ -72,8 +72,7 @@ struct StatusRequests {
         at moment: Moment,
         in agent: isolated SessionAgent
     ) -> SessionMessage {
-        var status = kept.session.status
-        agent.fleet.explain(&status)
+        let status = agent.fleet.status(of: kept.session)
         guard !connection.caller.isRestricted else {
             return status.restrictedMessage(kept.settings, at: moment)
         }
