@@ -208,13 +208,9 @@ final class FleetDesk {
     /// The session as it stands, with what the fleet knows of it that the session itself does not.
     func status(of session: Session) -> SessionStatus {
         var status = session.status
-        if status.state == .loggedOut {
-            if hasLeft(status.name) {
-                status.remedy = FleetDesk.rejoining(status.name)
-            } else if let blank = blank(of: status.name) {
-                let failure = RequestFailure(blank, of: status.name)
-                (status.reason, status.message, status.remedy) = (nil, failure.message, failure.remedy)
-            }
+        if status.state == .loggedOut, let blank = blank(of: status.name) {
+            let failure = RequestFailure(blank, of: status.name)
+            (status.reason, status.message, status.remedy) = (nil, failure.message, failure.remedy)
         } else if let session = sessions[status.name], session.hasNews, let trouble = session.trouble {
             let message = "the other hosts do not have this login yet: \(trouble.sentence)"
             status.remarks.append(GrantRemark(.notShared, message))
@@ -227,9 +223,6 @@ final class FleetDesk {
         guard joining[name] != nil, let trouble = store.failure else { return nil }
         return RequestFailure(.troubled(trouble), of: name)
     }
-
-    /// What brings a session back that this host alone has left.
-    static func rejoining(_ name: SessionName) -> String { "tokenctl fleet join \(name)" }
 
     // MARK: Time
 
@@ -325,6 +318,7 @@ extension FleetDesk {
             guard let kept = agent.sessions[name] else { continue }
             left.remove(name)
             join(name, kept.settings, nil)
+            agent.apply(name) { session, _ in session.rejoined() }
         }
         start(in: agent)
     }

@@ -19,13 +19,13 @@ struct JoiningSession {
             return
         }
         let snapshot = loaded.snapshot
+        guard !snapshot.isHereAlone else { return nil }
         keeping = snapshot.fleet
         // After that often it may be the answer what ends the agent, and another host has it long since.
         if !loaded.interrupted || snapshot.interruptions > 1 { keeping?.memory.sending = nil }
         let isKept = snapshot.rotation == .keeps
         timing = FleetTiming(reuse: isKept ? .accepted : settings.reuse, patience: patience)
         switch snapshot.standing {
-        case .ended(.loggedOut, _) where snapshot.fleet == nil: return nil
         case .loggedIn where snapshot.fleet == nil: login = snapshot
         case .loggedIn, .ended: break
         }

@@ -236,11 +236,7 @@ extension TokenRequests {
 
     private func answer(_ failure: ServingFailure, to call: TokenCall, in agent: isolated SessionAgent) {
         let settings = agent.sessions[call.session]?.settings
-        var failure = RequestFailure(failure, of: call.session, settings)
-        if failure.code == .loginRequired, agent.fleet.hasLeft(call.session) {
-            failure.remedy = FleetDesk.rejoining(call.session)
-        }
-        answer(failure, to: call, in: agent)
+        answer(RequestFailure(failure, of: call.session, settings), to: call, in: agent)
     }
 
     /// Answers a reported refusal with `none`: nothing helps now.

@@ -80,6 +80,8 @@ struct Ended: Equatable, Sendable {
     var message: String
     /// What helps, where that is not a login to this very session.
     var remedy: String?
+    /// A person logged out at this host alone: the other hosts of its fleet go on (``SessionPolicy/isShared``).
+    var isHereAlone = false
     var afterlife: Afterlife
 
     /// The login whose tokens may be served to their end.

@@ -35,6 +35,9 @@ package struct SessionPolicy: Equatable, Sendable {
         isReader ? "tokenctl login \(session) at a host with role = \"keeper\"" : nil
     }
 
+    /// What brings `session` back to a host that has left it.
+    static func rejoining(_ session: SessionName) -> String { "tokenctl fleet join \(session)" }
+
     package init(
         refreshBefore: Duration = .seconds(300),
         minimumValidity: Duration = .seconds(30),

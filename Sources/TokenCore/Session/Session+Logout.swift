@@ -9,7 +9,9 @@ extension Session {
         let held = heldSecrets
         let leaving = revocable
         let message = "logged out by request"
-        state = .loggedOut(Ended(reason: .loggedOut, message: message, afterlife: .none))
+        var ended = Ended(reason: .loggedOut, message: message, afterlife: .none)
+        ended.isHereAlone = local && policy.isShared
+        state = .loggedOut(ended)
         storage = StorageHealth()
         let told = interrupted + settleAll(loginRequired, at: moment.now)
         guard let leaving, !local else {

@@ -27,6 +27,10 @@ extension Session {
         }
         restoredAt = moment.now
         state = Session.restoredState(snapshot.standing, login, policy, interrupted: interrupted, at: moment)
+        if policy.isShared, snapshot.isHereAlone, case .loggedOut(var ended) = state {
+            ended.isHereAlone = true
+            state = .loggedOut(ended)
+        }
     }
 
     /// A session whose record could not be used.

@@ -297,13 +297,19 @@ extension Session {
     var loginRequired: ServingFailure {
         switch state {
         case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
-            .loginRequired(ended.reason, message: ended.message, remedy: ended.remedy ?? loginElsewhere)
+            .loginRequired(ended.reason, message: ended.message, remedy: substitute(for: ended))
         case .ready, .refreshing, .retrying, .suspended:
             .loginRequired(.noRefreshToken, message: Session.noRefreshTokenMessage, remedy: loginElsewhere)
         }
     }
 
-    var loginElsewhere: String? { policy.loginElsewhere(to: name) }
+    /// What brings back a login that is over, where that is not a login to this session at this host.
+    func substitute(for ended: Ended) -> String? {
+        if policy.isShared, ended.isHereAlone { return SessionPolicy.rejoining(name) }
+        return ended.remedy ?? loginElsewhere
+    }
+
+    private var loginElsewhere: String? { policy.loginElsewhere(to: name) }
 
     static let noRefreshTokenMessage = "the issuer gave no refresh token"
 

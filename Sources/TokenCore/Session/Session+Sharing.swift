@@ -29,6 +29,14 @@ extension Session {
         }
     }
 
+    /// A person has this host take part again, after a logout here alone.
+    package mutating func rejoined() -> [Effect] {
+        guard case .loggedOut(var ended) = state else { return [] }
+        ended.isHereAlone = false
+        state = .loggedOut(ended)
+        return []
+    }
+
     /// Somebody else's login came first: the one that is being stored here is given up.
     ///
     /// Its tokens are erased, not revoked: some servers tie all logins of one person together.

@@ -194,7 +194,9 @@ extension Session {
         switch ended.afterlife {
         case .none: return []
         case .quarantined(let login, let erasedAt, _) where erasedAt <= moment.now:
-            state = .loggedOut(Ended(reason: ended.reason, message: ended.message, afterlife: .none))
+            var ended = ended
+            ended.afterlife = .none
+            state = .loggedOut(ended)
             return [.forget] + erase(login.secrets)
         case .quarantined(let login, _, let probeAt):
             guard let probeAt, probeAt <= moment.now else { return [] }

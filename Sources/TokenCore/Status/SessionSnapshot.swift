@@ -89,6 +89,11 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.fleet = fleet
     }
 
+    /// In the record of a shared session: a person has logged it out at this host alone.
+    package var isHereAlone: Bool {
+        if case .ended(.loggedOut, _) = standing { fleet == nil } else { false }
+    }
+
     /// The login with its own token alone.
     package var withoutVariants: SessionSnapshot {
         var least = self

@@ -115,7 +115,8 @@ extension Session {
     private var remedy: String? {
         switch state {
         case .loggedOut where policy.startsByItself: ended?.remedy
-        case .loggedOut, .probing: loginElsewhere ?? "tokenctl login \(name)"
+        case .loggedOut(let ended), .probing(let ended, _, _):
+            substitute(for: ended) ?? "tokenctl login \(name)"
         case .suspended(_, let suspension): suspension.failure.correction(of: name)
         case .retrying(_, let setback): setback.latest.remedy
         case .ready, .refreshing, .reauthenticating: nil

@@ -219,4 +219,41 @@ import Testing
         #expect(script.session.isReady)
         #expect(script.session.loginSuperseded(commit).isEmpty)
     }
+
+    @Test(arguments: [true, false])
+    func `who has logged out here alone is told what brings the host back`(isReader: Bool) {
+        let policy = SessionPolicy(isShared: true, isReader: isReader)
+        let join = "tokenctl fleet join work"
+        var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
+        _ = script.session.logoutRequested(local: true, at: script.moment)
+        #expect(script.session.status.remedy == join)
+        // A start finds what was written then: no login, and nothing of a fleet.
+        let gone = SessionSnapshot(
+            standing: .ended(.loggedOut, quarantinedUntil: nil),
+            renewal: .impossible,
+            tokens: [:],
+            loggedInAt: script.moment.wallTime,
+            tokenEndpoint: ""
+        )
+        script.session = Session(
+            restoring: gone,
+            name: .named("work"),
+            policy: policy,
+            interrupted: false,
+            at: script.moment
+        )
+        #expect(script.session.status.remedy == join)
+        #expect(script.session.rejoined().isEmpty)
+        #expect(script.session.status.remedy != join)
+    }
+
+    @Test func `who has logged out everywhere, or of a session of this host, is told to log in`() {
+        let login = "tokenctl login work"
+        for (isShared, local) in [(true, false), (false, true), (false, false)] {
+            let policy = SessionPolicy(isShared: isShared)
+            var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
+            _ = script.session.logoutRequested(local: local, at: script.moment)
+            #expect(script.session.status.remedy == login, "\(isShared) \(local)")
+        }
+    }
 }
