@@ -81,7 +81,7 @@ struct TokenFileSettingsTests {
             ("run//../run/agent.sock", "is the agent's own socket"),
             ("run/agent.sock.lock", "is the lock of the agent's own socket"),
             ("config/config.toml", "is the configuration file"), ("real.toml", "is the configuration file"),
-            ("config/sessions.d/work.toml", "is in sessions.d, where each file is a session"),
+            ("config/sessions.d/work", "is in sessions.d, where each file is a session"),
             ("state/vault/key", "is in the state directory, which is the agent's own"),
             ("link/key", "is in the state directory, which is the agent's own"),
             ("state2/token", nil), ("run/token", nil), ("config/token", nil),
@@ -98,15 +98,30 @@ struct TokenFileSettingsTests {
             stateDirectory: directory.path("state"),
             configuration: directory.path("config/config.toml")
         )
-        let text = file("path = \"\(directory.path(name))\"\nsession = \"work\"")
         let reader = SettingsReader(home: nil, ownFiles: own)
-        var lines: [String] = []
-        do throws(ConfigurationProblems) {
-            _ = try reader.read(Array(text.utf8), file: "c")
-        } catch {
-            lines = error.lines
+        func complaints(_ text: String) -> [String] {
+            do throws(ConfigurationProblems) {
+                _ = try reader.read(Array(text.utf8), file: "c")
+                return []
+            } catch {
+                return error.lines
+            }
         }
-        #expect(lines == (objection.map { ["c:6: file.path: \($0)"] } ?? []))
+        let path = "\"\(directory.path(name))\""
+        let found = complaints(file("path = \(path)\nsession = \"work\""))
+        #expect(found == (objection.map { ["c:6: file.path: \($0)"] } ?? []))
+        // A socket replaces nothing: it only cannot be where something else is.
+        let inTheWay = name.hasPrefix("run/") || name.hasSuffix(".toml") ? objection : nil
+        let socket = Self.session + "[[socket]]\npath = \(path)\nsessions = [\"work\"]\n"
+        #expect(complaints(socket) == (inTheWay.map { ["c:6: socket.path: \($0)"] } ?? []))
+        let proxy = """
+            \(Self.session)[[proxy]]
+            name = "p"
+            listen = \(path)
+            session = "work"
+            upstream = "https://a.example"
+            """
+        #expect(complaints(proxy) == (inTheWay.map { ["c:7: proxy.listen: \($0)"] } ?? []))
     }
 
     @Test(arguments: [

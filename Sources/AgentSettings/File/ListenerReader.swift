@@ -10,6 +10,7 @@ import TokenCore
 struct ListenerReader {
     var table: TableReader
     let home: String?
+    let ownFiles: OwnFiles?
     let known: KnownSessions
     let sessions: [SessionName: ConfiguredSession]
     /// Takes what is wrong with other files and makes one listener useless.
@@ -113,12 +114,7 @@ struct ListenerReader {
                 )
                 return nil
             }
-            guard let path = table.path("listen", home: home) else { return nil }
-            guard path.utf8.count <= AgentPaths.longestSocketPath else {
-                table.report("listen", "is longer than \(AgentPaths.longestSocketPath) bytes")
-                return nil
-            }
-            return path
+            return table.socketPath("listen", home: home, besides: ownFiles)
         }
         // Port 0 is no port of an address; it stands for one here.
         let shown = text.hasSuffix(":0") ? String(text.dropLast()) + "1" : text

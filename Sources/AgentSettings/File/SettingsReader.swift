@@ -83,6 +83,7 @@ package struct SettingsReader {
                     problems: problems
                 ),
                 home: home,
+                ownFiles: ownFiles,
                 known: known,
                 // Whether it is shown the session is for the agent to say, which knows no such listener.
                 sessions: Dictionary(settings.sessions.map { ($0.name, $0.withoutRules) }) { first, _ in first
@@ -197,6 +198,7 @@ package struct SettingsReader {
             var reader = SocketReader(
                 table: table,
                 home: home,
+                ownFiles: ownFiles,
                 settings: settings,
                 known: known,
                 remarks: remarks
@@ -243,7 +245,14 @@ package struct SettingsReader {
         var names: Set<String> = []
         var places = Set((settings.sockets.map(\.path) + settings.files.map(\.path)).map(\.bytewise))
         func reader(of table: TableReader) -> ListenerReader {
-            ListenerReader(table: table, home: home, known: known, sessions: sessions, remarks: remarks)
+            ListenerReader(
+                table: table,
+                home: home,
+                ownFiles: ownFiles,
+                known: known,
+                sessions: sessions,
+                remarks: remarks
+            )
         }
         func add(_ listener: ListenerSettings?, _ table: TableReader) -> ListenerSettings? {
             guard let listener else { return nil }

@@ -16,19 +16,25 @@ package struct OwnFiles: Equatable, Sendable {
         self.configuration = configuration
     }
 
-    /// What would be lost if a file took the place `path`: a clause for a person; `nil` if nothing of the agent's.
-    func objection(toReplacing path: String) -> String? {
+    /// Why no socket can be at `path`: a clause for a person; `nil` if nothing of the agent's is there.
+    func objection(toListeningAt path: String) -> String? {
         let place = OwnFiles.place(of: path).bytewise
         func isPlace(of own: String) -> Bool {
             place == OwnFiles.place(of: own).bytewise || place == OwnFiles.resolved(own).bytewise
         }
+        if isPlace(of: socket) { return "is the agent's own socket" }
+        if isPlace(of: socket + ".lock") { return "is the lock of the agent's own socket" }
+        return isPlace(of: configuration) ? "is the configuration file" : nil
+    }
+
+    /// What would be lost if a file took the place `path`: a clause for a person; `nil` if nothing of the agent's.
+    func objection(toReplacing path: String) -> String? {
+        if let objection = objection(toListeningAt: path) { return objection }
+        let place = OwnFiles.place(of: path).bytewise
         func isWithin(_ directory: String) -> Bool {
             let directory = OwnFiles.resolved(directory)
             return place == directory.bytewise || place.hasPrefix("\(directory)/".bytewise)
         }
-        if isPlace(of: socket) { return "is the agent's own socket" }
-        if isPlace(of: socket + ".lock") { return "is the lock of the agent's own socket" }
-        if isPlace(of: configuration) { return "is the configuration file" }
         if isWithin(SessionFiles.directory(beside: configuration)) {
             return "is in sessions.d, where each file is a session"
         }
