@@ -441,7 +441,14 @@ extension SessionAgent {
     func changeSessions(from old: AgentConfiguration) async {
         guard phase == .working else { return }
         let new = configuration.current.sessions
-        for name in sessions.keys where new[name] == nil { drop(name) }
+        for (name, kept) in sessions {
+            guard let settings = new[name] else {
+                drop(name, .unknown(name))
+                continue
+            }
+            // Shared from now on, or no more, or with others: what its record says is looked at anew.
+            if settings.fleetBinding != kept.settings.fleetBinding { drop(name, .changedFleet(of: name)) }
+        }
         for (name, settings) in new where sessions[name] != nil {
             update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
         }
@@ -456,9 +463,9 @@ extension SessionAgent {
         }
     }
 
-    /// Drops a session that is no longer configured: its record stays, but nothing of it is served.
-    private func drop(_ name: SessionName) {
-        requests.refuseAll(about: name, in: self)
+    /// Drops a session: its record stays, but nothing of it is served. Whoever waits for it gets `failure`.
+    private func drop(_ name: SessionName, _ failure: RequestFailure) {
+        requests.refuseAll(failure, about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
         fleet.depart(name)
         records.letGo(of: name)

@@ -52,17 +52,22 @@ final class FleetDesk {
 
     /// What the store has of a session, unless other settings made it.
     ///
-    /// A table that names another client or server must not use the fleet's login. The record stays, for when the
-    /// settings are put right.
+    /// A table that names another client or server must not use the fleet's login, nor must one that does not share the
+    /// session any more: two would use one refresh token, and many servers end the login then. The record stays, for
+    /// when the settings are put right.
     func accept(
         _ content: StoredSession.Content?,
         of name: SessionName,
         _ settings: SessionSettings,
         in agent: isolated SessionAgent
     ) -> StoredSession.Content? {
-        guard let own = settings.fleetBinding, case .record(let loaded)? = content,
-            let made = loaded.snapshot.fleet?.binding, made != own
-        else { return content }
+        guard case .record(let loaded)? = content, let keeping = loaded.snapshot.fleet else { return content }
+        guard let own = settings.fleetBinding else {
+            agent.erasure.erase(loaded.snapshot.secrets)
+            let message = "its login is that of all hosts of a fleet, and fleet = true is not set here any more"
+            return .lost(.configurationChanged, message: message)
+        }
+        guard let made = keeping.binding, made != own else { return content }
         agent.erasure.erase(loaded.snapshot.secrets)
         let trouble = FleetTrouble(name, differsIn: made.differences(from: own))
         agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])

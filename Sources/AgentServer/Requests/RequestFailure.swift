@@ -54,6 +54,15 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
+    /// A reload has changed what the session is in a fleet; whoever asks again is told how it stands then.
+    static func changedFleet(of name: SessionName) -> RequestFailure {
+        RequestFailure(
+            code: .temporarilyUnavailable,
+            message: "The settings of \(name) in the fleet have changed at this moment.",
+            session: name
+        )
+    }
+
     /// Something else than a token was asked for than there is: a role's credentials are handed out at one address
     /// alone.
     static func roleCredentials(of name: SessionName) -> RequestFailure {

@@ -411,11 +411,11 @@ extension RequestHandler {
         logouts.refuseAll(failure)
     }
 
-    /// Answers everybody who waits for a session that is no longer configured.
-    func refuseAll(about name: SessionName, in agent: isolated SessionAgent) {
+    /// Answers everybody who waits for a session that goes.
+    func refuseAll(_ failure: RequestFailure, about name: SessionName, in agent: isolated SessionAgent) {
         logins.cancelAll(to: name, in: agent)
-        tokens.refuseWaiting(.unknown(name), for: name, in: agent)
-        logouts.refuseAll(.unknown(name), of: name)
+        tokens.refuseWaiting(failure, for: name, in: agent)
+        logouts.refuseAll(failure, of: name)
     }
 
     /// Requests that wait for a person.

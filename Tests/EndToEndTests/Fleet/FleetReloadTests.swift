@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A host whose table of a shared session is changed while its agent runs, and while it does not.
+    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetReloadTests {
+        /// Puts `new` in the place of `old` in the host's configuration, and has the agent take it over.
+        private static func change(
+            _ host: AgentUnderTest,
+            _ old: String,
+            to new: String,
+            withRestart: Bool
+        ) async throws {
+            let text = try #require(File.text(host.configurationPath))
+            try #require(text.contains(old))
+            if withRestart { try await host.end() }
+            try host.configure(text.replacing(old, with: new))
+            guard !withRestart else { return try await host.start() }
+            let reload = try await host.tokenctl("reload")
+            try #require(reload.status == 0, "\(reload)")
+        }
+
+        @Test(arguments: [false, true])
+        func `a host that shares a session no more leaves the fleet's login alone`(
+            withRestart: Bool
+        ) async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                try await Self.change(other, "fleet = true", to: "", withRestart: withRestart)
+                let refused = try await other.tokenctl("get", "work")
+                #expect(refused.status == 4, "\(refused)")
+                #expect(refused.standardError.contains("fleet"), "\(refused)")
+                #expect(try await other.tokenctl("refresh", "work").status == 4)
+                #expect(scene.refreshes == 0)
+                #expect(try await scene.token(of: one) == token)
+                // The record is kept for the day when the table is put right.
+                try await Self.change(
+                    other,
+                    "[session.work]",
+                    to: "[session.work]\nfleet = true",
+                    withRestart: withRestart
+                )
+                #expect(try await scene.commonToken() == token)
+                // A login of its own is nobody else's.
+                try await Self.change(other, "fleet = true", to: "", withRestart: withRestart)
+                try await scene.logIn(at: other)
+                #expect(try await scene.token(of: other) != token)
+                #expect(try await scene.token(of: one) == token)
+            }
+        }
+
+        @Test func `a session that is shared from a reload on is that of all hosts`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await Self.change(one, "fleet = true", to: "", withRestart: true)
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.token(of: one))
+                #expect(try await other.tokenctl("get", "work").status == 4)
+                try await Self.change(
+                    one,
+                    "[session.work]",
+                    to: "[session.work]\nfleet = true",
+                    withRestart: false
+                )
+                #expect(try await scene.commonToken() == token)
+                #expect(try await other.tokenctl("refresh", "work").status == 0)
+                #expect(try await scene.commonToken(besides: token) != nil)
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func `a host whose table names another client ends nobody's login`(withRestart: Bool) async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                let client = "client_id = \""
+                try await Self.change(other, client, to: client + "not-", withRestart: withRestart)
+                let refused = try await other.tokenctl("get", "work")
+                #expect(refused.status != 0, "\(refused)")
+                #expect(
+                    refused.standardError.contains("differs from this host's settings in client_id"),
+                    "\(refused)"
+                )
+                #expect(try await one.tokenctl("refresh", "work").status == 0)
+                let next = try #require(try await scene.token(of: one))
+                #expect(next != token)
+                try await Self.change(other, client + "not-", to: client, withRestart: withRestart)
+                #expect(try await scene.commonToken() == next)
+                #expect(scene.refreshes == 1)
+            }
+        }
+    }
+}
