@@ -167,15 +167,26 @@ class Judge:
             if death.host != exchange.host or death.kind not in ("kill", "destroy"):
                 continue
             is_near = exchange.received - SLACK <= death.time <= exchange.end + UNSAVED
-            if is_near and not self._is_saved(exchange, death.time):
+            if is_near and not self._is_saved(exchange, death):
                 return death
         return None
 
-    def _is_saved(self, exchange: Exchange, moment: float) -> bool:
-        """Its host has said so before it died."""
+    def _is_saved(self, exchange: Exchange, death: Death) -> bool:
+        """A copy is left: on the disk of its host, which has said so before it died, or, if the disk is gone too, in etcd."""
+        if death.kind == "destroy":
+            return self._is_published(exchange)
         return any(
             told.event == "refreshed" and told.host == exchange.host and told.session == exchange.session
-            and exchange.acted <= told.time <= moment + SLACK for told in list(self.stage.listener.told))
+            and exchange.acted <= told.time <= death.time + SLACK for told in list(self.stage.listener.told))
+
+    def _is_published(self, exchange: Exchange) -> bool:
+        """etcd has been given the answer by its host, as the fleet's record or as one that came late."""
+        witness, end = self.stage.witness, exchange.acted + UNSAVED
+        given = [(record.time, record.attempt) for record in list(witness.records[exchange.session])]
+        given += [(time, bytes.fromhex(attempt)[7::-1])
+                  for time, session, attempt in list(witness.lates) if session == exchange.session]
+        return any(
+            exchange.acted <= time <= end and self.stage.host_of(attempt) == exchange.host for time, attempt in given)
 
     # MARK: Publishing
 
