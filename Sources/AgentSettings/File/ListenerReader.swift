@@ -9,8 +9,7 @@ import TokenCore
 /// Reads one `[[proxy]]` or `[[endpoint]]`.
 struct ListenerReader {
     var table: TableReader
-    let home: String?
-    let ownFiles: OwnFiles?
+    let places: PlaceReader
     let known: KnownSessions
     let sessions: [SessionName: ConfiguredSession]
     /// Takes what is wrong with other files and makes one listener useless.
@@ -27,7 +26,7 @@ struct ListenerReader {
         message.audience = table.string("audience")
         message.paths = paths()
         message.methods = methods()
-        message.authorityFile = table.path("ca_file", home: home)
+        message.authorityFile = table.path("ca_file", home: places.home)
         message.pins = pins()
         table.refuseUnknownKeys()
         return finished(message, session)
@@ -114,7 +113,7 @@ struct ListenerReader {
                 )
                 return nil
             }
-            return table.socketPath("listen", home: home, besides: ownFiles)
+            return places.socket("listen", in: &table)
         }
         // Port 0 is no port of an address; it stands for one here.
         let shown = text.hasSuffix(":0") ? String(text.dropLast()) + "1" : text

@@ -12,14 +12,11 @@ package struct SettingsReader {
     /// Enough sessions to be worth a second thread.
     private static let manySessions = 500
 
-    /// What `~/` at the beginning of a path stands for.
-    private let home: String?
-    private let ownFiles: OwnFiles?
+    private let places: PlaceReader
 
     /// A reader of files in which `~/` means `home`, and no table replaces one of `ownFiles`.
     package init(home: String?, ownFiles: OwnFiles? = nil) {
-        self.home = home
-        self.ownFiles = ownFiles
+        places = PlaceReader(home: home, ownFiles: ownFiles)
     }
 
     /// Checks and reads `text`.
@@ -82,8 +79,7 @@ package struct SettingsReader {
                     at: start,
                     problems: problems
                 ),
-                home: home,
-                ownFiles: ownFiles,
+                places: places,
                 known: known,
                 // Whether it is shown the session is for the agent to say, which knows no such listener.
                 sessions: Dictionary(settings.sessions.map { ($0.name, $0.withoutRules) }) { first, _ in first
@@ -116,7 +112,7 @@ package struct SettingsReader {
             hooks.refuseUnknownKeys()
         }
         if var vault = root.table("vault") {
-            settings.vault.keyFile = vault.path("keyfile", home: home)
+            settings.vault.keyFile = vault.path("keyfile", home: places.home)
             settings.vault.requiresLockedMemory = vault.boolean("require_locked_memory") ?? false
             settings.vault.unlockCommand = vault.optionalCommand("unlock_command")
             settings.vault.rollbackCounter = vault.optionalCommand("rollback_counter")
@@ -125,7 +121,7 @@ package struct SettingsReader {
             vault.refuseUnknownKeys()
         }
         if let table = root.table("fleet") {
-            var fleet = FleetReader(table, home: home)
+            var fleet = FleetReader(table, home: places.home)
             settings.fleet = fleet.read()
         }
         let known = readSessions(&root, policy, file, files, into: &settings)
@@ -179,7 +175,7 @@ package struct SettingsReader {
         _ policy: SessionPolicy
     ) -> SessionSurroundings {
         SessionSurroundings(
-            home: home,
+            home: places.home,
             canAskPerson: !settings.hooks.confirm.isEmpty,
             policy: policy,
             // A fleet with a mistake is one all the same: the mistake has been reported.
@@ -197,8 +193,7 @@ package struct SettingsReader {
         return root.tableArray("socket", "[[socket]]").compactMap { table in
             var reader = SocketReader(
                 table: table,
-                home: home,
-                ownFiles: ownFiles,
+                places: places,
                 settings: settings,
                 known: known,
                 remarks: remarks
@@ -219,8 +214,7 @@ package struct SettingsReader {
         return root.tableArray("file", "[[file]]").compactMap { table in
             var reader = TokenFileReader(
                 table: table,
-                home: home,
-                ownFiles: ownFiles,
+                places: places,
                 settings: settings,
                 known: known,
                 remarks: remarks
@@ -243,12 +237,11 @@ package struct SettingsReader {
         // Most configurations have no such table.
         lazy var sessions = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
         var names: Set<String> = []
-        var places = Set((settings.sockets.map(\.path) + settings.files.map(\.path)).map(\.bytewise))
+        var taken = Set((settings.sockets.map(\.path) + settings.files.map(\.path)).map(\.bytewise))
         func reader(of table: TableReader) -> ListenerReader {
             ListenerReader(
                 table: table,
-                home: home,
-                ownFiles: ownFiles,
+                places: places,
                 known: known,
                 sessions: sessions,
                 remarks: remarks
@@ -260,7 +253,7 @@ package struct SettingsReader {
                 table.report("name", "is that of another [[proxy]] or [[endpoint]]")
             }
             let place = listener.message.listen ?? ""
-            if !place.hasSuffix(":0"), !places.insert(place.bytewise).inserted {
+            if !place.hasSuffix(":0"), !taken.insert(place.bytewise).inserted {
                 table.report("listen", "is the place of another table")
             }
             return listener

@@ -6,8 +6,7 @@ import TokenCore
 /// Reads one `[[socket]]`.
 struct SocketReader {
     var table: TableReader
-    let home: String?
-    let ownFiles: OwnFiles?
+    let places: PlaceReader
     /// Of the configuration file and of those beside it.
     let settings: Settings
     let known: KnownSessions
@@ -49,7 +48,7 @@ struct SocketReader {
             table.report("path", "is missing: where the socket shall be")
             return nil
         }
-        return table.socketPath("path", home: home, besides: ownFiles)
+        return places.socket("path", in: &table)
     }
 
     private mutating func sessionNames() -> [SessionName] {
@@ -154,21 +153,5 @@ extension ConfiguredSession {
     fileprivate var objectionToBareTokens: String? {
         if bindsTokens { return "dpop tokens need a proof each time" }
         return hasRoleCredentials ? "it has the credentials of a role and no token" : nil
-    }
-}
-
-extension TableReader {
-    /// The path of a socket that the agent makes: short enough, and nothing of its own is there.
-    mutating func socketPath(_ key: String, home: String?, besides ownFiles: OwnFiles?) -> String? {
-        guard let path = path(key, home: home) else { return nil }
-        guard path.utf8.count <= AgentPaths.longestSocketPath else {
-            report(key, "is longer than \(AgentPaths.longestSocketPath) bytes")
-            return nil
-        }
-        if let objection = ownFiles?.objection(toListeningAt: path) {
-            report(key, objection)
-            return nil
-        }
-        return path
     }
 }

@@ -9,9 +9,7 @@ struct TokenFileReader {
     private static let longestName = 200
 
     var table: TableReader
-    let home: String?
-    /// What the file must not replace.
-    let ownFiles: OwnFiles?
+    let places: PlaceReader
     /// Of the configuration file and of those beside it.
     let settings: Settings
     let known: KnownSessions
@@ -43,7 +41,7 @@ struct TokenFileReader {
             table.report("path", "is missing: where the token shall be")
             return nil
         }
-        guard let path = table.path("path", home: home) else { return nil }
+        guard let path = table.path("path", home: places.home) else { return nil }
         let names = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard let name = names.last, !name.isEmpty, !name.elementsEqual(".".utf8),
             !name.elementsEqual("..".utf8)
@@ -59,7 +57,7 @@ struct TokenFileReader {
             table.report("path", "must hold no control characters")
             return nil
         }
-        if let objection = ownFiles?.objection(toReplacing: path) {
+        if let objection = places.ownFiles?.objection(toReplacing: path) {
             table.report("path", objection)
             return nil
         }
