@@ -11,9 +11,23 @@ final class KeptSession {
     var counts = SessionCounts()
     private var standing: StandingAnswer?
 
-    init(session: Session, settings: SessionSettings) {
-        self.session = session
+    /// The session as the store has it, or a new one if the store has none.
+    init(
+        _ content: StoredSession.Content?,
+        of name: SessionName,
+        _ settings: SessionSettings,
+        at moment: Moment
+    ) {
+        session = Session(content, name: name, policy: settings.policy, at: moment)
         self.settings = settings
+    }
+
+    /// Why the session does not go on under other settings; `nil`: it does.
+    ///
+    /// Shared from now on, or no more, or with others: what its record says is looked at anew.
+    func departure(under settings: SessionSettings?) -> RequestFailure? {
+        guard let settings else { return .unknown(session.name) }
+        return settings.fleetBinding == self.settings.fleetBinding ? nil : .changedFleet(of: session.name)
     }
 
     /// What requests for nothing but a token are answered with; `nil` if the session has to be asked each time.
@@ -40,8 +54,12 @@ final class StandingAnswer {
 }
 
 extension Session {
-    /// The session as the store has it, or a new one if the store has none.
-    init(_ content: StoredSession.Content?, name: SessionName, policy: SessionPolicy, at moment: Moment) {
+    fileprivate init(
+        _ content: StoredSession.Content?,
+        name: SessionName,
+        policy: SessionPolicy,
+        at moment: Moment
+    ) {
         switch content {
         case .record(let loaded):
             self.init(

@@ -416,8 +416,7 @@ extension SessionAgent {
         sessions.reserveCapacity(sessions.count + wanted.count)
         for (name, settings) in wanted {
             let content = fleet.accept(contents.content(of: name), of: name, settings, in: self)
-            let session = Session(content, name: name, policy: settings.policy, at: moment)
-            sessions[name] = KeptSession(session: session, settings: settings)
+            sessions[name] = KeptSession(content, of: name, settings, at: moment)
             if settings.policy.isShared { fleet.join(name, settings, content) }
         }
     }
@@ -442,12 +441,7 @@ extension SessionAgent {
         guard phase == .working else { return }
         let new = configuration.current.sessions
         for (name, kept) in sessions {
-            guard let settings = new[name] else {
-                drop(name, .unknown(name))
-                continue
-            }
-            // Shared from now on, or no more, or with others: what its record says is looked at anew.
-            if settings.fleetBinding != kept.settings.fleetBinding { drop(name, .changedFleet(of: name)) }
+            if let failure = kept.departure(under: new[name]) { drop(name, failure) }
         }
         for (name, settings) in new where sessions[name] != nil {
             update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
@@ -463,7 +457,7 @@ extension SessionAgent {
         }
     }
 
-    /// Drops a session: its record stays, but nothing of it is served. Whoever waits for it gets `failure`.
+    /// Drops a session: its record stays, but nothing of it is served, and whoever waits for it gets `failure`.
     private func drop(_ name: SessionName, _ failure: RequestFailure) {
         requests.refuseAll(failure, about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }

@@ -61,11 +61,15 @@ final class FleetDesk {
         _ settings: SessionSettings,
         in agent: isolated SessionAgent
     ) -> StoredSession.Content? {
-        guard case .record(let loaded)? = content, let keeping = loaded.snapshot.fleet else { return content }
+        guard case .record(let loaded)? = content, let keeping = loaded.snapshot.fleet else {
+            return content
+        }
         guard let own = settings.fleetBinding else {
             agent.erasure.erase(loaded.snapshot.secrets)
-            let message = "its login is that of all hosts of a fleet, and fleet = true is not set here any more"
-            return .lost(.configurationChanged, message: message)
+            return .lost(
+                .configurationChanged,
+                message: "its login is that of a fleet, and fleet = true is not set here any more"
+            )
         }
         guard let made = keeping.binding, made != own else { return content }
         agent.erasure.erase(loaded.snapshot.secrets)
