@@ -356,7 +356,10 @@ extension FleetDesk {
 
     /// Why a session takes no part now.
     private var absence: StorageFailure {
-        StorageFailure(message: store.failure?.sentence ?? "the fleet has not been asked yet")
+        guard port != nil else {
+            return StorageFailure(message: "the agent was started without a fleet: restart it")
+        }
+        return StorageFailure(message: store.failure?.sentence ?? "the fleet has not been asked yet")
     }
 
     /// This host may send.
