@@ -100,7 +100,8 @@ package typealias ListeningPlaceMessage = WireMessage<ListeningPlaceMembers>
 
 package struct ListeningPlaceMembers: WireMembers {
     package let name = WireMember<String>("name")
-    package let kind = WireMember<ListenerKind>("kind")
+    /// Not there where the metrics are.
+    package let kind = WireMember<ListenerKind>("kind", isOptional: true)
     /// A URL; of a socket, `http+unix:` and its path.
     package let url = WireMember<String>("url")
 

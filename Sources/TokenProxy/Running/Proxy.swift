@@ -83,17 +83,15 @@ final class Proxy: @unchecked Sendable {
     }
 
     private var places: [ListeningPlaceMessage] {
-        order.compactMap { listeners[$0] }.compactMap { listener in
-            let kind: ListenerKind
-            switch listener.services.table.service {
-            case .proxy: kind = .proxy
-            case .endpoint(let endpoint, _): kind = endpoint
-            case .metrics: return nil
-            }
-            return ListeningPlaceMessage {
+        order.compactMap { listeners[$0] }.map { listener in
+            ListeningPlaceMessage {
                 $0.name = listener.services.name
-                $0.kind = kind
                 $0.url = listener.url
+                switch listener.services.table.service {
+                case .proxy: $0.kind = .proxy
+                case .endpoint(let kind, _): $0.kind = kind
+                case .metrics: $0.url = listener.url + "/metrics"
+                }
             }
         }
     }

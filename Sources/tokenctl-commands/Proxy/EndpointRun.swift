@@ -19,29 +19,33 @@ struct EndpointRun {
     func run(_ name: String, _ command: [String]) throws(AgentError) -> Int32 {
         _ = try endpoint.connect()
         var tables = try ListenerTables(endpoint: endpoint, name: name).read()
-        guard let table = tables.listeners?.first, let kind = table.kind, kind != .proxy else {
+        guard var table = tables.listeners?.first, let kind = table.kind, kind != .proxy else {
             throw AgentError(.notFound, "\(name) is a [[proxy]]", remedy: "tokenctl proxy \(name) -- COMMAND")
         }
         let socket = try endpoint.socketPath
-        if let listen = table.listen, let place = ListeningPort(listen), place.owner == geteuid() {
-            let secret = EndpointSecrets.standing(name, besideSocket: socket)
-            guard secret != nil || !kind.hasSecret else {
-                throw AgentError(
-                    .misconfigured,
-                    "\(listen) is in use by another program of yours, which is no tokenctl proxy"
-                )
-            }
-            set(kind, table, url: "http://\(listen)", secret, socket)
+        if let standing = StandingEndpoint(name, besideSocket: socket) {
+            set(kind, table, standing)
             let signals = try RelayedSignals()
             guard let child = ChildProcess.running(command) else { return 127 }
             return ProxiedRun.accompany(child, signals)
         }
-        var secrets = EndpointSecrets(besideSocket: socket)
-        try secrets.fill(&tables)
+        // Who has the port may end before this program does; the variables name any other one as well.
+        if let listen = table.listen, ListeningPort(listen)?.owner != nil {
+            table.listen = ListeningPort.any(at: listen)
+        }
+        var served = StandingEndpoint(url: "")
+        // Of this run alone: another one of the same endpoint has its own.
+        let file = try TokenFile(besideSocket: socket)
+        if kind.hasSecret {
+            let secret = try EndpointSecrets.random()
+            try file.write(secret)
+            table.secret = secret
+            (served.secret, served.secretFile) = (secret, file.path)
+        }
+        tables.listeners = [table]
         let proxy = try ProxyProcess()
-        let places = try proxy.serve(tables)
-        try secrets.write()
-        set(kind, table, url: places.first?.url ?? "", secrets.secret(of: name), socket)
+        served.url = try proxy.serve(tables).first?.url ?? ""
+        set(kind, table, served)
         let signals = try RelayedSignals()
         guard let child = ChildProcess.running(command) else {
             _ = proxy.end()
@@ -53,13 +57,8 @@ struct EndpointRun {
     }
 
     /// Sets the variables that the libraries of the cloud look at.
-    private func set(
-        _ kind: ListenerKind,
-        _ table: ListenerMessage,
-        url: String,
-        _ secret: String?,
-        _ socket: String
-    ) {
+    private func set(_ kind: ListenerKind, _ table: ListenerMessage, _ served: StandingEndpoint) {
+        let url = served.url
         let place = String(url.dropFirst("http://".utf8.count))
         switch kind {
         case .proxy: break
@@ -68,12 +67,11 @@ struct EndpointRun {
             for name in ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN"] {
                 unsafe unsetenv(name)
             }
-            let file = EndpointSecrets.path(of: table.name ?? "", besideSocket: socket)
             unsafe setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "\(url)/credentials", 1)
-            unsafe setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", file, 1)
+            unsafe setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", served.secretFile ?? "", 1)
         case .azureIdentity:
             unsafe setenv("IDENTITY_ENDPOINT", "\(url)/msi/token", 1)
-            unsafe setenv("IDENTITY_HEADER", secret ?? "", 1)
+            unsafe setenv("IDENTITY_HEADER", served.secret ?? "", 1)
             if table.doesWithoutSecret == true { unsafe setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", url, 1) }
         case .gceMetadata:
             unsafe setenv("GCE_METADATA_HOST", place, 1)

@@ -5,37 +5,41 @@ import CommandCore
 import Glibc
 import Text
 
-/// The secrets that programs show at endpoints: random, one for each endpoint, in files beside the agent's socket.
+/// The endpoints that this process serves to any program of the user: the secret of each, random and in a file beside the
+/// agent's socket, and its address.
 struct EndpointSecrets: ~Copyable {
     /// Bytes of chance.
     private static let length = 32
 
-    private let directory: String
+    private let places: EndpointPlaces
     private var secrets: [String: String] = [:]
+    /// The files with the addresses, open and locked.
+    private var locks: [String: Int32] = [:]
 
     init(besideSocket socket: String) {
-        directory = EndpointSecrets.directory(besideSocket: socket)
+        places = EndpointPlaces(besideSocket: socket)
     }
 
     deinit {
-        for name in secrets.keys { _ = unsafe unlink("\(directory)/\(name)") }
-    }
-
-    /// The directory that holds the files.
-    private static func directory(besideSocket socket: String) -> String {
-        (socket.lastIndex(of: "/").map { String(socket[..<$0]) } ?? "") + "/endpoint"
-    }
-
-    /// Where the secret of the endpoint `name` is while it is served.
-    static func path(of name: String, besideSocket socket: String) -> String {
-        "\(directory(besideSocket: socket))/\(name)"
+        for name in secrets.keys { _ = unsafe unlink(places.secret(of: name)) }
+        // The file stays: whoever serves next may have opened it already.
+        for file in locks.values {
+            ftruncate(file, 0)
+            close(file)
+        }
     }
 
     /// Gives every endpoint of `tables` that needs one its secret, the same as before if it has one.
+    ///
+    /// - Throws: ``AgentError`` if another process serves one of them.
     mutating func fill(_ tables: inout ListenersMessage) throws(AgentError) {
         var listeners = tables.listeners ?? []
-        for index in listeners.indices where listeners[index].kind?.hasSecret == true {
-            let name = listeners[index].name ?? ""
+        for index in listeners.indices {
+            guard let kind = listeners[index].kind, kind != .proxy, let name = listeners[index].name else {
+                continue
+            }
+            try claim(name)
+            guard kind.hasSecret else { continue }
             let secret = if let known = secrets[name] { known } else { try EndpointSecrets.random() }
             secrets[name] = secret
             listeners[index].secret = secret
@@ -43,46 +47,52 @@ struct EndpointSecrets: ~Copyable {
         tables.listeners = listeners
     }
 
-    /// Writes the files, now that the endpoints are served.
-    borrowing func write() throws(AgentError) {
-        guard !secrets.isEmpty else { return }
-        try PrivateDirectory.prepare(directory)
+    /// Keeps other processes from serving the endpoint `name` to everybody.
+    private mutating func claim(_ name: String) throws(AgentError) {
+        guard locks[name] == nil else { return }
+        try PrivateDirectory.prepare(places.directory)
+        let path = places.address(of: name)
+        let file = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw AgentError(.internal, "\(path): \(systemMessage(errno))") }
+        // Where nothing can be locked, nobody is known to serve it either.
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+            close(file)
+            throw AgentError(
+                .misconfigured,
+                "another tokenctl proxy serves the endpoint \(name) already",
+                remedy: "use that one, or end it"
+            )
+        }
+        locks[name] = file
+    }
+
+    /// Writes the files, now that the endpoints are served at `addresses`.
+    borrowing func write(_ addresses: [ListeningPlaceMessage]) throws(AgentError) {
         for (name, secret) in secrets {
-            let draft = "\(directory)/\(name).new"
+            let draft = places.secret(of: name) + ".new"
             _ = unsafe unlink(draft)
             let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             guard file >= 0 else { throw AgentError(.internal, "\(draft): \(systemMessage(errno))") }
             let error = unsafe Array(secret.utf8).withUnsafeBytes { unsafe writeAll($0, to: file) }
             close(file)
-            guard error == 0, unsafe rename(draft, "\(directory)/\(name)") == 0 else {
+            guard error == 0, unsafe rename(draft, places.secret(of: name)) == 0 else {
                 throw AgentError(.internal, "\(draft): \(systemMessage(error == 0 ? errno : error))")
+            }
+        }
+        for (name, file) in locks {
+            ftruncate(file, 0)
+            lseek(file, 0, SEEK_SET)
+            // A table that is gone has no address any more.
+            let url = addresses.first { $0.kind != .proxy && $0.name?.bytewise == name.bytewise }?.url ?? ""
+            let error = unsafe Array(url.utf8).withUnsafeBytes { unsafe writeAll($0, to: file) }
+            guard error == 0 else {
+                throw AgentError(.internal, "\(places.address(of: name)): \(systemMessage(error))")
             }
         }
     }
 
-    /// The secret of an endpoint that this process serves.
-    borrowing func secret(of name: String) -> String? { secrets[name] }
-
-    /// The secret of an endpoint that another process of this user serves.
-    static func standing(_ name: String, besideSocket socket: String) -> String? {
-        let file = unsafe open(
-            path(of: name, besideSocket: socket),
-            O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-        )
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        var status = stat()
-        guard unsafe fstat(file, &status) == 0, status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG
-        else {
-            return nil
-        }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = unsafe read(file, &bytes, bytes.count)
-        guard count > 0, bytes[..<count].isVisibleWord else { return nil }
-        return String(decoding: bytes[..<count], as: UTF8.self)
-    }
-
-    private static func random() throws(AgentError) -> String {
+    /// What nobody can guess, as one word.
+    static func random() throws(AgentError) -> String {
         var bytes = [UInt8](repeating: 0, count: length)
         guard unsafe getentropy(&bytes, bytes.count) == 0 else {
             throw AgentError(.internal, "no random bytes: \(systemMessage(errno))")

@@ -27,6 +27,11 @@ struct ListeningPort {
         entry = (address.joined() + ":" + Hex.encoded([high, low])).uppercased()
     }
 
+    /// Any free port of the address in `listen`.
+    static func any(at listen: String) -> String {
+        (listen.lastIndex(of: ":").map { String(listen[..<$0]) } ?? listen) + ":0"
+    }
+
     /// The user whose process listens there; nil if none does, or nobody says.
     var owner: uid_t? {
         guard let table = ListeningPort.contents(of: isIPv6 ? "/proc/net/tcp6" : "/proc/net/tcp") else {

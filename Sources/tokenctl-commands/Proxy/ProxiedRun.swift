@@ -24,7 +24,7 @@ struct ProxiedRun {
         let message = try filled(&secrets)
         let proxy = try ProxyProcess()
         var places = try proxy.serve(message)
-        try secrets.write()
+        try secrets.write(places)
         try told(places)
         while true {
             let came = signals.wait(for: proxy.socket)
@@ -34,7 +34,7 @@ struct ProxiedRun {
             guard came.allSatisfy({ $0 == SIGHUP }) else { return proxy.end() }
             do throws(AgentError) {
                 let present = try proxy.serve(try filled(&secrets))
-                try secrets.write()
+                try secrets.write(present)
                 let fresh = present.filter { !places.contains($0) }
                 places = present
                 if !fresh.isEmpty { try told(fresh) }
@@ -54,7 +54,7 @@ struct ProxiedRun {
         let message = try filled(&secrets)
         let proxy = try ProxyProcess()
         let places = try proxy.serve(message)
-        try secrets.write()
+        try secrets.write(places)
         unsafe setenv(variable, places.first?.url ?? "", 1)
         let signals = try RelayedSignals()
         guard let child = ChildProcess.running(command) else {
