@@ -102,12 +102,14 @@ struct SetupCommand: ParsableCommand {
 
     /// The command that takes back what this one makes.
     private var undoing: String {
-        let given = [
-            ("--session", options.session?.name), ("--name", options.name), ("--file", options.file),
-            ("--host", client == .ssh ? options.hosts.first : nil),
-        ]
+        let given =
+            [
+                ("--session", options.session?.name), ("--name", options.name), ("--url", options.url),
+                ("--file", options.file),
+            ] + options.hosts.map { ("--host", $0) }
         let words = given.compactMap { option, value in value.map { "\(option) \(ShellWord.quoted($0))" } }
-        return (["tokenctl setup \(client.rawValue) --undo"] + words).joined(separator: " ")
+        let flags = options.wantsIDToken ? ["--id-token"] : []
+        return (["tokenctl setup \(client.rawValue) --undo"] + words + flags).joined(separator: " ")
     }
 
     private func say(_ lines: [String]) throws(AgentError) {

@@ -49,6 +49,24 @@ struct SetupWish {
         return path
     }
 
+    /// `--local`: the path of a `[[socket]]`, and not that of an agent's own socket.
+    ///
+    /// Whoever is at the other end would have every session, and could log out, lock and stop the agent.
+    func restrictedSocket(_ whose: String) throws(AgentError) -> String {
+        let path = try requiredPath("--local", options.local, whose)
+        let there = AgentEndpoint(socket: path, mayStartAgent: false)
+        // Only its own user's socket tells the agent's process. What is not there now may come later.
+        let about: AgentMessage? = try? there.message(AgentRequest(.get))
+        guard about?.pid == nil, path.bytewise != (try endpoint.socketPath).bytewise else {
+            throw AgentError(
+                .badRequest,
+                "\(path) is the agent's own socket, which gives everything away",
+                remedy: "make a [[socket]] for it, see tokenagent.conf(5)"
+            )
+        }
+        return path
+    }
+
     /// An option that this client can do without.
     func optional(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String? {
         guard let value else { return nil }
@@ -63,8 +81,34 @@ struct SetupWish {
         }
     }
 
+    /// The session, which the agent knows unless all is taken back.
     var requiredSession: String {
-        get throws(AgentError) { try required("--session", session, "whose token it is") }
+        get throws(AgentError) {
+            let name = try required("--session", session, "whose token it is")
+            guard !isUndo else { return name }
+            do throws(AgentError) {
+                try endpoint.send(AgentRequest(.get, "sessions", name))
+            } catch {
+                // An agent that does not answer says nothing of the name.
+                if error.code == .notFound { throw error.about(name) }
+            }
+            return name
+        }
+    }
+
+    /// Blocks of `client`, each with a mark of its own: one for all servers, or one for each that was named, so that
+    /// another one leaves it alone.
+    func blocks(
+        _ client: String,
+        _ entries: [SessionsOfHosts.Entry],
+        _ block: (_ mark: String, [SessionsOfHosts.Entry]) -> TextBlock
+    ) -> [TextBlock] {
+        guard options.hosts.isEmpty else {
+            return Set(options.hosts).sorted().map { host in
+                block("\(client) \(host)", entries.filter { $0.host == host })
+            }
+        }
+        return [block(session.map { "\(client) \($0)" } ?? client, entries)]
     }
 
     /// The servers to answer for and the session for each: those named here, else those that sessions name in `hosts`.
@@ -72,17 +116,30 @@ struct SetupWish {
     /// - Throws: ``AgentError`` with the code `misconfigured` if there is none.
     func entries() throws(AgentError) -> [SessionsOfHosts.Entry] {
         guard !isUndo else { return [] }
-        let known = SessionsOfHosts(try endpoint.sessions()).entries
-            .filter { session == nil || $0.session == session }
-            .filter { options.hosts.isEmpty || options.hosts.contains($0.host) }
+        let sessions = try endpoint.sessions()
             // Some programs give the name to a shell; the agent at the socket may be somebody else's.
-            .filter { $0.session.utf8.allSatisfy(\.isUnreserved) }
+            .filter { $0.session?.utf8.allSatisfy(\.isUnreserved) == true }
+            .filter { session == nil || $0.session == session }
+        var known = SessionsOfHosts(sessions).entries
+        if !options.hosts.isEmpty {
+            known = known.filter { options.hosts.contains($0.host) }
+            for host in options.hosts where !known.contains(where: { $0.host == host }) {
+                guard let place = ServerAddress(host)?.place,
+                    let choice = try SessionChoice(for: place, among: sessions)
+                else { continue }
+                known.append(.init(session: choice.session, host: host, user: choice.user))
+            }
+        }
         guard known.isEmpty else { return known }
+        let hasPatterns = sessions.contains { SessionChoice.rules($0).contains(where: \.coversSubdomains) }
         throw AgentError(
             .misconfigured,
-            "no session names the server in hosts",
+            hasPatterns && options.hosts.isEmpty
+                ? "the sessions name servers by patterns alone" : "no session names the server in hosts",
             session: session,
-            remedy: "set hosts in the session's table: the servers that its token is for"
+            remedy: hasPatterns && options.hosts.isEmpty
+                ? "name each server with --host"
+                : "set hosts in the session's table: the servers that its token is for"
         )
     }
 

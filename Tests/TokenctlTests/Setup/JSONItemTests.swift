@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Glibc
 import TestSupport
 import Testing
 import Text
@@ -48,8 +49,45 @@ struct JSONItemTests {
         #expect(File.text(item.file) == result)
         #expect(try item.isMade())
         #expect(try item.undo())
-        // Nothing is left of one that held nothing.
-        #expect(File.text(item.file) == (text == "{}" ? nil : text))
+        #expect(File.text(item.file) == text)
+    }
+
+    @Test(arguments: [
+        "{\"theme\": \"dark\", // keep\n\"credHelpers\": { // mine\n// \"old\": 1\n}}", "{ // c\n}",
+        "{\"credHelpers\": {}}", "{\n  \"credHelpers\": {\n  },\n  \"x\": 1 // one\n}\n",
+        "{\"credHelpers\": {\"a\": \"b\" /* c */}, // d\n}", "{\"credHelpers\": {\"a\": \"b\", // e\n}}",
+    ])
+    func `comments and empty objects are a person's`(text: String) throws {
+        try directory.write(text, to: "file")
+        let item = member()
+        for _ in 0..<2 {
+            try item.make()
+            #expect(try item.isMade())
+            #expect(try item.undo())
+            #expect(File.text(item.file) == text.replacing("{\n  }", with: "{}"))
+        }
+    }
+
+    @Test func `what a link leads to stays, and a person's file too`() throws {
+        try directory.write("", to: "target")
+        symlink(directory.path("target"), directory.path("file"))
+        for _ in 0..<2 {
+            try member().make()
+            #expect(try member().undo())
+            #expect(File.text(directory.path("target")) == "")
+        }
+        try directory.write("{}\n", to: "theirs")
+        let item = JSONItem(
+            directory.path("theirs"),
+            in: "mounts",
+            nil,
+            "source=/a",
+            isElement: true,
+            isFileTheirs: true
+        )
+        try item.make()
+        #expect(try item.undo())
+        #expect(File.text(item.file) == "{}\n")
     }
 
     @Test func `a file that was not there is made, and goes again`() throws {

@@ -17,6 +17,7 @@ struct EditedFile {
     let text: String?
     /// The path without links.
     private let target: String
+    private let isLink: Bool
     private let mode: mode_t
 
     /// Reads `path`.
@@ -32,12 +33,15 @@ struct EditedFile {
                 throw EditedFile.refusal(path, "it is a link to nothing")
             }
             target = path
+            isLink = false
             text = nil
             mode = 0o600
             return
         }
         defer { unsafe free(resolved) }
         target = unsafe String(cString: resolved)
+        var status = stat()
+        isLink = unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
         let found = try EditedFile.contents(of: target, named: path)
         text = found.text
         mode = found.mode
@@ -73,6 +77,8 @@ struct EditedFile {
 
     /// Replaces the file; one that becomes empty is removed, with the directories that were made for it.
     ///
+    /// What a link leads to is a person's, and stays there without anything in it.
+    ///
     /// - Throws: ``AgentError`` if it was changed since it was read, or cannot be written; it is as it was then.
     func replace(with new: String) throws(AgentError) {
         let directory = EditedFile.directory(of: target)
@@ -80,7 +86,7 @@ struct EditedFile {
         guard try EditedFile(path).text == text else {
             throw EditedFile.refusal(path, "it was changed just now")
         }
-        guard !new.isEmpty else {
+        guard !new.isEmpty || isLink else {
             guard unsafe unlink(target) == 0 || errno == ENOENT else {
                 throw EditedFile.refusal(path, systemMessage(errno))
             }

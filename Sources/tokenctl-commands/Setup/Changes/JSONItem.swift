@@ -13,6 +13,8 @@ struct JSONItem: SetupChange {
     let name: String?
     let value: JSONValue
     var isElement = false
+    /// The file is a person's, and stays even if nothing is in it.
+    var isFileTheirs = false
     /// Whether a value is one of ours, to be taken back.
     var isOurs: (JSONValue) -> Bool
 
@@ -22,6 +24,7 @@ struct JSONItem: SetupChange {
         _ name: String?,
         _ value: JSONValue,
         isElement: Bool = false,
+        isFileTheirs: Bool = false,
         isOurs: ((JSONValue) -> Bool)? = nil
     ) {
         self.file = file
@@ -29,6 +32,7 @@ struct JSONItem: SetupChange {
         self.name = name
         self.value = value
         self.isElement = isElement
+        self.isFileTheirs = isFileTheirs
         self.isOurs = isOurs ?? { $0 == value }
     }
 
@@ -56,8 +60,20 @@ struct JSONItem: SetupChange {
         let old = text
         while let less = try reduced(text) { text = less }
         guard text != old else { return false }
-        try edited.replace(with: isBare(text) ? "" : text)
+        try edited.replace(with: isBare(text) && !isFileTheirs ? "" : text)
         return true
+    }
+
+    /// Whether the file has items of ours with other names than these.
+    func isThere(besides names: [String]) throws(AgentError) -> Bool {
+        guard let text = try EditedFile(file).text, !text.isEmpty else { return false }
+        let layout = try layout(of: text)
+        guard let member = layout.root.items.first(where: { $0.name == container }),
+            let holder = layout.container(in: member)
+        else { return false }
+        return holder.items.contains { item in
+            !names.contains(item.name ?? "") && layout.value(of: item).map(isOurs) == true
+        }
     }
 
     /// The text with the item; nil if it has it.
@@ -94,14 +110,13 @@ struct JSONItem: SetupChange {
             (name == nil || present.name == name) && layout.value(of: present).map(isOurs) == true
         }
         guard let ours else { return nil }
-        return holder.items.count == 1
+        // One that was made for the item is on one line with it.
+        return layout.isAlone(ours, in: holder) && layout.isOnOneLine(holder)
             ? layout.removing(index, from: layout.root) : layout.removing(ours, from: holder)
     }
 
-    /// Whether nothing is left but an empty object.
-    private func isBare(_ text: String) -> Bool {
-        text.utf8.allSatisfy { "{} \t\r\n".utf8.contains($0) }
-    }
+    /// Whether nothing is left of a file that was made for the item.
+    private func isBare(_ text: String) -> Bool { text.bytewise == "{}\n".bytewise }
 
     private func layout(of text: String) throws(AgentError) -> JSONLayout {
         guard let layout = JSONLayout(text), layout.root.isObject else {

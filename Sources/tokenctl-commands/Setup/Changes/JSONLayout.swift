@@ -49,10 +49,14 @@ struct JSONLayout {
 
     /// The text with `item` at the end of `container`, laid out as what is there.
     func adding(_ item: String, to container: Container) -> String {
-        let isOnOneLine = !bytes[container.open...container.close].contains(JSONLayout.lineFeed)
+        let isOnOneLine = isOnOneLine(container)
         let last = container.items.last
         let separator = last == nil ? "" : ","
-        let place = last?.range.upperBound ?? container.open + 1
+        let inside = bytes[container.open + 1..<container.close]
+        // Behind the comments, if there is nothing else.
+        let isEmpty = last == nil && inside.allSatisfy(\.isJSONBlank)
+        let end = inside.lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? container.open + 1
+        let place = last?.range.upperBound ?? end
         let lineIndent = indentation(at: container.open)
         var added = separator
         if isOnOneLine, last != nil {
@@ -61,26 +65,53 @@ struct JSONLayout {
             let indent =
                 container.items.first.map { indentation(at: $0.range.lowerBound) } ?? lineIndent + "  "
             added += "\n" + indent + item
-            if last == nil { added += "\n" + lineIndent }
+            if isEmpty { added += "\n" + lineIndent }
         }
-        // Without items there are blanks at most between the brackets, unless somebody left a comment there.
-        let rest =
-            last == nil && bytes[place..<container.close].allSatisfy(\.isJSONBlank) ? container.close : place
-        return text(replacing: place..<rest, with: added)
+        return text(replacing: place..<(isEmpty ? container.close : place), with: added)
     }
 
-    /// The text without the item at `index`, and without the comma that it needed.
+    func isOnOneLine(_ container: Container) -> Bool {
+        !bytes[container.open...container.close].contains(JSONLayout.lineFeed)
+    }
+
+    /// Whether nothing else is in the container, no comment either.
+    func isAlone(_ index: Int, in container: Container) -> Bool {
+        let range = container.items[index].range
+        let isFree: (UInt8) -> Bool = { $0.isJSONBlank || $0 == UInt8(ascii: ",") }
+        return container.items.count == 1 && bytes[container.open + 1..<range.lowerBound].allSatisfy(isFree)
+            && bytes[range.upperBound..<container.close].allSatisfy(isFree)
+    }
+
+    /// The text without the item at `index`, the blanks before it and the comma that it needed.
     func removing(_ index: Int, from container: Container) -> String {
-        let items = container.items
-        guard items.count > 1 else { return text(replacing: container.open + 1..<container.close, with: "") }
-        return index == 0
-            ? text(replacing: items[0].range.lowerBound..<items[1].range.lowerBound, with: "")
-            : text(replacing: items[index - 1].range.upperBound..<items[index].range.upperBound, with: "")
+        guard !isAlone(index, in: container) else {
+            return text(without: [container.open + 1..<container.close])
+        }
+        let range = container.items[index].range
+        let start = bytes[..<range.lowerBound].lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? 0
+        var comma = comma(after: range.upperBound)
+        if comma == nil, index > 0 { comma = self.comma(after: container.items[index - 1].range.upperBound) }
+        let item = start..<range.upperBound
+        guard let comma, !item.contains(comma) else { return text(without: [item]) }
+        return text(without: [item, comma..<comma + 1])
+    }
+
+    /// Where the comma after an item that ends before `place` is; nil if there is none.
+    private func comma(after place: Int) -> Int? {
+        var reader = Reader(bytes, at: place)
+        return reader.comma()
     }
 
     private func text(replacing range: Range<Int>, with new: String) -> String {
         var changed = bytes
         changed.replaceSubrange(range, with: new.utf8)
+        return String(decoding: changed, as: UTF8.self)
+    }
+
+    /// The text without these places.
+    private func text(without ranges: [Range<Int>]) -> String {
+        var changed = bytes
+        for range in ranges.sorted(by: { $0.lowerBound > $1.lowerBound }) { changed.removeSubrange(range) }
         return String(decoding: changed, as: UTF8.self)
     }
 
@@ -106,6 +137,12 @@ struct JSONLayout {
                 skip()
                 return place == bytes.count
             }
+        }
+
+        /// Passes over blanks and comments; where the comma behind them is.
+        mutating func comma() -> Int? {
+            skip()
+            return next == UInt8(ascii: ",") ? place : nil
         }
 
         private var next: UInt8? { place < bytes.count ? bytes[place] : nil }

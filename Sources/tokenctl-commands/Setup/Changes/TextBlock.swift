@@ -23,6 +23,8 @@ struct TextBlock: SetupChange {
     let lines: [String]
     /// What a line there must not begin with: keys that can be given once.
     var keys: [String] = []
+    /// Where such lines are in the way; empty: anywhere.
+    var sections: [String] = []
     /// Whether the file is TOML: a person's text has to be that, without the block and with it.
     var isTOML = false
 
@@ -47,7 +49,7 @@ struct TextBlock: SetupChange {
         let all = TextBlock.lines(of: text)
         let blocks = TextBlock.blocks(in: all, marked: mark, exactly: true)
         if blocks.count == 1 {
-            let inside = all[blocks[0]].dropFirst().dropLast()
+            let inside = all[blocks[0]].dropFirst().dropLast().map(TextBlock.withoutReturn)
             if inside.elementsEqual(lines) { return true }
             if case .section(let header, _) = place, inside.elementsEqual([header] + lines) { return true }
         }
@@ -70,6 +72,14 @@ struct TextBlock: SetupChange {
         return true
     }
 
+    /// Whether blocks of `client` stay in `file` when those with `marks` go.
+    static func remain(in file: String, of client: String, without marks: [String]) throws(AgentError) -> Bool
+    {
+        var text = try EditedFile(file).text ?? ""
+        for mark in marks { text = without(mark, text, exactly: false) }
+        return without(client, text, exactly: false) != text
+    }
+
     /// `text` with the block; one that is there already is replaced.
     private func changed(_ text: String) throws(AgentError) -> String {
         let old = TextBlock.without(mark, text, exactly: true)
@@ -80,12 +90,16 @@ struct TextBlock: SetupChange {
             try check(all[...].prefix { SectionHeader($0) == nil })
             index = 0
         case .end:
-            try check(all[...])
+            // Other blocks of this client may stand there too.
+            let theirs = TextBlock.lines(of: TextBlock.without(client, old, exactly: false))
+            if sections.isEmpty {
+                try check(theirs[...])
+            } else {
+                _ = try checkSections(sections, of: theirs)
+            }
         case .section(let header, let synonym):
-            let names = [header, synonym].compactMap { $0.flatMap { SectionHeader($0) } }
             // Of several, some programs read the last alone.
-            let starts = all.indices.filter { SectionHeader(all[$0]).map(names.contains) ?? false }
-            for start in starts { try check(all[(start + 1)...].prefix { SectionHeader($0) == nil }) }
+            let starts = try checkSections([header, synonym].compactMap(\.self), of: all)
             if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }
         var block = [TextBlock.first + mark] + inside + [TextBlock.last + mark]
@@ -97,6 +111,17 @@ struct TextBlock: SetupChange {
         try checkFormat(of: old, becoming: new, by: inside)
         return new
     }
+
+    /// Checks the sections with one of these headers, and returns where they begin.
+    private func checkSections(_ headers: [String], of lines: [String]) throws(AgentError) -> [Int] {
+        let names = headers.compactMap { SectionHeader($0) }
+        let starts = lines.indices.filter { SectionHeader(lines[$0]).map(names.contains) ?? false }
+        for start in starts { try check(lines[(start + 1)...].prefix { SectionHeader($0) == nil }) }
+        return starts
+    }
+
+    /// The first word of the mark.
+    private var client: String { String(mark.prefix { $0 != " " }) }
 
     /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
     private func check(_ lines: ArraySlice<String>) throws(AgentError) {
@@ -140,6 +165,11 @@ struct TextBlock: SetupChange {
         return lines
     }
 
+    /// Some editors end each line of a file in another way than it was.
+    private static func withoutReturn(_ line: String) -> String {
+        line.utf8.last == UInt8(ascii: "\r") ? String(line.utf8.dropLast()) ?? line : line
+    }
+
     private static func isEnded(_ text: String) -> Bool { text.utf8.last == UInt8(ascii: "\n") }
 
     private static func text(of lines: [String], isEnded: Bool) -> String {
@@ -150,7 +180,7 @@ struct TextBlock: SetupChange {
     private static func blocks(in lines: [String], marked mark: String, exactly: Bool) -> [ClosedRange<Int>] {
         var blocks: [ClosedRange<Int>] = []
         var start: (index: Int, mark: String)?
-        for (index, line) in lines.enumerated() {
+        for (index, line) in lines.map(withoutReturn).enumerated() {
             if isFirst(line) {
                 let found = String(line.dropFirst(first.count))
                 let isMeant = found == mark || !exactly && found.hasPrefix(mark + " ")
@@ -169,7 +199,9 @@ struct TextBlock: SetupChange {
         guard let final = found.last else { return text }
         var isEnded = isEnded(text) || final.upperBound == rest.count - 1
         for block in found.reversed() { rest.removeSubrange(block) }
-        if let note = rest.firstIndex(of: unended), !rest[(note + 1)...].prefix(1).contains(where: isFirst) {
+        if let note = rest.map(withoutReturn).firstIndex(of: unended),
+            !rest[(note + 1)...].prefix(1).contains(where: isFirst)
+        {
             // What a person has written below it since then stays on a line of its own.
             if note == rest.count - 1 { isEnded = false }
             rest.remove(at: note)

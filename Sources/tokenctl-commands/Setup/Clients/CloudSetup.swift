@@ -76,6 +76,9 @@ enum CloudSetup {
             "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
             "token_url": "https://sts.googleapis.com/v1/token", "credential_source": source,
         ]
+        guard wish.isUndo || audience.hasPrefix("//iam.googleapis.com/") else {
+            throw AgentError(.badRequest, "--audience must be \(purpose)")
+        }
         var changes: [any SetupChange] = [
             OwnFile(path: path, text: account.text + "\n", sign: "tokenctl google \(session)")
         ]

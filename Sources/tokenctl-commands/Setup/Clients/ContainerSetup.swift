@@ -9,14 +9,17 @@ enum ContainerSetup {
     static func docker(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? wish.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
         let helper = JSONValue.string("tokenagent")
-        let links = try wish.link(inPathAs: "docker-credential-tokenagent")
-        var changes = links
-        for host in Set(try wish.entries().map(\.host)).sorted() {
-            changes.append(JSONItem(file, in: "credHelpers", host, helper))
-        }
-        if wish.isUndo { changes.append(JSONItem(file, in: "credHelpers", nil, helper)) }
+        let hosts = wish.isUndo ? wish.options.hosts : try wish.entries().map(\.host)
+        let all = JSONItem(file, in: "credHelpers", nil, helper)
+        var items = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper) }
+        if wish.isUndo, hosts.isEmpty { items = [all] }
+        // Those for other servers need the link.
+        let others = try all.isThere(besides: hosts)
+        let links =
+            wish.isUndo && !hosts.isEmpty && others
+            ? [] : try wish.link(inPathAs: "docker-credential-tokenagent")
         return SetupPlan(
-            changes: changes,
+            changes: links + items,
             checks: [SetupCheck(command: ["docker-credential-tokenagent", "list"], answer: "{")],
             notes: wish.note(on: links)
         )
@@ -52,7 +55,8 @@ enum ContainerSetup {
             isBare: isBareKubeconfig
         )
         let context = "kubectl config set-context --current --user=\(user)"
-        return SetupPlan(changes: [setting], notes: ["have a context use it: \(context)"])
+        let notes = ["have a context use it: \(context)", "kubectl writes its file anew, without comments"]
+        return SetupPlan(changes: [setting], notes: notes)
     }
 
     /// The file that kubectl writes; nil if it chooses one of several.
@@ -105,7 +109,7 @@ enum ContainerSetup {
         var socket = ""
         if !wish.isUndo {
             let purpose = "of a [[socket]], in a directory of its own"
-            socket = try wish.requiredPath("--local", wish.options.local, purpose)
+            socket = try wish.restrictedSocket(purpose)
             guard try EditedFile(file).text != nil else {
                 throw AgentError(.badRequest, "there is no \(file) here", remedy: "name it with --file")
             }
@@ -115,10 +119,10 @@ enum ContainerSetup {
         let variable = JSONValue.string("\(SetupPlan.containerDirectory)/\(name)")
         return SetupPlan(
             changes: [
-                JSONItem(file, in: "mounts", nil, mount, isElement: true) { value in
+                JSONItem(file, in: "mounts", nil, mount, isElement: true, isFileTheirs: true) { value in
                     value.string?.hasSuffix(mark) == true
                 },
-                JSONItem(file, in: "containerEnv", "TOKENAGENT_SOCK", variable) { value in
+                JSONItem(file, in: "containerEnv", "TOKENAGENT_SOCK", variable, isFileTheirs: true) { value in
                     value.string?.hasPrefix(SetupPlan.containerDirectory + "/") == true
                 },
             ],

@@ -9,20 +9,26 @@ enum NetworkSetup {
     static func git(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let places = wish.places
         let files = [places.home + "/.gitconfig", places.configuration("git/config")]
+        let file = wish.options.file ?? places.file("GIT_CONFIG_GLOBAL", places.present(files))
         let entries = try wish.entries()
-        let lines = entries.flatMap { entry in
-            // The empty helper takes away those for all servers: one that caches would give out stale tokens.
-            [
-                "[credential \"https://\(entry.host)\"]", "    helper =",
-                "    helper = !\(wish.program) git-credential --session \(entry.session)",
-            ]
+        let blocks = wish.blocks("git", entries) { mark, entries in
+            let headers = entries.map { "[credential \"https://\($0.host)\"]" }
+            let lines = zip(headers, entries).flatMap { header, entry in
+                // The empty helper takes away those for all servers: one that caches would give out stale tokens.
+                [
+                    header, "    helper =",
+                    "    helper = !\(wish.program) git-credential --session \(entry.session)",
+                ]
+            }
+            return TextBlock(
+                file: file,
+                mark: mark,
+                place: .end,
+                lines: lines,
+                keys: ["helper"],
+                sections: headers
+            )
         }
-        let block = TextBlock(
-            file: wish.options.file ?? places.file("GIT_CONFIG_GLOBAL", places.present(files)),
-            mark: "git",
-            place: .end,
-            lines: lines
-        )
         let checks = entries.map { entry in
             SetupCheck(
                 command: [
@@ -32,7 +38,7 @@ enum NetworkSetup {
                 answer: "tokenctl git-credential --session \(entry.session)"
             )
         }
-        return SetupPlan(changes: [block], checks: checks)
+        return SetupPlan(changes: blocks, checks: checks)
     }
 
     static func ssh(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
@@ -40,7 +46,7 @@ enum NetworkSetup {
         var lines: [String] = []
         if !wish.isUndo {
             let name = try wish.required("--host", host, "the host, as ssh is called with")
-            let local = try wish.requiredPath("--local", wish.options.local, "of a [[socket]] here")
+            let local = try wish.restrictedSocket("of a [[socket]] here")
             let remote = try wish.requiredPath("--remote", wish.options.remote, "of the socket there")
             lines = ["Host \(name)", "    RemoteForward \(remote) \(local)"]
         }
@@ -70,16 +76,22 @@ enum NetworkSetup {
         let words: [JSONValue] = ["mcp", "connect"]
         var value = JSONValue.null
         var name = wish.options.name
-        if !wish.isUndo {
-            let url = try wish.required("--url", wish.options.url, "the address of the server")
+        let purpose = "the address of the server"
+        let url =
+            wish.isUndo
+            ? try wish.optional("--url", wish.options.url, purpose)
+            : try wish.required("--url", wish.options.url, purpose)
+        if let url {
             guard let server = ServerAddress(url: url), server.isPrivate else {
                 throw AgentError(.badRequest, "--url must be an https address")
             }
             name = name ?? server.place.host
             value = ["command": .string(wish.program), "args": .array(words + [.string(url)])]
         }
-        let item = JSONItem(file, in: "mcpServers", name, value) { value in
-            value.object?["args"]?.array?.starts(with: words) == true
+        let item = JSONItem(file, in: "mcpServers", name, value) { present in
+            // Written by a tokenctl, perhaps one that was installed elsewhere then.
+            let command = present.object?["command"]?.string?.split(separator: "/").last
+            return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }
         return SetupPlan(changes: [item], notes: ["log in once: tokenctl login \(wish.options.url ?? "URL")"])
     }

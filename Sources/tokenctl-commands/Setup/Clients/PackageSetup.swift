@@ -11,7 +11,7 @@ enum PackageSetup {
             mark: "pip",
             place: .section("[global]"),
             lines: ["keyring-provider = subprocess"],
-            keys: ["keyring-provider"]
+            keys: ["keyring-provider", "keyring_provider"]
         )
         let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
         let changes: [any SetupChange] = links + [block]
@@ -112,14 +112,19 @@ enum PackageSetup {
             throw AgentError(.misconfigured, "\(link.path) has characters that bazel misreads")
         }
         // Bazel compares names alone, without the port.
-        let hosts = Set(try wish.entries().compactMap { ServerAddress($0.host)?.place.host }).sorted()
-        let block = TextBlock(
-            file: wish.options.file ?? wish.places.home + "/.bazelrc",
-            mark: "bazel",
-            place: .end,
-            lines: hosts.map { "common --credential_helper=\($0)=\(link.path)" },
-            keys: hosts.map { "common --credential_helper=\($0)" }
-        )
-        return SetupPlan(changes: [link, block])
+        let file = wish.options.file ?? wish.places.home + "/.bazelrc"
+        let blocks = wish.blocks("bazel", try wish.entries()) { mark, entries in
+            let hosts = Set(entries.compactMap { ServerAddress($0.host)?.place.host }).sorted()
+            return TextBlock(
+                file: file,
+                mark: mark,
+                place: .end,
+                lines: hosts.map { "common --credential_helper=\($0)=\(link.path)" },
+                keys: hosts.map { "common --credential_helper=\($0)" }
+            )
+        }
+        // Blocks for other servers need the link.
+        let others = try TextBlock.remain(in: file, of: "bazel", without: blocks.map(\.mark))
+        return SetupPlan(changes: wish.isUndo && others ? blocks : [link] + blocks)
     }
 }
