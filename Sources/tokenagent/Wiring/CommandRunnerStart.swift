@@ -31,12 +31,16 @@ enum CommandRunnerStart {
         defer { close(itsCommands) }
         let (door, itsDoor) = try socketPair()
         defer { close(itsDoor) }
+        // In the background nobody reads what it says, and whoever reads from the start waits for its end.
+        let errors = options.readiness == nil ? 2 : unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
+        defer { if errors > 2 { close(errors) } }
         let start = ProgramStart(
             executable: executable,
             arguments: [name] + source(options, places.configuration),
             environment: EnvironmentScrub.forCommands(environment),
             descriptors: [
-                2: 2, CommandRunnerProcess.agentDescriptor: itsCommands, GuardStarts.agentDescriptor: itsDoor,
+                2: errors, CommandRunnerProcess.agentDescriptor: itsCommands,
+                GuardStarts.agentDescriptor: itsDoor,
             ],
             placement: .ownGroup,
             directory: environment["HOME"]

@@ -248,6 +248,12 @@ extension EndToEnd {
             #expect(result.standardError.contains("107"))
         }
 
+        @Test func `whoever reads what a start says comes to its end`() async throws {
+            let scene = try await Scene()
+            let result = try await scene.agent.shell("tokenagent -s 2>&1 | cat; tokenagent -k -s >/dev/null")
+            #expect(result.status == 0 && result.standardOutput.contains("TOKENAGENT_SOCK"), "\(result)")
+        }
+
         @Test(arguments: ["-D", "--foreground"])
         func `SIGTERM and SIGINT end it with 0`(option: String) async throws {
             let scene = try await Scene()
