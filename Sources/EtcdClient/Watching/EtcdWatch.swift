@@ -53,6 +53,8 @@ package struct EtcdWatch: Sendable {
     ) async {
         var beginning = Beginning(place: start)
         var pause = EtcdWatch.shortestPause
+        // Members that have been asked in vain, one after the other.
+        var failures = 0
         while !Task.isCancelled {
             let endpoint = client.order.present[0]
             let alarm = SilenceAlarm(silence)
@@ -66,11 +68,15 @@ package struct EtcdWatch: Sendable {
             )
             if end.hasConnected {
                 pause = EtcdWatch.shortestPause
+                failures = 0
                 if alarm.hasRung { continue }
             }
             if end.hasLostHistory { await take(.historyLost) }
             if let failure = end.failure {
                 client.order.avoid(endpoint)
+                failures += 1
+                // Another member may well answer: only one that had answered is missed at once.
+                guard end.hasConnected || failures.isMultiple(of: client.endpoints.count) else { continue }
                 await take(.trouble(failure))
             }
             try? await Task.sleep(for: pause * .random(in: 0.5..<1.5))
