@@ -6,8 +6,23 @@ import TokenCore
 
 /// What people want to know of a fleet, and how they put it right.
 extension FleetStore {
-    package func survey(_ sessions: Set<SessionName>) async throws(FleetTrouble) -> FleetSurvey {
+    package func survey(_ sessions: Set<SessionName>) async -> FleetSurvey {
         var survey = FleetSurvey()
+        do throws(FleetTrouble) {
+            try await self.survey(sessions, into: &survey)
+        } catch {
+            survey.trouble = error
+        }
+        survey.members = await members()
+        survey.time = survey.time ?? time
+        survey.clockLead = clockLead
+        return survey
+    }
+
+    private func survey(
+        _ sessions: Set<SessionName>,
+        into survey: inout FleetSurvey
+    ) async throws(FleetTrouble) {
         for session in sessions {
             var found = FleetSurvey.Session()
             do throws(FleetTrouble) {
@@ -27,29 +42,8 @@ extension FleetStore {
             }
             survey.sessions[session] = found
         }
-        survey.hosts = try await hosts()
-        survey.members = await members()
-        survey.time = survey.time ?? time
-        survey.clockLead = clockLead
-        return survey
+        survey.hosts = try await HostList(store: self).present()
     }
-
-    /// The hosts that have said what they are, by their names.
-    private func hosts() async throws(FleetTrouble) -> [HostCard] {
-        let range = records.names.hosts
-        let answer = try await call { client throws(EtcdFailure) in
-            try await client.range(EtcdKeys(from: range.start, upTo: range.end), limit: FleetStore.mostHosts)
-        }
-        let hosts = answer.content.pairs.compactMap { pair -> HostCard? in
-            // What does not open was written by no host of the fleet, or under a key that this one does not have.
-            guard let key = records.names.host(named: pair.key) else { return nil }
-            return try? records.host(pair.value, under: key)
-        }
-        return hosts.sorted { $0.label.utf8.lexicographicallyPrecedes($1.label.utf8) }
-    }
-
-    /// A table with more rows is of no use to anybody.
-    private static let mostHosts: Int64 = 10_000
 
     private func members() async -> [FleetSurvey.Member] {
         await withTaskGroup(of: FleetSurvey.Member.self) { group in
@@ -85,10 +79,11 @@ extension FleetStore {
 
     package func discardUnreadable(
         of session: SessionName,
-        since epoch: UInt32
+        since epoch: UInt32,
+        foreign: Bool
     ) async throws(FleetTrouble) -> Int {
         let answer = try await read(session)
-        let unreadable = answer.content.pairs.filter { !isReadable($0, of: session, epoch) }
+        let unreadable = answer.content.pairs.filter { !isReadable($0, of: session, epoch, foreign: foreign) }
         guard !unreadable.isEmpty else { return 0 }
         // Only what was seen: somebody may be putting it right at this moment.
         let transaction = EtcdTransaction(
@@ -99,13 +94,19 @@ extension FleetStore {
         return done.content ? unreadable.count : 0
     }
 
-    private func isReadable(_ pair: EtcdKeyValue, of session: SessionName, _ epoch: UInt32) -> Bool {
+    /// Whether a value opens; where `foreign` is meant too, also whether it is of this host's client.
+    private func isReadable(
+        _ pair: EtcdKeyValue,
+        of session: SessionName,
+        _ epoch: UInt32,
+        foreign: Bool
+    ) -> Bool {
         guard let key = records.names.key(named: pair.key) else { return false }
         do throws(FleetFault) {
             if key.kind == .record {
                 let values = FleetRecordValues(record: pair.value, access: nil)
                 _ = try records.header(of: values, of: session, since: epoch)
-                guard try isOwn(values, of: session, epoch) else { return false }
+                guard try isOwn(values, of: session, epoch) || !foreign else { return false }
             }
             if key.kind == .intent { _ = try records.intent(pair.value, of: session, since: epoch) }
             if key.kind == .lock { _ = try FleetRecords.lock(pair.value) }

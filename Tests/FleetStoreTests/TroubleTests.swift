@@ -58,7 +58,7 @@ import TokenCore
             )
         }
         try await Self.host(FleetKeys.random(label: "team"), whileRunning: server) { host in
-            let member = try #require(try await host.store.survey([]).members.first)
+            let member = try #require(await host.store.survey([]).members.first)
             #expect(member.hasLeader && member.version == "3.4.23")
             #expect(member.trouble?.sentence.contains(words) == true)
             #expect((member.trouble?.remedy?.contains("alarm disarm") == true) == hasRemedy)

@@ -12,21 +12,18 @@ struct FleetCheckup {
         guard let port = agent.ports.fleet, !agent.isLocked else { return [] }
         await agent.fleet.untilOpened()
         guard let sharing = agent.fleet.sharing else { return [Self.problem(agent.fleet.trouble)] }
-        do throws(FleetTrouble) {
-            let survey = try await sharing.survey(agent.fleet.names(nil))
-            var checks = survey.members.map(check) + [clock(survey), await rights(port, sharing)]
-            for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
-                guard let trouble = session.trouble ?? agent.fleet.trouble(of: name),
-                    !isOrdinary(trouble, for: port)
-                else { continue }
-                var check = Self.problem(trouble)
-                check.sessions = [name]
-                checks.append(check)
-            }
-            return checks
-        } catch {
-            return [Self.problem(error)]
+        let survey = await sharing.survey(agent.fleet.names(nil))
+        if let trouble = survey.trouble { return survey.members.map(check) + [Self.problem(trouble)] }
+        var checks = survey.members.map(check) + [clock(survey), await rights(port, sharing)]
+        for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
+            guard let trouble = session.trouble ?? agent.fleet.trouble(of: name),
+                !isOrdinary(trouble, for: port)
+            else { continue }
+            var check = Self.problem(trouble)
+            check.sessions = [name]
+            checks.append(check)
         }
+        return checks
     }
 
     private static func problem(_ trouble: FleetTrouble?) -> DiagnosticCheck {

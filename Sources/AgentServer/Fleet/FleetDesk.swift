@@ -227,10 +227,12 @@ final class FleetDesk {
         return status
     }
 
-    /// Why the fleet would never hear of a login or a logout: its store cannot be opened; `nil`: it would.
+    /// Why the fleet would never hear of a login or a logout: its store cannot be opened, or what is there does not open
+    /// with the key of this host; `nil`: it would.
     func deafness(to name: SessionName) -> RequestFailure? {
-        guard joining[name] != nil, let trouble = store.failure else { return nil }
-        return RequestFailure(.troubled(trouble), of: name)
+        let unreadable = sessions[name]?.trouble.flatMap { $0.kind == .unreadable ? $0 : nil }
+        let trouble = joining[name] == nil ? unreadable : store.failure
+        return trouble.map { RequestFailure(.troubled($0), of: name) }
     }
 
     // MARK: Time
@@ -316,6 +318,15 @@ extension FleetDesk {
     func trouble(of name: SessionName) -> FleetTrouble? { sessions[name]?.trouble }
 
     func epoch(of name: SessionName) -> UInt32 { sessions[name]?.keeping.epoch ?? 0 }
+
+    /// The keepers could not be asked for another token of `session`.
+    func noteUnasked(_ session: SharedSession, _ trouble: FleetTrouble, in agent: isolated SessionAgent) {
+        session.note(trouble, in: agent)
+        // Who has no right to ask would wait in vain.
+        guard trouble.kind == .denied else { return }
+        let failure = RequestFailure(.troubled(trouble), of: session.name)
+        agent.requests.tokens.refuseWaiting(failure, for: session.name, in: agent)
+    }
 
     func lookAgain(at name: SessionName, in agent: isolated SessionAgent) {
         sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }

@@ -72,13 +72,22 @@ struct FleetRequests {
         _ name: SessionName?,
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
+        try refuseReader("repair", in: agent)
         guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
         var notes: [String] = []
         for session in agent.fleet.names(name).sorted() {
             let epoch = agent.fleet.epoch(of: session)
             do throws(FleetTrouble) {
-                let count = try await sharing.discardUnreadable(of: session, since: epoch)
-                if count > 0 { notes.append("\(session): \(count) values that were no use here are deleted") }
+                // What other hosts may live on goes only if it is meant.
+                let count = try await sharing.discardUnreadable(
+                    of: session,
+                    since: epoch,
+                    foreign: name != nil
+                )
+                let values =
+                    count == 1
+                    ? "1 value that was no use here is" : "\(count) values that were no use here are"
+                if count > 0 { notes.append("\(session): \(values) deleted") }
             } catch {
                 throw RequestFailure(error)
             }
@@ -87,14 +96,27 @@ struct FleetRequests {
         return notes
     }
 
+    /// A reader opens no refresh tokens, and cannot tell what is of use to the keepers.
+    private func refuseReader(_ command: String, in agent: isolated SessionAgent) throws(RequestFailure) {
+        guard agent.ports.fleet?.role == .reader else { return }
+        throw RequestFailure(
+            code: .misconfigured,
+            message: "This host is a reader of its fleet, and cannot tell what is of use to the keepers.",
+            remedy: "tokenctl fleet \(command) at a host with role = \"keeper\""
+        )
+    }
+
     /// Takes a host's card away and has every session refreshed, so that the tokens it knows are spent.
     private func remove(
         _ host: String,
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
+        try refuseReader("remove", in: agent)
         guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
         do throws(FleetTrouble) {
-            let hosts = try await sharing.survey([]).hosts
+            let survey = await sharing.survey([])
+            if let trouble = survey.trouble { throw trouble }
+            let hosts = survey.hosts
             let named = hosts.filter {
                 host.bytewise == $0.label.bytewise || host.bytewise == $0.number.bytewise
             }
@@ -115,9 +137,10 @@ struct FleetRequests {
             agent.apply(session) { session, moment in session.refreshAsked(at: moment) }
         }
         return [
-            "\(host) is not in the list any more, and all sessions are refreshed",
-            "it still has the fleet's key: tokenctl fleet rekey --key-file FILE, give the new one to all other hosts "
-                + "and restart them, then remove \(host) once more and drop its user in etcd",
+            "\(host) is not in the list any more, and every session is being refreshed: tokenctl fleet status "
+                + "shows by whom and when",
+            "unless it was done before: tokenctl fleet rekey --key-file FILE, as it has the fleet's key, give the new "
+                + "one to all other hosts and restart them, then remove \(host) once more and drop its user in etcd",
         ]
     }
 
@@ -133,12 +156,8 @@ struct FleetRequests {
         var survey = FleetSurvey()
         var trouble = agent.fleet.trouble
         if let sharing = agent.fleet.sharing {
-            do throws(FleetTrouble) {
-                survey = try await sharing.survey(shown)
-                trouble = nil
-            } catch {
-                trouble = error
-            }
+            survey = await sharing.survey(shown)
+            trouble = survey.trouble
         }
         return FleetMessage {
             $0.name = port.name

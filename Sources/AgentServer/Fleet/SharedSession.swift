@@ -359,11 +359,11 @@ final class SharedSession {
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await sharing.want(lineage, generation: generation, of: name)
         } then: { [self] result in
-            if case .failure(let failure) = result { note(failure, in: agent) }
+            if case .failure(let failure) = result { agent.fleet.noteUnasked(self, failure, in: agent) }
         }
     }
 
-    private func note(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
+    func note(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
         guard self.trouble != trouble else { return }
         self.trouble = trouble
         agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])

@@ -38,6 +38,7 @@ final class Logouts {
             failure.message = "This host alone has logged out. \(failure.message)"
             throw failure
         }
+        if !local, let blank = agent.fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
         if try body.value(\.unregister) ?? false {
             var server = local ? nil : kept.session.presentLogin?.server
             if let found = server, isShared(found, by: name, in: agent) { server = nil }

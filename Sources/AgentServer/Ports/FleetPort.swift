@@ -35,8 +35,10 @@ package struct FleetPort: Sendable {
     /// Tells the others what this host is.
     func announce(to sharing: any FleetSharing) async throws(FleetTrouble) {
         // The time is etcd's, which any answer tells.
-        if sharing.time == nil { _ = try await sharing.survey([]) }
-        guard let time = sharing.time else { throw FleetTrouble(.unavailable, "etcd's time is not known") }
+        let trouble = sharing.time == nil ? await sharing.survey([]).trouble : nil
+        guard let time = sharing.time else {
+            throw trouble ?? FleetTrouble(.unavailable, "etcd's time is not known")
+        }
         try await sharing.announce(
             HostCard(id: host, role: role, label: label, version: AgentRelease.version, seen: time)
         )

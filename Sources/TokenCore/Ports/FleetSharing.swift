@@ -81,7 +81,7 @@ package protocol FleetSharing: Sendable {
     func follow(_ sessions: Set<SessionName>, _ take: @escaping @Sendable (FleetNews) async -> Void) async
 
     /// Everything that etcd has of `sessions` and of the hosts, and how its members are.
-    func survey(_ sessions: Set<SessionName>) async throws(FleetTrouble) -> FleetSurvey
+    func survey(_ sessions: Set<SessionName>) async -> FleetSurvey
 
     /// Tells the others what this host is.
     func announce(_ host: HostCard) async throws(FleetTrouble)
@@ -89,10 +89,15 @@ package protocol FleetSharing: Sendable {
     /// Takes away what a host said of itself.
     func withdraw(host: UInt64) async throws(FleetTrouble)
 
-    /// Deletes what does not open of the session, so that a host that has a record puts its own there.
+    /// Deletes what does not open of the session, so that a host that has a record puts its own there; with `foreign` also
+    /// what is of another client or server than this host's settings name.
     ///
     /// - Returns: how many values were deleted.
-    func discardUnreadable(of session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> Int
+    func discardUnreadable(
+        of session: SessionName,
+        since epoch: UInt32,
+        foreign: Bool
+    ) async throws(FleetTrouble) -> Int
 
     /// Closes all connections; nothing is called afterwards.
     func close() async

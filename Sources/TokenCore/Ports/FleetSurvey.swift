@@ -38,6 +38,8 @@ package struct FleetSurvey: Equatable, Sendable {
     package var time: FleetTime?
     /// How far this host's wall clock is ahead of etcd's.
     package var clockLead: Duration?
+    /// Why sessions or hosts could not be asked for; how the members are is told all the same.
+    package var trouble: FleetTrouble?
 
     package init() {}
 }

@@ -36,7 +36,8 @@ extension EndToEnd {
             let (one, other) = ("git.example.com", "reg.corp.example.com")
             for host in [one, other] {
                 let made = try await run("tokenctl setup \(client) --host \(host)", in: scene)
-                #expect(made.status == 0 && made.standardOutput.contains("--undo --host '\(host)'"), "\(made)")
+                let hint = "--undo --host '\(host)'"
+                #expect(made.status == 0 && made.standardOutput.contains(hint), "\(made)")
             }
             let both = try #require(File.text(path))
             #expect(both.contains(one) && both.contains(other), "\(both)")

@@ -23,6 +23,7 @@ extension ExampleTreatment {
         ExampleTreatment("[fleet]\nname                 = \"build\"", .configuration),
         ExampleTreatment("$ tokenctl config check && tokenctl shutdown", .runs, shows: ["no mistakes"]),
         ExampleTreatment("$ tokenctl login work", .runs),
+        ExampleTreatment("$ tokenctl doctor", .runs, shows: ["ok"]),
         ExampleTreatment("$ tokenctl get work", .runs, shows: ["TOKEN"]),
         ExampleTreatment("[fleet]\nname              = \"build\"", .configuration),
         ExampleTreatment("$ ETCDCTL_USER=root:", .isReadBy(parsing, reason: threeMembers)),

@@ -106,6 +106,16 @@ extension EndToEnd {
             #expect(status.status == 5, "\(status)")
             #expect(status.standardError.contains("nobody listens at its port"), "\(status)")
             #expect(status.standardOutput.contains("unknown"), "\(status)")
+            // The member is named.
+            #expect(status.standardOutput.contains("http://127.0.0.1:1  away"), "\(status)")
+            let doctor = try await agent.tokenctl("doctor").standardOutput
+            #expect(doctor.contains("http://127.0.0.1:1: "), "\(doctor)")
+            // Nobody here knows of a login that others would have to hear of.
+            for option in ["--json", "--all-hosts"] {
+                let logout = try await agent.tokenctl("logout", "work", option)
+                #expect(logout.status == 5, "\(logout)")
+            }
+            #expect(try await agent.tokenctl("logout", "work", "--local").status == 0)
             try await agent.end()
         }
 
