@@ -207,10 +207,12 @@ struct ListenerReader {
     // MARK: Endpoints
 
     private mutating func kind() -> ListenerKind? {
-        if !table.has("kind") { table.report("kind", "is missing: aws-container, gce-metadata or azure-msi") }
-        guard let kind = table.word("kind", ListenerKind.self) else { return nil }
-        guard kind != .proxy else {
-            table.report("kind", "must be aws-container, gce-metadata or azure-msi; a proxy is a [[proxy]]")
+        let kinds = "aws-container, gce-metadata or azure-msi"
+        if !table.has("kind") { table.report("kind", "is missing: \(kinds)") }
+        guard let text = table.string("kind") else { return nil }
+        guard let kind = ListenerKind(rawValue: text), kind != .proxy else {
+            let hint = text == ListenerKind.proxy.rawValue ? "a proxy is a [[proxy]]" : "not \"\(text)\""
+            table.report("kind", "must be \(kinds); \(hint)")
             return nil
         }
         return kind

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import AsyncHTTPClient
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -80,6 +81,9 @@ final class ResourceTransport: Sendable {
 
     private static func certificates(_ path: String) throws(AgentError) -> [NIOSSLCertificate] {
         if let found = try? NIOSSLCertificate.fromPEMFile(path), !found.isEmpty { return found }
+        guard unsafe access(path, R_OK) == 0 else {
+            throw AgentError(.badRequest, "--ca-file \(path): \(systemMessage(errno))")
+        }
         throw AgentError(.badRequest, "--ca-file \(path): there is no PEM certificate")
     }
 }
