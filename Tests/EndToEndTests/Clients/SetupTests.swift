@@ -224,7 +224,7 @@ extension EndToEnd {
                 echo "$*" >>"$HOME/asked"
                 shift
                 case $1 in
-                    enable) touch "$HOME/enabled.$3" ;;
+                    enable) test -e "$HOME/no-bus" && { echo 'Failed to connect to bus' >&2; exit 1; }; touch "$HOME/enabled.$3" ;;
                     disable) rm -f "$HOME/enabled.$3" ;;
                     is-enabled) test -e "$HOME/enabled.$2" && echo enabled || { echo disabled; exit 1; } ;;
                     show) test -e "$HOME/enabled.$3" && echo ActiveState=active || echo ActiveState=inactive ;;
@@ -241,6 +241,10 @@ extension EndToEnd {
             let undone = try await run(setup + " --undo", in: scene)
             #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
             #expect(!File.exists(scene.agent.home.path("enabled.\(unit)")))
+            try scene.agent.home.write("", to: "no-bus")
+            let failed = try await run(setup, in: scene)
+            let reason = "systemctl failed with status 1: Failed to connect to bus"
+            #expect(failed.status == 1 && failed.standardError.contains(reason), "\(failed)")
             let other = try await run(setup + "x", in: scene)
             #expect(other.status == 2 && other.standardError.contains("tokenagent-proxy.service"), "\(other)")
         }

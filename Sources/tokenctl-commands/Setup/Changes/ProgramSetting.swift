@@ -42,13 +42,13 @@ struct ProgramSetting: SetupChange {
     func make() throws(AgentError) {
         guard try !isMade() else { return }
         if let file { try OwnDirectory.make(EditedFile.directory(of: file)) }
-        let run = try ProgramRun(set)
+        let run = try ProgramRun(set, withComplaints: true)
         guard run.status == 0 else { throw failure(of: set, run) }
     }
 
     func undo() throws(AgentError) -> Bool {
         guard try ProgramRun(get).words == value else { return false }
-        let run = try ProgramRun(unset)
+        let run = try ProgramRun(unset, withComplaints: true)
         guard run.status == 0 else { throw failure(of: unset, run) }
         if let file, let left = try? EditedFile(file), let text = left.text, isBare(text) {
             try left.replace(with: "")
@@ -57,7 +57,8 @@ struct ProgramSetting: SetupChange {
     }
 
     private func failure(of command: [String], _ run: ProgramRun) -> AgentError {
-        AgentError(.internal, "\(command[0]) failed with status \(run.status)")
+        let reason = run.words.isEmpty ? "" : ": \(TerminalText.escaped(run.words, longest: 500))"
+        return AgentError(.internal, "\(command[0]) failed with status \(run.status)\(reason)")
     }
 }
 
@@ -66,16 +67,16 @@ struct ProgramRun {
     let status: Int32
     private let output: [UInt8]
 
-    /// Runs `command` without input; what it complains of is dropped.
+    /// Runs `command` without input; what it complains of is part of its output, or dropped.
     ///
     /// - Throws: ``AgentError`` if it cannot be started.
-    init(_ command: [String]) throws(AgentError) {
+    init(_ command: [String], withComplaints: Bool = false) throws(AgentError) {
         var pipe = try Pipe()
         let child = try ChildProcess(
             command[0],
             Array(command.dropFirst()),
             output: .descriptor(pipe.writing),
-            error: .null
+            error: withComplaints ? .descriptor(pipe.writing) : .null
         )
         pipe.closeWriting()
         output = pipe.all()
