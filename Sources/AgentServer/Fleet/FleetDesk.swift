@@ -322,10 +322,9 @@ extension FleetDesk {
     /// The keepers could not be asked for another token of `session`.
     func noteUnasked(_ session: SharedSession, _ trouble: FleetTrouble, in agent: isolated SessionAgent) {
         session.note(trouble, in: agent)
-        // Who has no right to ask would wait in vain.
         guard trouble.kind == .denied else { return }
-        let failure = RequestFailure(.troubled(trouble), of: session.name)
-        agent.requests.tokens.refuseWaiting(failure, for: session.name, in: agent)
+        let message = "this host cannot ask the keepers for another token: \(trouble.sentence)"
+        agent.apply(session.name) { session, _ in session.askDenied(message) }
     }
 
     func lookAgain(at name: SessionName, in agent: isolated SessionAgent) {

@@ -111,6 +111,16 @@ extension Session {
         return start(.primary, login, setback: nil, reason: .asked, at: moment)
     }
 
+    /// This host has no right to ask the keepers for another token: who wants one waits in vain.
+    ///
+    /// Who wants any goes on waiting: the keepers refresh the session when they see fit.
+    package mutating func askDenied(_ message: String) -> [Effect] {
+        waiters.answer { waiter in
+            guard waiter.newerThan != nil else { return nil }
+            return .failure(.temporarilyUnavailable(message: message, retryAfter: nil))
+        }
+    }
+
     private static let refusedMessage = "the authorization server does not accept the login any more"
 }
 
