@@ -18,42 +18,44 @@ struct EndpointRun {
     /// - Throws: ``AgentError`` if there is no endpoint `name`, or it cannot be served.
     func run(_ name: String, _ command: [String]) throws(AgentError) -> Int32 {
         _ = try endpoint.connect()
-        var tables = try ListenerTables(endpoint: endpoint, name: name).read()
+        let tables = try ListenerTables(endpoint: endpoint, name: name).read()
         guard var table = tables.listeners?.first, let kind = table.kind, kind != .proxy else {
             throw AgentError(.notFound, "\(name) is a [[proxy]]", remedy: "tokenctl proxy \(name) -- COMMAND")
         }
         let socket = try endpoint.socketPath
         if let standing = StandingEndpoint(name, besideSocket: socket) {
             set(kind, table, standing)
-            let signals = try RelayedSignals()
-            guard let child = ChildProcess.running(command) else { return 127 }
-            return ProxiedRun.accompany(child, signals)
+            return try ProxiedRun.accompany(command)
         }
         // Who has the port may end before this program does; the variables name any other one as well.
         if let listen = table.listen, ListeningPort(listen)?.owner != nil {
             table.listen = ListeningPort.any(at: listen)
         }
         var served = StandingEndpoint(url: "")
-        // Of this run alone: another one of the same endpoint has its own.
+        guard kind.hasSecret else { return try serve(table, of: tables, kind, served, command) }
+        // Of this run alone: another one of the same endpoint has its own. It goes when this function is left.
         let file = try TokenFile(besideSocket: socket)
-        if kind.hasSecret {
-            let secret = try EndpointSecrets.random()
-            try file.write(secret)
-            table.secret = secret
-            (served.secret, served.secretFile) = (secret, file.path)
-        }
+        let secret = try EndpointSecrets.random()
+        try file.write(secret)
+        (served.secret, served.secretFile) = (secret, file.path)
+        table.secret = secret
+        return try serve(table, of: tables, kind, served, command)
+    }
+
+    /// Serves one table for as long as `command` runs, which is told `secrets` and the address.
+    private func serve(
+        _ table: ListenerMessage,
+        of tables: ListenersMessage,
+        _ kind: ListenerKind,
+        _ secrets: StandingEndpoint,
+        _ command: [String]
+    ) throws(AgentError) -> Int32 {
+        var (tables, served) = (tables, secrets)
         tables.listeners = [table]
         let proxy = try ProxyProcess()
         served.url = try proxy.serve(tables).first?.url ?? ""
         set(kind, table, served)
-        let signals = try RelayedSignals()
-        guard let child = ChildProcess.running(command) else {
-            _ = proxy.end()
-            return 127
-        }
-        let status = ProxiedRun.accompany(child, signals)
-        _ = proxy.end()
-        return status
+        return try proxy.serve(around: command)
     }
 
     /// Sets the variables that the libraries of the cloud look at.

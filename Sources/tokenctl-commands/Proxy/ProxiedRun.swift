@@ -56,18 +56,15 @@ struct ProxiedRun {
         let places = try proxy.serve(message)
         try secrets.write(places)
         unsafe setenv(variable, places.first?.url ?? "", 1)
-        let signals = try RelayedSignals()
-        guard let child = ChildProcess.running(command) else {
-            _ = proxy.end()
-            return 127
-        }
-        let status = ProxiedRun.accompany(child, signals)
-        _ = proxy.end()
-        return status
+        return try proxy.serve(around: command)
     }
 
-    /// Waits for the end of `child`, passing signals on to it.
-    static func accompany(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
+    /// Runs `command`, passing signals on to it, and waits for its end.
+    ///
+    /// - Returns: its exit status; 127 if it cannot be started.
+    static func accompany(_ command: [String]) throws(AgentError) -> Int32 {
+        let signals = try RelayedSignals()
+        guard let child = ChildProcess.running(command) else { return 127 }
         let ended = hardening_open_process(child.pid)
         defer { if ended >= 0 { close(ended) } }
         while ended >= 0 {

@@ -55,6 +55,15 @@ struct ProxyProcess: ~Copyable {
         return answer.listening ?? []
     }
 
+    /// Serves for as long as `command` runs.
+    ///
+    /// - Returns: the command's exit status; 127 if it cannot be started.
+    borrowing func serve(around command: [String]) throws(AgentError) -> Int32 {
+        let status = try ProxiedRun.accompany(command)
+        _ = end()
+        return status
+    }
+
     /// Lets it answer the requests under way, and waits for its end.
     ///
     /// - Returns: its exit status.
