@@ -81,19 +81,20 @@ struct SetupWish {
         }
     }
 
-    /// The session, which the agent knows unless all is taken back.
     var requiredSession: String {
-        get throws(AgentError) {
-            let name = try required("--session", session, "whose token it is")
-            guard !isUndo else { return name }
-            do throws(AgentError) {
-                try endpoint.send(AgentRequest(.get, "sessions", name))
-            } catch {
-                // An agent that does not answer says nothing of the name.
-                if error.code == .notFound { throw error.about(name) }
-            }
-            return name
+        get throws(AgentError) { try required("--session", session, "whose token it is") }
+    }
+
+    /// The session, which the agent is asked for unless all is taken back: one that does not answer says nothing of it.
+    func knownSession() throws(AgentError) -> String {
+        let name = try requiredSession
+        guard !isUndo else { return name }
+        do throws(AgentError) {
+            try endpoint.send(AgentRequest(.get, "sessions", name))
+        } catch {
+            if error.code == .notFound { throw error.about(name) }
         }
+        return name
     }
 
     /// Blocks of `client`, each with a mark of its own: one for all servers, or one for each that was named, so that

@@ -68,12 +68,17 @@ struct JSONItem: SetupChange {
     func isThere(besides names: [String]) throws(AgentError) -> Bool {
         guard let text = try EditedFile(file).text, !text.isEmpty else { return false }
         let layout = try layout(of: text)
-        guard let member = layout.root.items.first(where: { $0.name == container }),
-            let holder = layout.container(in: member)
-        else { return false }
-        return holder.items.contains { item in
+        return holder(in: layout)?.holder.items.contains { item in
             !names.contains(item.name ?? "") && layout.value(of: item).map(isOurs) == true
-        }
+        } == true
+    }
+
+    /// Where the container is among the members of the file's object, and what it holds; nil if there is none.
+    private func holder(in layout: JSONLayout) -> (index: Int, holder: JSONLayout.Container)? {
+        guard let index = layout.root.items.firstIndex(where: { $0.name == container }),
+            let holder = layout.container(in: layout.root.items[index])
+        else { return nil }
+        return (index, holder)
     }
 
     /// The text with the item; nil if it has it.
@@ -103,9 +108,7 @@ struct JSONItem: SetupChange {
     private func reduced(_ text: String) throws(AgentError) -> String? {
         guard !text.isEmpty else { return nil }
         let layout = try layout(of: text)
-        guard let index = layout.root.items.firstIndex(where: { $0.name == container }),
-            let holder = layout.container(in: layout.root.items[index])
-        else { return nil }
+        guard let (index, holder) = holder(in: layout) else { return nil }
         let ours = holder.items.firstIndex { present in
             (name == nil || present.name == name) && layout.value(of: present).map(isOurs) == true
         }

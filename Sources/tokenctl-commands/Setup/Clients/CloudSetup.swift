@@ -60,7 +60,7 @@ enum CloudSetup {
     }
 
     static func gcloud(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        let session = try wish.requiredSession
+        let session = try wish.knownSession()
         let path = wish.options.file ?? wish.places.configuration("tokenagent/google-\(session).json")
         guard path.hasPrefix("/") else { throw AgentError(.badRequest, "--file must be an absolute path") }
         let source: JSONValue = [

@@ -26,7 +26,7 @@ enum ContainerSetup {
     }
 
     static func kubectl(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        let session = try wish.requiredSession
+        let session = try wish.knownSession()
         let named = try wish.optional("--name", wish.options.name, "the user of the kubeconfig")
         let user = named ?? "tokenagent-\(session)"
         guard wish.places.program("kubectl") != nil else {

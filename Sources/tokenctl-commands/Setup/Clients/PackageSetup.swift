@@ -53,7 +53,7 @@ enum PackageSetup {
     }
 
     static func cargo(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        let session = try wish.sessionToName ?? ""
+        let session = try wish.isUndo ? wish.session ?? "" : wish.knownSession()
         let purpose = "the registry, as cargo names it"
         var registry = try wish.optional("--name", wish.options.name, purpose)
         if !wish.isUndo { registry = try wish.required("--name", registry, purpose) }
