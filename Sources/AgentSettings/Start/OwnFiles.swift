@@ -18,7 +18,10 @@ package struct OwnFiles: Equatable, Sendable {
 
     /// Why no socket can be at `path`: a clause for a person; `nil` if nothing of the agent's is there.
     func objection(toListeningAt path: String) -> String? {
-        let place = OwnFiles.place(of: path).bytewise
+        objection(at: OwnFiles.place(of: path).bytewise)
+    }
+
+    private func objection(at place: ByteText) -> String? {
         func isPlace(of own: String) -> Bool {
             place == OwnFiles.place(of: own).bytewise || place == OwnFiles.resolved(own).bytewise
         }
@@ -29,8 +32,8 @@ package struct OwnFiles: Equatable, Sendable {
 
     /// What would be lost if a file took the place `path`: a clause for a person; `nil` if nothing of the agent's.
     func objection(toReplacing path: String) -> String? {
-        if let objection = objection(toListeningAt: path) { return objection }
         let place = OwnFiles.place(of: path).bytewise
+        if let objection = objection(at: place) { return objection }
         func isWithin(_ directory: String) -> Bool {
             let directory = OwnFiles.resolved(directory)
             return place == directory.bytewise || place.hasPrefix("\(directory)/".bytewise)
