@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Logging
 import NIOCore
 import NIOPosix
@@ -252,8 +253,8 @@ extension SessionAgent {
         requests.events.publish(AgentEvent(event, of: name, at: moment), in: self)
     }
 
-    func publish(_ kind: String) {
-        requests.events.publish(AgentEvent(kind: kind, session: nil, time: moment.wallTime), in: self)
+    func publish(_ event: EventName) {
+        requests.events.publish(AgentEvent(event, session: nil, time: moment.wallTime), in: self)
     }
 }
 
@@ -337,7 +338,7 @@ extension SessionAgent {
         phase = .locked
         audit.add(.lock, .done, by: origin)
         ports.logger.notice("locked")
-        publish("locked")
+        publish(.locked)
     }
 
     private func untilLocked() async {
@@ -362,7 +363,7 @@ extension SessionAgent {
         // Only once the sessions are there: those that now belong to another login must notice.
         if let changed { await configuration.adopt(changed, in: self) }
         ports.logger.notice("unlocked")
-        publish("unlocked")
+        publish(.unlocked)
         startDue()
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Text
 import TokenCore
 
@@ -73,7 +74,7 @@ extension AgentEvent {
     /// Something that happened to a session.
     init(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
         self.init(
-            kind: event.kind.rawValue,
+            EventName(event.kind),
             session: name,
             time: moment.wallTime,
             reason: event.reason,
@@ -92,5 +93,19 @@ extension AgentEvent {
         var event = self
         event.message = message.map(hidden.message)
         return event
+    }
+}
+
+extension EventName {
+    fileprivate init(_ kind: SessionEvent.Kind) {
+        self =
+            switch kind {
+            case .refreshed: .refreshed
+            case .refreshFailed: .refreshFailed
+            case .loginRequired: .loginRequired
+            case .expiring: .expiring
+            case .loggedIn: .loggedIn
+            case .loggedOut: .loggedOut
+            }
     }
 }

@@ -168,14 +168,14 @@ final class FleetDesk {
     private func noteAway(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
         guard store.noteAway(trouble) else { return }
         agent.ports.logger.warning("fleet: etcd is away", metadata: ["error": "\(trouble.sentence)"])
-        agent.publish("fleet_away")
+        agent.publish(.fleetAway)
     }
 
     /// What could not be reserved meanwhile is tried again, not by all hosts in the same instant.
     private func noteBack(in agent: isolated SessionAgent) {
         guard store.noteBack() else { return }
         agent.ports.logger.notice("fleet: etcd is back")
-        agent.publish("fleet_back")
+        agent.publish(.fleetBack)
         for name in sessions.keys {
             let delay = FleetDesk.spread * agent.ports.chance()
             agent.apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }

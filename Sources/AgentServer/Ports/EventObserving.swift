@@ -10,8 +10,7 @@ package protocol EventObserving: Sendable {
 
 /// Something that happened, as subscribers and hooks see it: never with a secret.
 package struct AgentEvent: Equatable, Sendable {
-    /// A ``SessionEvent/Kind`` as spelled on the wire, or `locked`, `unlocked`, `vault_changed`.
-    package var kind: String
+    package var name: EventName
     package var session: SessionName?
     package var time: WallTime
     package var reason: String?
@@ -23,7 +22,7 @@ package struct AgentEvent: Equatable, Sendable {
     package var variant: TokenVariant
 
     package init(
-        kind: String,
+        _ name: EventName,
         session: SessionName?,
         time: WallTime,
         reason: String? = nil,
@@ -32,7 +31,7 @@ package struct AgentEvent: Equatable, Sendable {
         refreshReason: RefreshReason? = nil,
         variant: TokenVariant = .primary
     ) {
-        self.kind = kind
+        self.name = name
         self.session = session
         self.time = time
         self.reason = reason
@@ -45,7 +44,7 @@ package struct AgentEvent: Equatable, Sendable {
     /// One line of `GET /v1/events`, without its end.
     package var wire: EventMessage {
         EventMessage {
-            $0.event = kind
+            $0.event = name.rawValue
             $0.session = session?.description
             $0.time = time.secondsSince1970
             $0.reason = reason

@@ -248,7 +248,7 @@ final class VaultRequests {
             ]
         )
         let time = agent.moment.wallTime
-        let event = AgentEvent(kind: "vault_changed", session: nil, time: time, reason: kind.rawValue)
+        let event = AgentEvent(.vaultChanged, session: nil, time: time, reason: kind.rawValue)
         agent.requests.events.publish(event, in: agent)
     }
 }

@@ -2,9 +2,6 @@
 
 /// The notice at a desktop that a login is needed, or will be soon: the one command that no configuration names.
 package enum DesktopNotice {
-    /// The events a person should see.
-    package static let events: Set<String> = ["login_required", "expiring"]
-
     /// Its argv; event and session arrive in the environment, as for every hook.
     ///
     /// Where the login is another program's, the status of the session says how it is done.

@@ -87,13 +87,13 @@ package enum LogoutResult: Equatable, Sendable {
 
 /// Something subscribers and hooks want to know, without any secret.
 package struct SessionEvent: Equatable, Sendable {
-    package enum Kind: String, CaseIterable, Sendable {
+    package enum Kind: Equatable, Sendable {
         case refreshed
-        case refreshFailed = "refresh_failed"
-        case loginRequired = "login_required"
+        case refreshFailed
+        case loginRequired
         case expiring
-        case loggedIn = "logged_in"
-        case loggedOut = "logged_out"
+        case loggedIn
+        case loggedOut
     }
 
     package var kind: Kind

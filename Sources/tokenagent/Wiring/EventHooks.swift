@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import AgentServer
 import AgentSettings
 import CommandExecution
@@ -13,6 +14,8 @@ final class EventHooks: EventObserving {
     private static let timeLimit = Duration.seconds(10)
     /// How many events may wait for a slow hook; beyond that the oldest are left out.
     private static let longestQueue = 64
+    /// What a person at a desktop should see.
+    private static let noticed: Set<EventName> = [.loginRequired, .expiring]
 
     /// What is in force.
     private struct Standing {
@@ -56,14 +59,17 @@ final class EventHooks: EventObserving {
             !standing.hooks.event.isEmpty || !standing.hooks.loginRequired.isEmpty || shows(event, standing)
         }
         guard wanted, case .dropped(let lost) = arrival.yield(event) else { return }
-        logger.warning("a hook is too slow; an event was left out", metadata: ["event": "\(lost.kind)"])
+        logger.warning(
+            "a hook is too slow; an event was left out",
+            metadata: ["event": "\(lost.name.rawValue)"]
+        )
     }
 
     /// Runs hooks until the process ends.
     func work() async {
         for await event in events {
             let standing = standing.withLock { $0 }
-            if event.kind == "login_required", !standing.endedWithSource(event) {
+            if event.name == .loginRequired, !standing.endedWithSource(event) {
                 await run(standing.hooks.loginRequired, for: event)
             }
             await run(standing.hooks.event, for: event)
@@ -72,13 +78,13 @@ final class EventHooks: EventObserving {
     }
 
     private func shows(_ event: AgentEvent, _ standing: Standing) -> Bool {
-        desktop != nil && standing.hooks.isOnDesktop && DesktopNotice.events.contains(event.kind)
+        desktop != nil && standing.hooks.isOnDesktop && EventHooks.noticed.contains(event.name)
             && !standing.endedWithSource(event)
     }
 
     private func run(_ command: [String], for event: AgentEvent) async {
         guard let name = command.first else { return }
-        var environment = ["TOKENAGENT_EVENT": event.kind]
+        var environment = ["TOKENAGENT_EVENT": event.name.rawValue]
         environment["TOKENAGENT_SESSION"] = event.session?.description
         environment["TOKENAGENT_REASON"] = event.reason
         do throws(CommandFailure) {

@@ -11,7 +11,7 @@ struct WatchCommand: ParsableCommand {
         commandName: "watch",
         abstract: "Print events as JSON, one per line, until Ctrl-C.",
         discussion: """
-            Events: refreshed, refresh_failed, login_required, expiring, logged_in, logged_out, locked, unlocked.
+            Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")).
             """
     )
 

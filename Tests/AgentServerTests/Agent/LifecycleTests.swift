@@ -65,7 +65,7 @@ struct LifecycleTests {
         #expect(try await peer.chunk() == "")
         #expect(try await Polling.until { (try? agent.text(secret)) == nil })
         #expect(try await agent.peer().exchange("GET", "/v1/sessions/work/token").status == 200)
-        #expect(agent.observed.kinds == ["logged_in"])
+        #expect(agent.observed.names == [.loggedIn])
         await agent.stop()
     }
 
@@ -186,7 +186,7 @@ struct LifecycleTests {
                 == 200
         )
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
-        #expect(agent.observed.kinds == ["logged_in", "locked", "unlocked"])
+        #expect(agent.observed.names == [.loggedIn, .locked, .unlocked])
         await agent.stop()
     }
 

@@ -177,7 +177,7 @@ struct ReloadingTests {
         )
         call.answer(.granted(grant))
         #expect(try await peer.answer().body.contains("token-2"))
-        #expect(!agent.observed.kinds.contains("login_required"))
+        #expect(!agent.observed.names.contains(.loginRequired))
         await agent.stop()
     }
 }

@@ -59,8 +59,8 @@ struct SilentLoginTests {
             tokenEndpoint: "https://id.example/token"
         )
         login.answer(.granted(grant))
-        #expect(try await Polling.until { agent.observed.kinds.last == "logged_in" })
-        #expect(!agent.observed.kinds.contains("login_required"))
+        #expect(try await Polling.until { agent.observed.names.last == .loggedIn })
+        #expect(!agent.observed.names.contains(.loginRequired))
         await agent.stop()
     }
 
@@ -76,7 +76,7 @@ struct SilentLoginTests {
         #expect(try agent.text(secret) == "open sesame")
         login.answer(.failed(RefreshFailure(kind: .grantDead, message: "wrong password")))
         await agent.serving.nextLogIn().answer(.failed(RefreshFailure(kind: .misconfigured, message: "no")))
-        #expect(try await Polling.until { agent.observed.kinds.last == "login_required" })
+        #expect(try await Polling.until { agent.observed.names.last == .loginRequired })
         #expect(throws: (any Error).self) { try agent.text(secret) }
         let answer = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
         #expect(answer.status == 401)
@@ -96,7 +96,7 @@ struct SilentLoginTests {
         #expect(login.request.0.isAssertion)
         login.answer(.cancelled)
         await agent.serving.nextLogIn().answer(.cancelled)
-        #expect(try await Polling.until { agent.observed.kinds.last == "login_required" })
+        #expect(try await Polling.until { agent.observed.names.last == .loginRequired })
         await agent.stop()
     }
 

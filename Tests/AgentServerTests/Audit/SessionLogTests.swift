@@ -23,7 +23,7 @@ struct SessionLogTests {
         await agent.serving.nextRefresh().answer(
             .granted(try agent.granted("token-3", lifetime: .seconds(600)))
         )
-        _ = try await Polling.until { agent.observed.kinds.filter { $0 == "refreshed" }.count == 2 }
+        _ = try await Polling.until { agent.observed.names.filter { $0 == .refreshed }.count == 2 }
         try peer.send(SocketPeer.request("POST", "/v1/sessions/work/logout", body: "{}"))
         await agent.serving.nextRevocation().answer(.revoked)
         #expect(try await peer.answer().status == 200)
@@ -133,7 +133,7 @@ struct SessionLogTests {
         _ = try await peer.answer()
         await agent.advance(by: .seconds(590))
         await agent.serving.nextRefresh().answer(.failed(RefreshFailure(kind: .busy, message: "no")))
-        _ = try await Polling.until { agent.observed.kinds.contains("refresh_failed") }
+        _ = try await Polling.until { agent.observed.names.contains(.refreshFailed) }
         let metrics = try await peer.exchange("GET", "/v1/metrics").body
         #expect(
             metrics.contains(

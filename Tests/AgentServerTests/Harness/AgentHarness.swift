@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Logging
 import SealedStore
 import Synchronization
@@ -190,7 +191,7 @@ extension SessionAgent {
 final class EventLog: EventObserving {
     private let events = Mutex<[AgentEvent]>([])
 
-    var kinds: [String] { events.withLock { $0.map(\.kind) } }
+    var names: [EventName] { events.withLock { $0.map(\.name) } }
 
     func observe(_ event: AgentEvent) {
         events.withLock { $0.append(event) }

@@ -98,7 +98,7 @@ struct ReportTests {
         try peer.send(report("token-2"))
         let answer = try await peer.answer()
         #expect(answer.status == 401 && answer.body.contains("refused a fresh token too"))
-        #expect(agent.observed.kinds.last == "login_required")
+        #expect(agent.observed.names.last == .loginRequired)
         // What the server refuses is not served to its end.
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 401)
         await agent.stop()

@@ -191,7 +191,7 @@ struct RestrictedDemandTests {
             }
             #expect(try await peer.answer().status == 200, "\(round)")
         }
-        #expect(!agent.observed.kinds.contains("login_required"))
+        #expect(!agent.observed.names.contains(.loginRequired))
         #expect(try await agent.peer().exchange("GET", "/v1/sessions/work/token").body.contains(current))
         await agent.stop()
     }

@@ -175,7 +175,7 @@ struct RoutesTests {
         let answer = try await peer.exchange("POST", "/v1/sessions/work/report", body: body)
         #expect(answer.status == 401)
         #expect(try json(answer)["error"]?.object?["code"]?.string == "login_required")
-        #expect(agent.observed.kinds.contains("login_required"))
+        #expect(agent.observed.names.contains(.loginRequired))
         await agent.stop()
     }
 

@@ -39,7 +39,7 @@ struct VaultChangeTests {
             await agent.advance(by: .seconds(60))
         }
         #expect(agent.store.proofs == wrong.count)
-        #expect(agent.observed.kinds.isEmpty)
+        #expect(agent.observed.names.isEmpty)
         await agent.stop()
     }
 

@@ -189,13 +189,13 @@ extension SessionAgent {
         let message = String(repeating: "x", count: 500)
         let time = ports.timekeeper.wallTime
         for _ in 0..<events {
-            let event = AgentEvent(kind: "refresh_failed", session: nil, time: time, message: message)
+            let event = AgentEvent(.refreshFailed, session: nil, time: time, message: message)
             requests.events.publish(event, in: self)
         }
     }
 
     fileprivate func announceExpiry() {
-        let event = AgentEvent(kind: "expiring", session: nil, time: ports.timekeeper.wallTime)
+        let event = AgentEvent(.expiring, session: nil, time: ports.timekeeper.wallTime)
         requests.events.publish(event, in: self)
     }
 
