@@ -19,7 +19,7 @@ struct SetupCommand: ParsableCommand {
     @Argument(help: "The program.")
     var client: SetupClient
 
-    @Flag(name: .customLong("print"), help: "Show the changes and make none.")
+    @Flag(name: .customLong("print"), help: "Show the changes, or what --undo takes back, and make none.")
     var isShown = false
 
     @Flag(name: .customLong("undo"), help: "Take back what was made.")
@@ -90,14 +90,19 @@ struct SetupCommand: ParsableCommand {
     }
 
     private func undo(_ plan: SetupPlan) throws(AgentError) {
-        if isShown { return try show(plan.changes, []) }
         var isAny = false
         for change in plan.changes.reversed() {
-            let isDone = try change.undo()
-            if isDone { try say(["Taken back: \(change.shown.first ?? "")"]) }
-            isAny = isAny || isDone
+            let lines = try change.remnant()
+            guard let first = lines.first else { continue }
+            isAny = true
+            if isShown {
+                try say(lines)
+            } else {
+                _ = try change.undo()
+                try say(["Taken back: \(first)"])
+            }
         }
-        if !isAny { try say(["There was nothing to take back."]) }
+        if !isAny { try say(["There is nothing to take back."]) }
     }
 
     /// The command that takes back what this one makes.

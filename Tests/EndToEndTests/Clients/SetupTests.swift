@@ -115,10 +115,25 @@ extension EndToEnd {
             #expect(used.standardOutput.contains(shows.replacing("TOKEN", with: token)), "\(used)")
             let again = try await run("tokenctl setup \(client) \(options)", in: scene)
             #expect(again.standardOutput.contains("\(client) was set up already."), "\(again)")
-            let session = client == "kubectl" ? "--session work" : ""
-            let undone = try await run("tokenctl setup \(client) --undo \(session)", in: scene)
-            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            try await checkUndo("\(client) \(client == "kubectl" ? "--session work" : "")", in: scene)
             #expect(try await files(scene) == before)
+        }
+
+        /// Shows what is to be taken back, takes it back, and looks for more.
+        private func checkUndo(_ options: String, in scene: Scene) async throws {
+            let present = try await files(scene)
+            let undo = "tokenctl setup \(options) --undo"
+            let shown = try await run(undo + " --print", in: scene)
+            #expect(shown.status == 0 && !shown.standardOutput.isEmpty, "\(shown)")
+            #expect(try await files(scene) == present)
+            let undone = try await run(undo, in: scene)
+            #expect(undone.status == 0, "\(undone)")
+            for line in undone.standardOutput.split(separator: "\n") {
+                let place = line.replacing("Taken back: ", with: "")
+                #expect(line != place && shown.standardOutput.contains(place), "\(undone)\(shown)")
+            }
+            let again = try await run(undo + " --print", in: scene)
+            #expect(again.standardOutput == "There is nothing to take back.\n", "\(again)")
         }
 
         @Test func `what a person wrote is in the way, and nothing is changed`() async throws {

@@ -54,17 +54,22 @@ struct HelperLink: SetupChange {
         }
     }
 
-    /// Leaves a relative link, as the installation makes them, where it is.
+    func remnant() -> [String] { isOurs ? shown : [] }
+
     func undo() throws(AgentError) -> Bool {
-        // The first byte of where it leads is enough; what is no link has none.
-        var target: [CChar] = [0]
-        let count = unsafe readlink(path, &target, target.count)
-        guard count == 1, target[0] == CChar(bitPattern: UInt8(ascii: "/")),
-            HelperLink.leads(path, to: program)
-        else { return false }
+        guard isOurs else { return false }
         guard unsafe unlink(path) == 0 else { throw EditedFile.refusal(path, systemMessage(errno)) }
         OwnDirectory.remove(EditedFile.directory(of: path))
         return true
+    }
+
+    /// Not a relative link, as the installation makes them.
+    private var isOurs: Bool {
+        // The first byte of where it leads is enough; what is no link has none.
+        var target: [CChar] = [0]
+        let count = unsafe readlink(path, &target, target.count)
+        return count == 1 && target[0] == CChar(bitPattern: UInt8(ascii: "/"))
+            && HelperLink.leads(path, to: program)
     }
 
     /// Whether `path` is `program`, whatever links lead there.

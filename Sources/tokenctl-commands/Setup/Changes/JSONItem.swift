@@ -54,6 +54,23 @@ struct JSONItem: SetupChange {
         if let new = try changed(edited.text ?? "") { try edited.replace(with: new) }
     }
 
+    func remnant() throws(AgentError) -> [String] {
+        guard let text = try EditedFile(file).text, !text.isEmpty else { return [] }
+        let layout = try layout(of: text)
+        let ours = holder(in: layout)?.holder.items.filter { isOurs($0, in: layout) } ?? []
+        guard !ours.isEmpty else { return [] }
+        let lines = ours.map { item in
+            let value = layout.value(of: item)?.text ?? ""
+            return "    " + (item.name.map { JSONValue.string($0).text + ": " } ?? "") + value
+        }
+        return ["\(file), \(container):"] + lines
+    }
+
+    /// Whether an item of the container is to be taken back.
+    private func isOurs(_ item: JSONLayout.Container.Item, in layout: JSONLayout) -> Bool {
+        (name == nil || item.name == name) && layout.value(of: item).map(isOurs) == true
+    }
+
     func undo() throws(AgentError) -> Bool {
         let edited = try EditedFile(file)
         guard var text = edited.text else { return false }
@@ -109,10 +126,7 @@ struct JSONItem: SetupChange {
         guard !text.isEmpty else { return nil }
         let layout = try layout(of: text)
         guard let (index, holder) = holder(in: layout) else { return nil }
-        let ours = holder.items.firstIndex { present in
-            (name == nil || present.name == name) && layout.value(of: present).map(isOurs) == true
-        }
-        guard let ours else { return nil }
+        guard let ours = holder.items.firstIndex(where: { isOurs($0, in: layout) }) else { return nil }
         // One that was made for the item is on one line with it.
         return layout.isAlone(ours, in: holder) && layout.isOnOneLine(holder)
             ? layout.removing(index, from: layout.root) : layout.removing(ours, from: holder)

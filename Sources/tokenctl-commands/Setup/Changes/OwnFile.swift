@@ -27,10 +27,14 @@ struct OwnFile: SetupChange {
         if file.text != text { try file.replace(with: text) }
     }
 
+    func remnant() throws(AgentError) -> [String] { isOurs(try EditedFile(path)) ? [path] : [] }
+
     func undo() throws(AgentError) -> Bool {
         let file = try EditedFile(path)
-        guard file.text?.bytewise.contains(sign.bytewise) == true else { return false }
+        guard isOurs(file) else { return false }
         try file.replace(with: "")
         return true
     }
+
+    private func isOurs(_ file: EditedFile) -> Bool { file.text?.bytewise.contains(sign.bytewise) == true }
 }

@@ -18,12 +18,18 @@ struct ProgramSetting: SetupChange {
     /// Whether a file of this text holds nothing, so that it goes when the setting is taken back.
     var isBare: (String) -> Bool = { _ in false }
 
-    var shown: [String] {
-        let words = set.map { word in
+    var shown: [String] { [ProgramSetting.line(set)] }
+
+    func remnant() throws(AgentError) -> [String] {
+        try ProgramRun(get).words == value ? [ProgramSetting.line(unset)] : []
+    }
+
+    private static func line(_ command: [String]) -> String {
+        let words = command.map { word in
             word.utf8.allSatisfy { $0.isUsualInToken || "/:@,".utf8.contains($0) }
                 ? word : ShellWord.quoted(word)
         }
-        return ["$ " + words.joined(separator: " ")]
+        return "$ " + words.joined(separator: " ")
     }
 
     func isMade() throws(AgentError) -> Bool {

@@ -15,6 +15,9 @@ protocol SetupChange {
     /// Makes it; ``isMade()`` said that it can be.
     func make() throws(AgentError)
 
+    /// What ``undo()`` takes back, for a person: a line with the place, then what goes there; empty: nothing.
+    func remnant() throws(AgentError) -> [String]
+
     /// Takes it back.
     ///
     /// - Returns: whether there was something to take back.

@@ -23,7 +23,7 @@ struct TextBlock: SetupChange {
     let lines: [String]
     /// What a line there must not begin with: keys that can be given once.
     var keys: [String] = []
-    /// Where such lines are in the way; empty: anywhere.
+    /// Other sections where such lines are in the way; none, and at the end of the file: anywhere.
     var sections: [String] = []
     /// Whether the file is TOML: a person's text has to be that, without the block and with it.
     var isTOML = false
@@ -63,6 +63,13 @@ struct TextBlock: SetupChange {
         if new != text { try edited.replace(with: new) }
     }
 
+    func remnant() throws(AgentError) -> [String] {
+        let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
+        let blocks = TextBlock.blocks(in: all, marked: mark, exactly: false)
+        guard !blocks.isEmpty else { return [] }
+        return [file + ":"] + blocks.flatMap { all[$0].dropFirst().dropLast() }.map { "    " + $0 }
+    }
+
     func undo() throws(AgentError) -> Bool {
         let edited = try EditedFile(file)
         guard let text = edited.text else { return false }
@@ -99,6 +106,7 @@ struct TextBlock: SetupChange {
             }
         case .section(let header, let synonym):
             // Of several, some programs read the last alone.
+            _ = try checkSections(sections, of: all)
             let starts = try checkSections([header, synonym].compactMap(\.self), of: all)
             if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }
