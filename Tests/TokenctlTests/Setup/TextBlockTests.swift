@@ -83,9 +83,11 @@ struct TextBlockTests {
         #expect(try block.isMade())
         try block.make()
         #expect(File.text(block.file) == row.result)
+        #expect(try block.remnant().suffix(1) == ["    key = ours"])
         #expect(try block.undo())
         #expect(File.text(block.file) == (row.text.isEmpty ? nil : row.text))
         #expect(try !block.undo())
+        #expect(try block.remnant().isEmpty)
         #expect(directory.names().filter { $0 != "file" } == [])
     }
 
@@ -101,6 +103,15 @@ struct TextBlockTests {
         #expect(error?.code == .badRequest && error?.message.contains("has a line of its own") == true)
         #expect(throws: AgentError.self) { try block(place).make() }
         #expect(File.text(directory.path("file")) == text)
+    }
+
+    @Test func `a line of a section that comes first for the program is in the way`() throws {
+        try directory.write("[install]\nkey = 1\n", to: "file")
+        var block = block(.section("[global]"))
+        #expect(try !block.isMade())
+        block.sections = ["[install]"]
+        #expect(throws: AgentError.self) { try block.make() }
+        #expect(File.text(block.file) == "[install]\nkey = 1\n")
     }
 
     @Test(arguments: ["keys = 1\n", "# key = 1\n", "[t]\nkey = 1\n", "my-key = 1\n"])

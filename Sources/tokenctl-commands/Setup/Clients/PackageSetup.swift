@@ -11,7 +11,9 @@ enum PackageSetup {
             mark: "pip",
             place: .section("[global]"),
             lines: ["keyring-provider = subprocess"],
-            keys: ["keyring-provider", "keyring_provider"]
+            keys: ["keyring-provider", "keyring_provider"],
+            // Those of a command come before the global ones.
+            sections: ["[install]", "[download]", "[wheel]", "[index]", "[lock]"]
         )
         let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
         let changes: [any SetupChange] = links + [block]
