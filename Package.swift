@@ -414,7 +414,7 @@ let package = Package(
         .testTarget(
             name: "EtcdClientTests",
             dependencies: [
-                "EtcdClient", "Text", "TestSupport",
+                "DemoIssuer", "EtcdClient", "Text", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

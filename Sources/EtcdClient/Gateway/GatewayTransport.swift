@@ -45,27 +45,48 @@ final class GatewayTransport: Sendable {
         var handshake = TLSConfiguration.makeClientConfiguration()
         handshake.minimumTLSVersion = .tlsv12
         handshake.certificateVerification = .fullVerification
-        do {
-            // In place of the system's: no public authority stands in for a private etcd. A context is made for each
-            // connection that begins before the first one stands, and a copy of the system's roots takes 2 MB.
-            if let authorities = door.authorities {
-                handshake.trustRoots = .certificates(try certificates(authorities))
-            }
-            if let identity = door.identity {
-                handshake.certificateChain = try certificates(identity.certificates).map { .certificate($0) }
-                handshake.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: identity.key, format: .pem))
-            }
-        } catch {
-            throw .insecure(.noPEM)
+        // In place of the system's: no public authority stands in for a private etcd. A context is made for each
+        // connection that begins before the first one stands, and a copy of the system's roots takes 2 MB.
+        if let authorities = door.authorities {
+            handshake.trustRoots = .certificates(try certificates(authorities, in: .authorities))
+        }
+        if let identity = door.identity {
+            let chain = try certificates(identity.certificates, in: .certificate)
+            let key = try key(identity.key)
+            handshake.certificateChain = chain.map { .certificate($0) }
+            handshake.privateKey = .privateKey(key)
+            try checkPair(handshake, chain)
         }
         return handshake
     }
 
     /// At least one.
-    private static func certificates(_ bytes: [UInt8]) throws -> [NIOSSLCertificate] {
-        let found = try NIOSSLCertificate.fromPEMBytes(bytes)
-        guard !found.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
+    private static func certificates(
+        _ bytes: [UInt8],
+        in file: EtcdDistrust.OwnFile
+    ) throws(EtcdFailure) -> [NIOSSLCertificate] {
+        guard let found = try? NIOSSLCertificate.fromPEMBytes(bytes), !found.isEmpty else {
+            throw .insecure(.noPEM(file))
+        }
         return found
+    }
+
+    private static func key(_ bytes: [UInt8]) throws(EtcdFailure) -> NIOSSLPrivateKey {
+        guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
+            throw .insecure(.noPEM(.key))
+        }
+        return key
+    }
+
+    /// Else a connection would fail without a reason.
+    private static func checkPair(
+        _ handshake: TLSConfiguration,
+        _ chain: [NIOSSLCertificate]
+    ) throws(EtcdFailure) {
+        var probe = handshake
+        // Not the system's roots, which take 2 MB.
+        probe.trustRoots = .certificates(chain)
+        guard (try? NIOSSLContext(configuration: probe)) != nil else { throw .insecure(.otherKey) }
     }
 
     /// Sends a request, and returns when its whole answer has come.

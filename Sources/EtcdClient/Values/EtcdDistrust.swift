@@ -2,8 +2,26 @@
 
 /// Why a member and this host do not trust each other.
 package enum EtcdDistrust: Equatable, Sendable {
-    /// What the settings name is no certificate, or no key of one.
-    case noPEM
+    /// A file that the settings name, by what it has to hold.
+    package enum OwnFile: Equatable, Sendable {
+        case authorities
+        case certificate
+        case key
+
+        /// The setting that names it.
+        fileprivate var setting: String {
+            switch self {
+            case .authorities: "ca_file"
+            case .certificate: "certificate_file"
+            case .key: "certificate_key_file"
+            }
+        }
+    }
+
+    /// It does not hold what it has to.
+    case noPEM(OwnFile)
+    /// Our certificate has another key than ours.
+    case otherKey
     /// The member's certificate is signed by somebody else, or its time is over: the library does not tell which.
     case unknownAuthority
     /// The member's certificate is for other hosts.
@@ -20,7 +38,10 @@ package enum EtcdDistrust: Equatable, Sendable {
     /// What is wrong, without a full stop.
     package var sentence: String {
         switch self {
-        case .noPEM: "a certificate or its key is no PEM"
+        case .noPEM(.key):
+            "what certificate_key_file names holds no private key as PEM, or one with a passphrase"
+        case .noPEM(let file): "what \(file.setting) names holds no certificate as PEM"
+        case .otherKey: "the key in certificate_key_file is not that of the certificate in certificate_file"
         case .unknownAuthority:
             "the member's certificate is not signed by an authority known here, or not valid now"
         case .otherHost: "the member's certificate is for another host name"
@@ -34,7 +55,9 @@ package enum EtcdDistrust: Equatable, Sendable {
     /// What helps.
     package var remedy: String {
         switch self {
-        case .noPEM: "make PEM files of what ca_file, certificate_file and certificate_key_file name"
+        case .noPEM(.authorities): "name the PEM file of the authority of etcd's certificates in ca_file"
+        case .noPEM, .otherKey:
+            "name our certificate in certificate_file and its key in certificate_key_file, as PEM and without a passphrase"
         case .unknownAuthority:
             "name the authority of etcd's certificates in ca_file, and look at the certificate's dates and the clock here"
         case .otherHost:
