@@ -6,6 +6,8 @@ package enum FileFault: Error, Equatable, Sendable, CustomStringConvertible {
     case missing
     /// It exists, but is not a plain file of ours: a link, a device, someone else's, readable by others.
     case untrusted(String)
+    /// It has this many bytes, and can only be what is looked for with as many as that.
+    case wrongSize(Int, ClosedRange<Int>)
     /// The system refused.
     case system(SystemCallError)
 
@@ -13,6 +15,9 @@ package enum FileFault: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .missing: "it does not exist"
         case .untrusted(let reason): reason
+        case .wrongSize(0, _): "it is empty"
+        case .wrongSize(let size, let sizes):
+            "it has \(size) bytes instead of \(sizes.lowerBound) to \(sizes.upperBound)"
         case .system(let error): error.reason
         }
     }

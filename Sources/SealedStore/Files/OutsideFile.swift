@@ -18,9 +18,7 @@ enum OutsideFile {
     /// Reads all of an open file.
     static func contents(of file: OpenFile, sizes: ClosedRange<Int>) throws(FileFault) -> GuardedBytes {
         let size = try OpenDirectory.checked { () throws(SystemCallError) in try file.status().size }
-        guard sizes.contains(size) else {
-            throw .untrusted("it has \(size) bytes instead of \(sizes.lowerBound) to \(sizes.upperBound)")
-        }
+        guard sizes.contains(size) else { throw .wrongSize(size, sizes) }
         let bytes: GuardedBytes
         do throws(SealedMemoryError) {
             bytes = try GuardedBytes(count: size)

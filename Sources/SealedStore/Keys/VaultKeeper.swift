@@ -179,7 +179,8 @@ struct VaultKeeper {
             switch error {
             case .missing: return nil
             case .untrusted(let reason): throw .unsafe(path: directory.path(of: name), reason: reason)
-            case .system(let error): throw .unavailable(path: directory.path(of: name), reason: error.reason)
+            case .wrongSize, .system:
+                throw .unavailable(path: directory.path(of: name), reason: error.description)
             }
         }
     }

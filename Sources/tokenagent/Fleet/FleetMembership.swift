@@ -95,7 +95,7 @@ struct FleetMembership: Sendable {
                 )
             }
             source = "\(credentials)/\(name)"
-            delivered = try contents(of: source, sharedWith: .nobody)
+            delivered = try contents(of: source, for: "fleet_key_credential", sharedWith: .nobody)
         }
         return try FleetMembership.opening(source) { () throws(FleetKeyFault) in
             guard let text = try? GuardedBytes.guarding(delivered) else { throw .outOfMemory }
@@ -120,12 +120,16 @@ struct FleetMembership: Sendable {
     private func client() throws(FleetTrouble) -> EtcdClient {
         var door = EtcdDoor()
         door.authorities = try settings.authorityFile.map { path throws(FleetTrouble) in
-            try contents(of: path, sharedWith: .readers)
+            try contents(of: path, for: "ca_file", sharedWith: .readers)
         }
         door.identity = try settings.certificate.map { certificate throws(FleetTrouble) in
             EtcdDoor.Identity(
-                certificates: try contents(of: certificate.file, sharedWith: .readers),
-                key: try contents(of: certificate.keyFile, sharedWith: .nobody)
+                certificates: try contents(
+                    of: certificate.file,
+                    for: "certificate_file",
+                    sharedWith: .readers
+                ),
+                key: try contents(of: certificate.keyFile, for: "certificate_key_file", sharedWith: .nobody)
             )
         }
         door.user = settings.user.map { user in
@@ -147,7 +151,7 @@ struct FleetMembership: Sendable {
     private func password(_ password: FleetSettings.Password) async throws(FleetTrouble) -> [UInt8] {
         var bytes: [UInt8]
         switch password {
-        case .file(let path): bytes = try contents(of: path, sharedWith: .nobody)
+        case .file(let path): bytes = try contents(of: path, for: "password_file", sharedWith: .nobody)
         case .command(let command): bytes = try await output(of: command, for: "password_command")
         }
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
@@ -171,12 +175,14 @@ struct FleetMembership: Sendable {
 
     private func contents(
         of path: String,
+        for key: String,
         sharedWith access: SmallFile.Access
     ) throws(FleetTrouble) -> [UInt8] {
         do throws(SmallFile.Failure) {
             return try SmallFile.read(path, sharedWith: access)
         } catch {
-            throw FleetTrouble(.unavailable, "\(path): \(error.message)", remedy: error.remedy)
+            let remedy = error.remedy ?? "put the file there, or correct fleet.\(key)"
+            throw FleetTrouble(.unavailable, "fleet.\(key): \(path): \(error.message)", remedy: remedy)
         }
     }
 }

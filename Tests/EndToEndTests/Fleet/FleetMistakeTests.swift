@@ -48,6 +48,7 @@ extension EndToEnd {
         @Test(
             arguments: [
                 ("keeper", "KEY.none", "KEY.none cannot be used: it does not exist", "copy the key file"),
+                ("keeper", "KEY.empty", "KEY.empty cannot be used: it is empty", "copy the key file"),
                 ("reader", "KEY", "KEY is the keepers' key", "give this host the readers' file"),
                 ("keeper", "KEY.reader", "KEY.reader is the readers' key", "give this host the keepers'"),
                 ("keeper", "KEY.open", "KEY.open cannot be used: its mode 644", "with mode 600"),
@@ -61,6 +62,7 @@ extension EndToEnd {
         ) async throws {
             try await makeKeys()
             try agent.home.write("text", to: "fleet.key.open", mode: 0o644)
+            try agent.home.write("", to: "fleet.key.empty")
             func text(_ text: String) -> String { text.replacing("KEY", with: key) }
             try await start(role: role, key: "fleet_key_file = \"\(text(file))\"")
             let status = try await agent.tokenctl("fleet", "status")
@@ -78,6 +80,26 @@ extension EndToEnd {
                 #expect(after.standardError.contains("tokenctl fleet join work"), "\(after)")
             }
             #expect(try await agent.tokenctl("logout", "work", "--local").status == 0)
+            try await agent.end()
+        }
+
+        @Test(arguments: ["ca_file", "certificate_file", "certificate_key_file"])
+        func `a certificate or key that is not there is named by its setting`(setting: String) async throws {
+            try await makeKeys()
+            var files = ["ca_file", "certificate_file", "certificate_key_file"].map { name in
+                "\(name) = \"\(agent.home.path(name))\""
+            }
+            if setting == "ca_file" { files.removeLast(2) }
+            for name in ["ca_file", "certificate_file"] where name != setting {
+                try agent.home.write("", to: name)
+            }
+            let lines = files.joined(separator: "\n")
+            try await start(key: "fleet_key_file = \"\(key)\"", endpoint: "https://127.0.0.1:1", more: lines)
+            let status = try await agent.tokenctl("fleet", "status")
+            #expect(status.status == 5, "\(status)")
+            let path = agent.home.path(setting)
+            #expect(status.standardError.contains("fleet.\(setting): \(path): No such file"), "\(status)")
+            #expect(status.standardError.contains("correct fleet.\(setting)"), "\(status)")
             try await agent.end()
         }
 

@@ -164,10 +164,7 @@ struct FleetKeyFileTests {
 
     @Test func `a file of more than a key may have is not read`() throws {
         Disk.write([UInt8](repeating: 0x41, count: 1_025), to: path)
-        #expect(
-            fault(path, as: .keeper)
-                == .file(.untrusted("it has 1025 bytes instead of 1 to 1024"))
-        )
+        #expect(fault(path, as: .keeper) == .file(.wrongSize(1_025, 1...1_024)))
     }
 
     @Test(arguments: ["", "with blank", "ü", String(repeating: "x", count: 65)])
