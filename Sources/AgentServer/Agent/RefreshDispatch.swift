@@ -268,8 +268,8 @@ extension RefreshDispatch {
     }
 
     /// Gives up the room that was made for an answer.
-    func release(_ snapshot: SessionSnapshot, answered: Bool, for name: SessionName) {
-        storeThread.run { $0.release(name, snapshot, answered: answered) }
+    func release(_ name: SessionName, answered: Bool) {
+        storeThread.run { $0.release(name, answered: answered) }
     }
 }
 
@@ -335,7 +335,7 @@ extension RefreshDispatch {
             case .commit(_, let snapshot):
                 storeThread.run { _ = $0.commit(name, snapshot) }
                 erasure.erase(snapshot.secrets)
-            case .release(_, let snapshot, let answered): release(snapshot, answered: answered, for: name)
+            case .release(_, let answered): release(name, answered: answered)
             default: continue
             }
         }

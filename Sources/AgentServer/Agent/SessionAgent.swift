@@ -208,8 +208,7 @@ extension SessionAgent {
             refreshes.perform(.reserve(attempt, snapshot), for: name, in: self)
         case .refresh(let request): refreshes.perform(.send(request), for: name, in: self)
         case .commit(let number, let snapshot): records.commit(number, snapshot, for: name, in: self)
-        case .release(_, let snapshot, let answered):
-            refreshes.release(snapshot, answered: answered, for: name)
+        case .release(_, let answered): refreshes.release(name, answered: answered)
         case .forget: records.remove(name, in: self)
         case .revoke(let request):
             if !fleet.holdsBack(effect, of: name) { requests.logouts.revoke(request, for: name, in: self) }

@@ -143,8 +143,7 @@ final class SharedSession {
 
     /// One refusal is not to be found twice, after a crash, and believed for the second.
     private func forgetRecording(in agent: isolated SessionAgent) {
-        guard let snapshot = agent.sessions[name]?.session.snapshot(at: agent.moment) else { return }
-        agent.refreshes.release(snapshot, answered: true, for: name)
+        agent.refreshes.release(name, answered: true)
     }
 
     /// The session had no use for the tokens of an answer: it was logged out or in meanwhile.

@@ -137,7 +137,7 @@ package final class SessionStore: SessionStoring {
         }
     }
 
-    package func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
+    package func release(_ session: SessionName, answered: Bool) {
         work.withLock { work in
             work.ledger?.release(session, answered: answered)
             note(nil, for: session)

@@ -20,10 +20,9 @@ package protocol SessionStoring: Sendable {
     ///
     /// - Parameters:
     ///   - session: whose attempt it was.
-    ///   - snapshot: what the session is now.
     ///   - answered: the server's answer proves that the refresh token was not replaced, so a restart need
     ///     not replay it.
-    func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool)
+    func release(_ session: SessionName, answered: Bool)
 
     /// Makes the logout durable, then removes the session's files.
     func forget(_ session: SessionName) throws(StorageFailure)

@@ -11,7 +11,7 @@ package enum Effect: Equatable, Sendable {
     /// Make the session's present record durable; answered by `commitFinished`.
     case commit(CommitNumber, SessionSnapshot)
     /// Give up the reservation of an attempt that brought no tokens.
-    case release(AttemptNumber, SessionSnapshot, answered: Bool)
+    case release(AttemptNumber, answered: Bool)
     /// Remove the session's files.
     case forget
     /// Revoke at the server; answered by `revocationFinished`.

@@ -162,7 +162,7 @@ extension Session {
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
         }
         let told =
-            release(attempt, login, after: failure.kind, at: moment)
+            release(attempt, login, after: failure.kind)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
         // What had to be fixed still has to be: this failure says nothing about it.
         if let suspension = attempt.suspension, login.renewal != .anew {
@@ -212,7 +212,7 @@ extension Session {
             suspension.retryAt = moment.now + max(delay, failure.retryAfter ?? .zero)
         }
         state = .suspended(login, suspension)
-        return release(attempt, login, after: failure.kind, at: moment)
+        return release(attempt, login, after: failure.kind)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
             + settleAll(misconfigured(by: failure), at: moment.now)
     }
@@ -234,19 +234,13 @@ extension Session {
         )
         login.refuse(refusal, of: variant, at: moment.now)
         state = .ready(login)
-        return release(attempt, login, after: failure.kind, at: moment)
+        return release(attempt, login, after: failure.kind)
             + settleAll(misconfigured(by: refusal), variant: variant, at: moment.now)
             + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
-    private func release(
-        _ attempt: Attempt,
-        _ login: Login,
-        after kind: FailureClass,
-        at moment: Moment
-    ) -> [Effect] {
+    private func release(_ attempt: Attempt, _ login: Login, after kind: FailureClass) -> [Effect] {
         guard attempt.usesRefreshToken, kind != .storage else { return [] }
-        let snapshot = login.snapshot(standing: .loggedIn, at: moment)
-        return [.release(attempt.number, snapshot, answered: login.use != .unanswered)]
+        return [.release(attempt.number, answered: login.use != .unanswered)]
     }
 }

@@ -60,8 +60,8 @@ final class StoreControl: StoreControlling {
         return store.commit(session, snapshot)
     }
 
-    func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
-        store.release(session, snapshot, answered: answered)
+    func release(_ session: SessionName, answered: Bool) {
+        store.release(session, answered: answered)
     }
 
     func forget(_ session: SessionName) throws(StorageFailure) {

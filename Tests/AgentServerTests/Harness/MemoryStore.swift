@@ -77,8 +77,8 @@ final class MemoryStore: StoreControlling {
         return disk.commit(session, snapshot)
     }
 
-    func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
-        disk.release(session, snapshot, answered: answered)
+    func release(_ session: SessionName, answered: Bool) {
+        disk.release(session, answered: answered)
     }
 
     func forget(_ session: SessionName) throws(StorageFailure) {

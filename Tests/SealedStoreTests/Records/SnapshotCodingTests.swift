@@ -281,7 +281,7 @@ struct SnapshotCodingTests {
             let (open, loaded) = try fixture.unlocked()
             if let session = loaded.sessions.first, round.isMultiple(of: 2) {
                 try open.store.reserve(.work, AttemptNumber(rawValue: 1), session.snapshot)
-                open.store.release(.work, session.snapshot, answered: round.isMultiple(of: 4))
+                open.store.release(.work, answered: round.isMultiple(of: 4))
             }
             try open.commitDurably("RT-\(round)")
             open.store.close()

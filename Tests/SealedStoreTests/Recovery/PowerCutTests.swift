@@ -108,7 +108,7 @@ struct PowerCutTests {
     @Test func `a second attempt after one without answer`() async throws {
         let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
-            open.store.release(.work, old, answered: false)
+            open.store.release(.work, answered: false)
             try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
             try open.commitDurably("RT-2")
         } check: { found, acknowledged in

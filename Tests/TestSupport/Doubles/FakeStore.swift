@@ -10,7 +10,7 @@ package final class FakeStore: SessionStoring {
     package enum Call: Equatable, Sendable {
         case reserve(SessionName, AttemptNumber, SessionSnapshot)
         case commit(SessionName, SessionSnapshot)
-        case release(SessionName, SessionSnapshot, answered: Bool)
+        case release(SessionName, answered: Bool)
         case forget(SessionName)
         /// A call that breaks the port's contract: a reservation while one is open, a release of none.
         case impossible(String)
@@ -87,9 +87,9 @@ package final class FakeStore: SessionStoring {
         }
     }
 
-    package func release(_ session: SessionName, _ snapshot: SessionSnapshot, answered: Bool) {
+    package func release(_ session: SessionName, answered: Bool) {
         state.withLock { state in
-            state.calls.append(.release(session, snapshot, answered: answered))
+            state.calls.append(.release(session, answered: answered))
             if state.reserved.remove(session) == nil {
                 state.calls.append(.impossible("release of \(session) without reservation"))
             }

@@ -54,7 +54,6 @@ private struct World {
             case .commit(let number, let snapshot):
                 check(snapshot.secrets)
                 committing.append(number)
-            case .release(_, let snapshot, _): check(snapshot.secrets)
             case .revoke(let request):
                 check(Set([request.refreshToken, request.accessToken].compactMap(\.self)))
                 revoking += 1
@@ -67,7 +66,7 @@ private struct World {
             case .erase(let secret): erased.insert(secret)
             case .finishLogin(let number, _): if number == login { login = nil }
             case .reauthenticate(let number, _, _): silentLogins.append(number)
-            case .discard, .forget, .finishLogout, .notify: break
+            case .release, .discard, .forget, .finishLogout, .notify: break
             }
         }
     }
