@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import CommandCore
-import Glibc
 
 /// A token in a file for one program, in a directory of its own beside the agent's socket.
 ///
@@ -28,19 +26,6 @@ struct TokenFile: ~Copyable {
 
     /// Puts `token` there; a reader sees the old one or the new one, whole.
     borrowing func write(_ token: String) throws(AgentError) {
-        let draft = directory.path + "/" + TokenDirectories.draft
-        unsafe unlink(draft)
-        let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw TokenFile.failure(draft) }
-        var bytes = Array(token.utf8)
-        let error = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: file) }
-        bytes.wipe()
-        close(file)
-        guard error == 0 else { throw AgentError(.internal, "\(draft): \(systemMessage(error))") }
-        guard unsafe rename(draft, path) == 0 else { throw TokenFile.failure(path) }
-    }
-
-    private static func failure(_ path: String) -> AgentError {
-        AgentError(.internal, "\(path): \(systemMessage(errno))")
+        try PrivateFile.replace(path, from: directory.path + "/" + TokenDirectories.draft, with: token)
     }
 }

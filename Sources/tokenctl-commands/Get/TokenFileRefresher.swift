@@ -93,7 +93,7 @@ struct TokenFileRefresher: ~Copyable {
     private static func isNews(_ event: EventMessage?, for demand: TokenDemand) -> Bool {
         guard let event, let name = event.session else { return true }
         guard name == demand.session else { return false }
-        guard event.event == "refreshed" else { return true }
+        guard event.event == EventName.refreshed.rawValue else { return true }
         let scopes = event.scope?.split(separator: " ").map(String.init) ?? []
         return Set(scopes) == Set(demand.scopes) && event.audience == demand.audience
     }

@@ -69,15 +69,8 @@ struct EndpointSecrets: ~Copyable {
     /// Writes the files, now that the endpoints are served at `addresses`.
     borrowing func write(_ addresses: [ListeningPlaceMessage]) throws(AgentError) {
         for (name, secret) in secrets {
-            let draft = places.secret(of: name) + ".new"
-            _ = unsafe unlink(draft)
-            let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            guard file >= 0 else { throw AgentError(.internal, "\(draft): \(systemMessage(errno))") }
-            let error = unsafe Array(secret.utf8).withUnsafeBytes { unsafe writeAll($0, to: file) }
-            close(file)
-            guard error == 0, unsafe rename(draft, places.secret(of: name)) == 0 else {
-                throw AgentError(.internal, "\(draft): \(systemMessage(error == 0 ? errno : error))")
-            }
+            let path = places.secret(of: name)
+            try PrivateFile.replace(path, from: path + ".new", with: secret)
         }
         for (name, file) in locks {
             ftruncate(file, 0)
