@@ -105,16 +105,30 @@ extension EndToEnd {
             #expect(!result.standardError.contains("asked"), "\(result.standardError)")
         }
 
-        @Test(.enabled(if: has("git"), "git is not installed"))
-        func `git fetches through a restricted socket, and gets another token when one was refused`()
-            async throws
-        {
-            let scene = try await scene("git-credential-tokenagent")
+        /// The path of a `[[socket]]` for the session, which can be reached.
+        private func restrictedSocket(of scene: Scene) async throws -> String {
             let path = scene.agent.home.path("run/tokenagent/work.sock")
             let plain = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(plain + "\n[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n")
             scene.agent.agent?.signal(.hangUp)
             #expect(try await Polling.until { SocketOwner.pid(path) != nil })
+            return path
+        }
+
+        @Test func `the doctor at a restricted socket has nothing to complain of`() async throws {
+            let scene = try await scene()
+            let path = try await restrictedSocket(of: scene)
+            let result = try await shell("TOKENAGENT_SOCK='\(path)' tokenctl doctor", in: scene)
+            #expect(result.status == 0 && result.standardOutput.contains("not at this socket"), "\(result)")
+            #expect(!result.standardOutput.contains("process"), "\(result)")
+        }
+
+        @Test(.enabled(if: has("git"), "git is not installed"))
+        func `git fetches through a restricted socket, and gets another token when one was refused`()
+            async throws
+        {
+            let scene = try await scene("git-credential-tokenagent")
+            let path = try await restrictedSocket(of: scene)
             let old = try await scene.token()
             addRepository(to: scene) { old }
             let url = scene.issuer.issuer + "/repository.git"
@@ -142,11 +156,7 @@ extension EndToEnd {
             second: String
         ) async throws {
             let scene = try await scene()
-            let path = scene.agent.home.path("run/tokenagent/work.sock")
-            let plain = try #require(File.text(scene.agent.configurationPath))
-            try scene.agent.configure(plain + "\n[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n")
-            scene.agent.agent?.signal(.hangUp)
-            #expect(try await Polling.until { SocketOwner.pid(path) != nil })
+            let path = try await restrictedSocket(of: scene)
             let old = try await scene.token()
             let script = "export TOKENAGENT_SOCK='\(path)'; \(first); \(second); \(first); \(second)"
             let result = try await shell(script, in: scene)
