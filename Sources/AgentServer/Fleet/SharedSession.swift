@@ -85,12 +85,10 @@ final class SharedSession {
         apply(in: agent) { member, now in member.refreshWanted(as: id, expiry: expiry, at: now) }
     }
 
-    /// When the session's access token ends, in etcd's time; `nil`: nobody is served with it.
-    private func expiry(in agent: isolated SessionAgent) -> FleetTime? {
-        guard let token = agent.sessions[name]?.session.primaryToken, !token.isRefused,
-            let expiresAt = token.expiresAt, let time = sharing.time
-        else { return nil }
-        return time + (expiresAt - agent.now)
+    /// When the session's access token ends; `nil`: never, or nobody is served with it.
+    private func expiry(in agent: isolated SessionAgent) -> Instant? {
+        guard let token = agent.sessions[name]?.session.primaryToken, !token.isRefused else { return nil }
+        return token.expiresAt
     }
 
     /// The session does not want to send any more, or has been answered.

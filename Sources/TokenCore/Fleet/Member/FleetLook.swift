@@ -36,17 +36,20 @@ struct FleetLook: Equatable, Sendable {
     let timing: FleetTiming
     let role: FleetRole
     let wish: FleetWish?
+    /// When the access token that the wish is to replace ends, in the view's time.
+    private let expiry: FleetTime?
     /// The record that is to be sealed anew.
     let outsealed: FleetHeader?
     /// `nil` as soon as nothing of it is left in etcd.
     private(set) var hold: FleetHold?
 
-    init(at view: FleetView, of member: FleetMember) {
+    init(at view: FleetView, of member: FleetMember, now: Instant) {
         self.view = view
         memory = member.memory
         timing = member.timing
         role = member.role
         wish = member.wish
+        expiry = member.wish?.expiry.map { view.time + ($0 - now) }
         outsealed = member.outsealed
         hold = member.hold
     }
@@ -200,7 +203,7 @@ struct FleetLook: Equatable, Sendable {
 
     /// Whether the refresh token of the record may be sent.
     var takeover: FleetTakeover {
-        FleetTakeover(in: view, expiry: wish?.expiry, timing: timing)
+        FleetTakeover(in: view, expiry: expiry, timing: timing)
     }
 
     /// What a session hears that has to wait, and the keepers if a reader waits.

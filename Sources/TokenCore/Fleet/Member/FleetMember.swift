@@ -86,13 +86,13 @@ package struct FleetMember: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - attempt: a name for the attempt, never used before.
-    ///   - expiry: when the access token of the record ends.
+    ///   - expiry: when the access token of the record ends; `nil`: never, or nobody is served with it.
     ///   - now: now.
     /// - Returns: what to do; one of `grant`, `recover`, `postpone`, `refuse` and `adopt` answers it, perhaps after
     ///   `hold`.
     package mutating func refreshWanted(
         as attempt: AttemptID,
-        expiry: FleetTime?,
+        expiry: Instant?,
         at now: Instant
     ) -> [FleetAction] {
         if step == .interrupted, let sending = memory.sending { return recover(sending) }
@@ -216,7 +216,7 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         memory.place = view.place
-        var look = FleetLook(at: view, of: self)
+        var look = FleetLook(at: view, of: self, now: now)
         let next = look.decide()
         hold = look.hold
         return perform(next, look, viewedSince: viewedSince, at: now)

@@ -3,8 +3,9 @@
 /// A session wants to refresh.
 struct FleetWish: Hashable, Sendable {
     let attempt: AttemptID
-    /// When the access token ends; `nil`: never, or nobody knows.
-    let expiry: FleetTime?
+    /// When the access token ends, by this host's clock, as etcd's may not have been heard yet; `nil`: never, or nobody is
+    /// served with it.
+    let expiry: Instant?
     /// It was told that another host is at it.
     private(set) var isHeld = false
     /// When this host may ask for the lock that another one had; `nil`: at once.
@@ -12,7 +13,7 @@ struct FleetWish: Hashable, Sendable {
     /// How often it has had to take one.
     private(set) var turns = 0
 
-    init(attempt: AttemptID, expiry: FleetTime?) {
+    init(attempt: AttemptID, expiry: Instant?) {
         self.attempt = attempt
         self.expiry = expiry
     }

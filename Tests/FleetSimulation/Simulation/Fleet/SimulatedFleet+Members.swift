@@ -12,7 +12,7 @@ extension SimulatedFleet {
         members.active[slot].isBusy = true
         if members.active[slot].wantedAt == nil { members.active[slot].wantedAt = course.now }
         let attempt = nextAttempt(of: index)
-        let expiry = Course.date(at: entry.obtainedAt + plan.lifetime * Course.second)
+        let expiry = Instant(nanoseconds: entry.obtainedAt + plan.lifetime * Course.second)
         tell(index) { $0.refreshWanted(as: attempt, expiry: expiry, at: $1) }
     }
 

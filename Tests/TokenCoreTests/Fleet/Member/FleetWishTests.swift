@@ -25,6 +25,19 @@ import Testing
         #expect(member.looked(.showing(newer), at: now) == [])
     }
 
+    @Test func `a host that has just started waits to the end of the token like any other`() {
+        var member = member()
+        let expiry = now + .seconds(3_000)
+        #expect(member.refreshWanted(as: .number(60), expiry: expiry, at: now) == [.look])
+        // The intent is older than the patience of who has no token, and etcd is heard for the first time.
+        let actions = member.looked(.showing(record, .attempt(61, age: 500)), at: now + .seconds(2))
+        guard case .postpone(.number(60), let time)? = actions.first else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(time >= expiry + FleetTiming.defaultPatience, "\(time)")
+    }
+
     @Test func `a wish made while a login goes to the disk, or to etcd, is refused`() throws {
         var member = member()
         let login = member.loggedIn(7, as: .number(70), tokenMark: 70, time: nil, at: now)
