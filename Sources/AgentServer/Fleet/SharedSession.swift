@@ -436,12 +436,20 @@ final class SharedSession {
         guard let ended = attempt else { return }
         attempt = nil
         guard let refusal = ended.refusal else {
-            return agent.refreshes.refused(ended.number, .notBefore(time), for: name, in: agent)
+            let answer = ReservationAnswer.notBefore(time, absence)
+            return agent.refreshes.refused(ended.number, answer, for: name, in: agent)
         }
         agent.apply(name) { session, moment in
             session.attemptPostponed(ended.number, until: time, because: refusal, at: moment)
         }
         agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent)
+    }
+
+    /// What is said of the answer that is missing.
+    private var absence: String {
+        record.sight?.view.mayHaveLostRefresh == true
+            ? "etcd was restored or emptied, and the hosts wait in case it has lost a refresh; a login ends that"
+            : "the answer to another host's refresh has not come yet"
     }
 
     private func refuse(_ failure: StorageFailure, in agent: isolated SessionAgent) {

@@ -7,8 +7,8 @@ package enum ReservationAnswer: Equatable, Sendable {
     /// Another host of the fleet is at it: its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``),
     /// or another answer.
     case held
-    /// The answer to another host's request is missing, and that host is waited for.
-    case notBefore(Instant)
+    /// The answer to another host's request is missing, and that host is waited for; with what to say of it.
+    case notBefore(Instant, String)
     /// The store that the hosts of the fleet share is away, or answered too late: nothing was sent.
     case unreachable(StorageFailure)
     /// There is no place for the answer.

@@ -54,8 +54,7 @@ extension Session {
         case .held:
             currentAttempt?.phase = .awaitingPeer
             return []
-        case .notBefore(let time):
-            let message = "the answer to another host's refresh has not come yet"
+        case .notBefore(let time, let message):
             let failure = RefreshFailure(kind: .unreachable, message: message)
             guard isRefreshing else { return attemptFailed(failure, jitter: jitter, at: moment) }
             return attemptPostponed(number, until: time, because: failure, at: moment)

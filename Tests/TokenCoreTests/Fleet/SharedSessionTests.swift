@@ -98,7 +98,7 @@ import Testing
         let until = script.moment.now + .seconds(120)
         let effects = script.session.reservationFinished(
             attempt,
-            .notBefore(until),
+            .notBefore(until, "no answer"),
             jitter: 0,
             at: script.moment
         )

@@ -37,6 +37,9 @@ package struct FleetView: Equatable, Sendable {
         return record
     }
 
+    /// etcd was put back to a snapshot or emptied, and a refresh may have been lost with what came after it.
+    package var mayHaveLostRefresh: Bool { presentIntent?.attempt == .lost }
+
     /// The intent to send the present refresh token; `nil`: nobody has sent it, as far as etcd knows.
     var presentIntent: FleetIntent? {
         guard let record, let intent, intent.concerns(record) else { return nil }
