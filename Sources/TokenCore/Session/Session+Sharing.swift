@@ -56,6 +56,7 @@ extension Session {
         let held = heldSecrets
         state = .ready(adopted)
         storage = StorageHealth()
+        history.renewedElsewhere()
         let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
         let told =
             settleSatisfied(fresh: .primary, isAdopted: true, at: moment.now)

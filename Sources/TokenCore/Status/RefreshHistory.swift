@@ -20,6 +20,11 @@ package struct RefreshHistory: Equatable, Sendable {
         refreshes += 1
         lastRefreshReason = reason
         lastRefreshAt = wallTime
+        renewedElsewhere()
+    }
+
+    /// There are new tokens: what went wrong before is over.
+    mutating func renewedElsewhere() {
         lastFailure = nil
         lastFailureAt = nil
         lastFailedReason = nil

@@ -82,6 +82,15 @@ import Testing
         #expect(script.session.isReady)
     }
 
+    @Test func `what went wrong before another host's token came is not shown any more`() throws {
+        var (script, attempt) = try Self.due()
+        let away = ReservationAnswer.unreachable(StorageFailure(message: "etcd is away"))
+        _ = script.session.reservationFinished(attempt, away, jitter: 0, at: script.moment)
+        #expect(script.session.status.message == "etcd is away")
+        _ = script.session.recordAdopted(Self.record(script), jitter: 0.5, at: script.moment)
+        #expect(script.session.status.message == nil)
+    }
+
     @Test func `when the other host gave up, the attempt goes on from where it waited`() throws {
         var (script, attempt) = try Self.due()
         _ = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
