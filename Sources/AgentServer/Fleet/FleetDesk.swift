@@ -11,8 +11,6 @@ final class FleetDesk {
     static let pause = TimeAmount.seconds(10)
     /// Over which hosts come back to an etcd that was away.
     private static let spread = Duration.seconds(2)
-    /// How often a host says that it is there.
-    private static let announcement = TimeAmount.hours(1)
 
     private let port: FleetPort?
     private let eventLoop: any EventLoop
@@ -26,13 +24,13 @@ final class FleetDesk {
     /// Rooms for answers that the fleet has been asked for.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
     private let store = SharedStore()
-    /// This host is telling the others about itself.
-    private var isAnnounced = false
+    let announcements: HostAnnouncements
 
     init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
         self.eventLoop = eventLoop
         self.alarm = alarm
+        announcements = HostAnnouncements(port, eventLoop: eventLoop)
     }
 
     /// Calls `ring` on the event loop when a member may be due; ``timeReached(in:)`` follows.
@@ -111,7 +109,7 @@ final class FleetDesk {
             )
         }
         store.follow(Set(sessions.keys), in: agent)
-        announce(sharing, in: agent)
+        announcements.announce(in: agent)
         for (name, joining) in beginning {
             if let login = joining.login {
                 // The latest of the logins that the hosts have made before is the fleet's.
@@ -133,24 +131,6 @@ final class FleetDesk {
             agent.refreshes.refused(reservation.attempt, .unreachable(absence), for: name, in: agent)
         }
         for name in joining.keys { agent.requests.tokens.firstSights.end(of: name, in: agent) }
-    }
-
-    /// Tells the others that this host is there, now and every hour.
-    private func announce(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
-        guard let port, !isAnnounced else { return }
-        isAnnounced = true
-        call(in: agent) { () async throws(FleetTrouble) in
-            try await port.announce(to: sharing)
-        } then: { [self] result in
-            isAnnounced = false
-            var pause = FleetDesk.pause
-            if case .success = result { pause = FleetDesk.announcement }
-            later(after: pause) { agent.fleet.announceAgain(in: agent) }
-        }
-    }
-
-    private func announceAgain(in agent: isolated SessionAgent) {
-        if let sharing { announce(sharing, in: agent) }
     }
 
     /// The watch tells something.
@@ -176,6 +156,7 @@ final class FleetDesk {
         guard store.noteBack() else { return }
         agent.ports.logger.notice("fleet: etcd is back")
         agent.publish(.fleetBack)
+        announcements.announce(in: agent)
         for name in sessions.keys {
             let delay = FleetDesk.spread * agent.ports.chance()
             agent.apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
@@ -194,6 +175,7 @@ final class FleetDesk {
     /// The agent locks or stops.
     func forget() {
         store.close()
+        announcements.end()
         sessions = [:]
         joining = [:]
         left = []

@@ -253,13 +253,21 @@ final class SharedSession {
     /// The watch has shown the session's keys.
     func show(_ sight: FleetSight, in agent: isolated SessionAgent) {
         do throws(FleetTrouble) {
-            try record.look(sight, in: agent)
-            trouble = nil
+            try see(sight, in: agent)
             apply(in: agent) { member, now in member.shown(sight.view, at: now) }
             reseal(sight, in: agent)
         } catch {
             note(error, in: agent)
             apply(in: agent) { member, now in member.changed(at: now) }
+        }
+    }
+
+    private func see(_ sight: FleetSight, in agent: isolated SessionAgent) throws(FleetTrouble) {
+        try record.look(sight, in: agent)
+        trouble = nil
+        // Whatever took the record away may have taken this host out of the list too.
+        if sight.view.record == nil, member.memory.record != nil {
+            agent.fleet.announcements.announce(in: agent)
         }
     }
 
@@ -270,8 +278,7 @@ final class SharedSession {
         } then: { [self] result in
             do throws(FleetTrouble) {
                 let sight = try result.get()
-                try record.look(sight, in: agent)
-                trouble = nil
+                try see(sight, in: agent)
                 apply(in: agent) { member, now in member.looked(sight.view, at: now) }
                 reseal(sight, in: agent)
             } catch {
