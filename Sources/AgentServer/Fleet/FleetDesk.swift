@@ -200,8 +200,7 @@ final class FleetDesk {
     func status(of session: Session) -> SessionStatus {
         var status = session.status
         if status.state == .loggedOut, let blank = blank(of: status.name) {
-            let failure = RequestFailure(blank, of: status.name)
-            (status.reason, status.message, status.remedy) = (nil, failure.message, failure.remedy)
+            (status.reason, status.message, status.remedy) = (nil, blank.sentence, blank.remedy)
         } else if let session = sessions[status.name], session.hasNews, let trouble = session.trouble {
             let message = "the other hosts do not have this login yet: \(trouble.sentence)"
             status.remarks.append(GrantRemark(.notShared, message))
@@ -275,6 +274,23 @@ extension FleetDesk {
         /// The fleet is being asked.
         case awaited
         case troubled(FleetTrouble)
+
+        /// Without a full stop.
+        var sentence: String {
+            switch self {
+            case .awaited: "the fleet has not answered yet"
+            case .troubled(let trouble): trouble.sentence
+            }
+        }
+
+        var remedy: String? {
+            if case .troubled(let trouble) = self { trouble.remedy } else { nil }
+        }
+
+        /// When it may be known.
+        var retryAfter: Duration {
+            if case .awaited = self { .seconds(1) } else { .seconds(10) }
+        }
     }
 
     /// `nil`: it is known, or the session is this host's alone.

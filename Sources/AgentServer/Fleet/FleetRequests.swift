@@ -190,11 +190,13 @@ struct FleetRequests {
         let hasSame = own?.lineage == record?.lineage && own?.generation == record?.generation
         let token = record != nil && hasSame ? agent.sessions[name]?.session.primaryToken : nil
         let trouble = found?.trouble ?? agent.fleet.trouble(of: name)
+        let hasLeft = agent.fleet.hasLeft(name)
         return FleetSessionMessage {
             $0.session = name.description
-            $0.state = agent.fleet.hasLeft(name) ? "left" : found.state
+            $0.state = hasLeft ? "left" : found.state
             $0.generation = record.map { Int64(clamping: $0.generation) }
-            $0.behind = record.map { record in
+            $0.behind = record.flatMap { record in
+                guard !hasLeft else { return nil }
                 guard let own, own.lineage == record.lineage else { return own == nil ? 1 : 0 }
                 return Int64(clamping: record.generation)
                     - Int64(clamping: min(own.generation, record.generation))

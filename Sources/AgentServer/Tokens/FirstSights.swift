@@ -77,22 +77,12 @@ final class FirstSights {
 extension RequestFailure {
     /// Why nobody at this host can say whether somebody has logged in to `session`.
     init(_ blank: FleetDesk.Blank, of session: SessionName) {
-        switch blank {
-        case .awaited:
-            self.init(
-                code: .temporarilyUnavailable,
-                message: "The fleet has not answered yet.",
-                session: session,
-                retryAfter: .seconds(1)
-            )
-        case .troubled(let trouble):
-            self.init(
-                code: .temporarilyUnavailable,
-                message: Self.sentence(trouble.sentence),
-                session: session,
-                remedy: trouble.remedy,
-                retryAfter: .seconds(10)
-            )
-        }
+        self.init(
+            code: .temporarilyUnavailable,
+            message: Self.sentence(blank.sentence),
+            session: session,
+            remedy: blank.remedy,
+            retryAfter: blank.retryAfter
+        )
     }
 }
