@@ -359,7 +359,7 @@ extension RefreshOutcome {
 extension ReservationAnswer {
     fileprivate var failure: RefreshFailure? {
         switch self {
-        case .granted, .held, .notBefore: nil
+        case .granted, .held, .notBefore, .unasked: nil
         case .unreachable(let failure): RefreshFailure(kind: .unreachable, message: failure.message)
         case .failed(let failure): RefreshFailure(kind: .storage, message: failure.message)
         }

@@ -321,8 +321,10 @@ extension FleetDesk {
     func noteUnasked(_ session: SharedSession, _ trouble: FleetTrouble, in agent: isolated SessionAgent) {
         session.note(trouble, in: agent)
         guard trouble.kind == .denied else { return }
+        guard let attempt = session.attempt else { return }
         let message = "this host cannot ask the keepers for another token: \(trouble.sentence)"
-        agent.apply(session.name) { session, _ in session.askDenied(message) }
+        let denial = ReservationAnswer.unasked(StorageFailure(message: message))
+        agent.refreshes.refused(attempt.number, denial, for: session.name, in: agent)
     }
 
     func lookAgain(at name: SessionName, in agent: isolated SessionAgent) {

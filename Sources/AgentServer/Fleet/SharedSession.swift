@@ -34,6 +34,7 @@ final class SharedSession {
     private var lease: FleetLease?
     /// The record that was last to be sealed anew.
     private var resealed: FleetHeader?
+    private let wishes: ReaderWishes
     private let sharing: any FleetSharing
     private let host: UInt64
     /// How long a request may take.
@@ -49,6 +50,7 @@ final class SharedSession {
     ) {
         self.name = name
         self.sharing = sharing
+        wishes = ReaderWishes(sharing: sharing)
         self.host = host
         requestTime = timing.request
         member = FleetMember(keeping?.memory ?? FleetMemory(), timing: timing, role: sharing.role)
@@ -241,8 +243,8 @@ final class SharedSession {
         case .postpone(_, let time): postpone(time, in: agent)
         case .refuse(_, let failure): refuse(failure, in: agent)
         case .adopt(let header): adopt(header, in: agent)
-        case .ask(let generation): ask(generation, in: agent)
-        case .asked: refreshSoon(in: agent)
+        case .ask(let generation): wishes.tell(generation, of: self, in: agent)
+        case .asked: wishes.follow(in: self, in: agent)
         case .revoke(let attempt): revoke(attempt, in: agent)
         case .finishNews(let result): finishNews(result, in: agent)
         }
@@ -356,17 +358,6 @@ final class SharedSession {
         }
     }
 
-    /// Asks the keepers for another token.
-    private func ask(_ generation: UInt64, in agent: isolated SessionAgent) {
-        guard let lineage = member.memory.record?.lineage else { return }
-        let (sharing, name) = (sharing, name)
-        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
-            try await sharing.want(lineage, generation: generation, of: name)
-        } then: { [self] result in
-            if case .failure(let failure) = result { agent.fleet.noteUnasked(self, failure, in: agent) }
-        }
-    }
-
     func note(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
         guard self.trouble != trouble else { return }
         self.trouble = trouble
@@ -427,16 +418,6 @@ final class SharedSession {
             )
         }
         if let ended { agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent) }
-    }
-
-    /// Every keeper hears of a reader's wish: one of them comes first, and the others find it done.
-    private func refreshSoon(in agent: isolated SessionAgent) {
-        let delay = TimeAmount.milliseconds(Int64(agent.ports.chance() * 1_000))
-        let generation = member.memory.record?.generation
-        agent.fleet.later(after: delay) { [self] in
-            guard member.memory.record?.generation == generation else { return }
-            agent.apply(name) { session, moment in session.refreshAsked(at: moment) }
-        }
     }
 
     private func postpone(_ time: Instant, in agent: isolated SessionAgent) {

@@ -32,6 +32,8 @@ struct Attempt: Equatable, Sendable {
     var isFirstUse: Bool
     /// Why the answer that is being made durable brings nothing to serve, only a refresh token.
     var refusal: Refusal?
+    /// Why another host cannot be asked for what this one waits for.
+    var denial: ServingFailure?
     /// What had to be fixed by hand before this attempt; it counts as fixed only when the attempt works.
     var suspension: Suspension?
 

@@ -9,6 +9,8 @@ package enum ReservationAnswer: Equatable, Sendable {
     case held
     /// The answer to another host's request is missing, and that host is waited for; with what to say of it.
     case notBefore(Instant, String)
+    /// This host is a reader, and may not ask the keepers for another token than the present one.
+    case unasked(StorageFailure)
     /// The store that the hosts of the fleet share is away, or answered too late: nothing was sent.
     case unreachable(StorageFailure)
     /// There is no place for the answer.

@@ -58,6 +58,7 @@ extension Session {
             let failure = RefreshFailure(kind: .unreachable, message: message)
             guard isRefreshing else { return attemptFailed(failure, jitter: jitter, at: moment) }
             return attemptPostponed(number, until: time, because: failure, at: moment)
+        case .unasked(let failure): return keepersUnasked(failure.message, at: moment)
         case .unreachable(let failure):
             return attemptFailed(
                 RefreshFailure(kind: .unreachable, message: failure.message),
@@ -202,6 +203,12 @@ extension Session {
     /// Whether the token of `variant` is had for the login's own one, and not with the refresh token.
     func isDerived(_ variant: TokenVariant) -> Bool { policy.roles == .variants && variant != .primary }
 
+    /// Whether another token of `variant` can be had; the keepers renew a login's own one.
+    func isRenewed(_ variant: TokenVariant, _ login: Login) -> Bool {
+        guard !isDerived(variant) else { return true }
+        return login.renewal != .impossible && (login.renewal != .byKeepers || variant == .primary)
+    }
+
     /// What is renewed next for those who want `variant`: the login's own token, if that is needed for it and not good.
     func step(toward variant: TokenVariant, at now: Instant) -> TokenVariant {
         isDerived(variant) && !hasGoodOwnToken(at: now) ? .primary : variant
@@ -215,7 +222,7 @@ extension Session {
     /// Starts a refresh of a token that is good but due, so that a variant in use stays fresh.
     mutating func startIfDue(_ variant: TokenVariant, at moment: Moment) -> [Effect] {
         guard case .ready(let login) = state, let token = login.tokens[variant],
-            login.renewal != .impossible || isDerived(variant),
+            isRenewed(variant, login),
             let due = variant == .primary
                 ? dueTime(of: login) : RefreshSchedule.dueTime(for: token, policy: policy.of(variant)),
             due <= moment.now
@@ -242,7 +249,7 @@ extension Session {
                 at: moment
             )
         }
-        guard login.renewal != .impossible || isDerived(variant) else { return [] }
+        guard isRenewed(variant, login) else { return [] }
         var attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
         if case .suspended(_, let suspension) = state { attempt.suspension = suspension }
         state = .refreshing(login, attempt)

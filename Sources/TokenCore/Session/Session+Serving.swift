@@ -114,6 +114,9 @@ extension Session {
             return startAnew(wanting: variant, reason: .person, at: moment)
         }
         guard login.renewal != .impossible else { return [.reply(waiter, .failure(loginRequired))] }
+        if let failure = lackingAtReader(step(toward: variant, at: moment.now), login) {
+            return [.reply(waiter, .failure(failure))]
+        }
         if rejected != nil, let failure = heldBack(variant, at: moment.now) {
             return [.reply(waiter, .failure(failure))]
         }
@@ -133,7 +136,8 @@ extension Session {
             let mayStart = rejected == nil || setback.latest.retryAfter == nil && mayHurry(at: moment.now)
             guard mayStart else { return settleWaitless(at: moment.now) }
             return start(variant, login, setback: setback, reason: reason, at: moment)
-        case .refreshing, .probing, .loggedOut, .reauthenticating: return []
+        case .refreshing: return settleDenied()
+        case .probing, .loggedOut, .reauthenticating: return []
         }
     }
 
@@ -162,6 +166,7 @@ extension Session {
         }
         let step = step(toward: need.variant, at: now)
         if login.renewal == .impossible, !isDerived(step) { return lacking(need, login) }
+        if let failure = lackingAtReader(step, login) { return failure }
         if let failure = heldBack(step, at: now),
             let token = login.tokens[step], token.replaceableAt >= need.deadline
         {

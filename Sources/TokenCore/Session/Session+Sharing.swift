@@ -59,7 +59,7 @@ extension Session {
         history.renewedElsewhere()
         let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
         let told =
-            settleSatisfied(fresh: .primary, isAdopted: true, at: moment.now)
+            settleSatisfied(fresh: .primary, isAdopted: true, at: moment.now) + settleLacking(at: moment.now)
             + erase(held.subtracting(heldSecrets))
             + [.notify(SessionEvent(kind, expiresAt: adopted.primary?.expiresAt))]
         guard !isUnproven else {
@@ -114,12 +114,42 @@ extension Session {
 
     /// This host has no right to ask the keepers for another token: who wants one waits in vain.
     ///
-    /// Who wants any goes on waiting: the keepers refresh the session when they see fit.
-    package mutating func askDenied(_ message: String) -> [Effect] {
-        waiters.answer { waiter in
-            guard waiter.newerThan != nil else { return nil }
-            return .failure(.temporarilyUnavailable(message: message, retryAfter: nil))
+    /// Once the present one is due, who wants any waits: the keepers refresh it by themselves.
+    mutating func keepersUnasked(_ message: String, at moment: Moment) -> [Effect] {
+        guard case .refreshing(let login, var attempt) = state else { return [] }
+        let denial = ServingFailure.temporarilyUnavailable(message: message, retryAfter: nil)
+        if let due = dueTime(of: login), due > moment.now {
+            state = .ready(login)
+            return settleAll(denial, at: moment.now)
         }
+        attempt.denial = denial
+        state = .refreshing(login, attempt)
+        return settleDenied()
+    }
+
+    /// Answers those who want another token although nobody can be asked for one.
+    mutating func settleDenied() -> [Effect] {
+        guard let denial = currentAttempt?.denial else { return [] }
+        return waiters.answer { $0.newerThan == nil ? nil : .failure(denial) }
+    }
+
+    /// Answers those who asked before there was a login for what no reader gets.
+    private mutating func settleLacking(at now: Instant) -> [Effect] {
+        guard let login else { return [] }
+        let session = self
+        return waiters.answer { waiter in
+            let step = session.step(toward: waiter.need.variant, at: now)
+            return session.lackingAtReader(step, login).map { .failure($0) }
+        }
+    }
+
+    /// A reader has the tokens of other scopes and audiences that the keepers had when they refreshed.
+    func lackingAtReader(_ step: TokenVariant, _ login: Login) -> ServingFailure? {
+        guard login.renewal == .byKeepers, !isRenewed(step, login) else { return nil }
+        return .misconfigured(
+            message: "this host is a reader, and the keepers of the fleet have no good token like this",
+            remedy: "ask for it at a host with role = \"keeper\""
+        )
     }
 
     private static let refusedMessage = "the authorization server does not accept the login any more"

@@ -265,24 +265,4 @@ import Testing
             #expect(script.session.status.remedy == login, "\(isShared) \(local)")
         }
     }
-
-    @Test func `without the right to ask, who wants another token is told so, and the others wait`() throws {
-        var (script, attempt) = try Self.due()
-        _ = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
-        let (waiter, _) = script.get(minimum: .seconds(3_000))
-        let person = WaiterID(rawValue: 9)
-        let deadline = script.moment.now + .seconds(30)
-        _ = script.session.refreshRequested(
-            by: person,
-            rejecting: nil,
-            because: .person,
-            deadline: deadline,
-            at: script.moment
-        )
-        let effects = script.session.askDenied("no right")
-        let failure = ServingFailure.temporarilyUnavailable(message: "no right", retryAfter: nil)
-        #expect(effects == [.reply(person, .failure(failure))])
-        let adopted = script.session.recordAdopted(Self.record(script), jitter: 0.5, at: script.moment)
-        #expect(adopted.reply(to: waiter)?.secret == SecretID(rawValue: 800))
-    }
 }

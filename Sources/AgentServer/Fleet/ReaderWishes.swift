@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+/// Readers' wishes for another token of one session: this host's own, or those that it hears as a keeper.
+///
+/// Confined to the agent's event loop.
+final class ReaderWishes {
+    /// Between two refreshes that readers wish for: they are less trusted, and must not make the keepers refresh as often as
+    /// they like.
+    private static let pause = RetrySchedule.replacementPause(refusedBefore: 1, isRepeat: false)
+
+    private let sharing: any FleetSharing
+    /// When the latest one that was heard is followed.
+    private var followedAt: Instant?
+
+    init(sharing: any FleetSharing) {
+        self.sharing = sharing
+    }
+
+    /// Tells the keepers that this generation is no longer good.
+    func tell(_ generation: UInt64, of session: SharedSession, in agent: isolated SessionAgent) {
+        guard let lineage = session.member.memory.record?.lineage else { return }
+        let (sharing, name) = (sharing, session.name)
+        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+            try await sharing.want(lineage, generation: generation, of: name)
+        } then: { result in
+            if case .failure(let failure) = result { agent.fleet.noteUnasked(session, failure, in: agent) }
+        }
+    }
+
+    /// Has the session refreshed soon: every keeper hears of a wish, one of them comes first, and the others find it done.
+    func follow(in session: SharedSession, in agent: isolated SessionAgent) {
+        let wait = followedAt.map { max(.zero, $0 + ReaderWishes.pause - agent.now) } ?? .zero
+        followedAt = agent.now + wait
+        let generation = session.member.memory.record?.generation
+        agent.fleet.later(after: TimeAmount(wait + .seconds(1) * agent.ports.chance())) {
+            guard session.member.memory.record?.generation == generation else { return }
+            agent.apply(session.name) { session, moment in session.refreshAsked(at: moment) }
+        }
+    }
+}
