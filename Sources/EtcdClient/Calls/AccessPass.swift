@@ -4,9 +4,13 @@
 actor AccessPass {
     /// How long a new token may take, after which another call tries anew: a program may print the password.
     private static let longestRenewal = Duration.seconds(30)
+    /// Between two tokens that are given up without a refusal.
+    private static let doubtPause = Duration.seconds(60)
 
     private let user: EtcdDoor.User?
     private var token: String?
+    /// When a token was last given up although nobody had refused it.
+    private var doubtedAt: ContinuousClock.Instant?
     private var renewal: Task<Result<String, EtcdFailure>, Never>?
 
     init(_ user: EtcdDoor.User?) {
@@ -36,6 +40,16 @@ actor AccessPass {
     /// etcd does not know `refused` any more: the next one who needs a token gets another one.
     func forget(_ refused: String?) {
         if token == refused { token = nil }
+    }
+
+    /// A call with `suspect` has had no answer.
+    ///
+    /// A token says at which entry of etcd's log it was given, and a member that is not as far, as after a restore, answers
+    /// nothing until it is (`authStore.isValidSimpleToken`). Most often etcd is just slow, and a password costs it much time.
+    func doubt(_ suspect: String?) {
+        guard token == suspect, doubtedAt.map({ .now - $0 > AccessPass.doubtPause }) ?? true else { return }
+        doubtedAt = .now
+        token = nil
     }
 
     private func renew(

@@ -103,7 +103,8 @@ package final class EtcdClient: Sendable {
                 order.prefer(endpoint)
                 return answer
             } catch {
-                latest = error
+                // What another member has said tells more than a port without anybody.
+                if index == 0 || error != .closedPort { latest = error }
                 guard error.isOfOneMember else { throw error }
                 order.avoid(endpoint)
                 guard isRepeatable || !error.mayHaveActed else { throw error }
@@ -121,12 +122,12 @@ package final class EtcdClient: Sendable {
     ) async throws(EtcdFailure) -> EtcdAnswer<Content> {
         let end = ContinuousClock.now + time
         let token = try await token(at: endpoint, until: end)
-        var reply = try await transport.send(request, to: endpoint, token: token, until: end)
+        var reply = try await send(request, to: endpoint, showing: token, until: end)
         if let token, reply.status != 200,
             GatewayRefusal(status: reply.status, body: reply.body).wantsNewToken
         {
             let fresh = try await self.token(besides: token, at: endpoint, until: end)
-            reply = try await transport.send(request, to: endpoint, token: fresh, until: end)
+            reply = try await send(request, to: endpoint, showing: fresh, until: end)
         }
         guard reply.status == 200 else {
             throw GatewayRefusal(status: reply.status, body: reply.body).failure
@@ -137,6 +138,20 @@ package final class EtcdClient: Sendable {
             date: reply.date.flatMap { HTTPDate.read($0) },
             content: try read(answer)
         )
+    }
+
+    private func send(
+        _ request: GatewayRequest,
+        to endpoint: EtcdEndpoint,
+        showing token: String?,
+        until end: ContinuousClock.Instant
+    ) async throws(EtcdFailure) -> GatewayReply {
+        do throws(EtcdFailure) {
+            return try await transport.send(request, to: endpoint, token: token, until: end)
+        } catch {
+            if case .unanswered = error { await pass.doubt(token) }
+            throw error
+        }
     }
 
     func token(
@@ -160,5 +175,10 @@ package final class EtcdClient: Sendable {
     /// A watch was refused with `token`, which etcd does not know any more.
     func forget(_ token: String?) async {
         await pass.forget(token)
+    }
+
+    /// A watch with `token` has had no answer.
+    func doubt(_ token: String?) async {
+        await pass.doubt(token)
     }
 }

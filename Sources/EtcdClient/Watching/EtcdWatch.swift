@@ -148,17 +148,15 @@ package struct EtcdWatch: Sendable {
 
     private func fail(_ end: inout End, _ failure: EtcdFailure, _ token: String?) async {
         switch failure {
-        case .compacted: end.loseHistory()
-        case .malformed:
-            // What cannot be read here cannot be read the next time either.
-            if end.hasConnected { end.loseHistory() }
-            end.failure = failure
-        case .unauthenticated:
-            // A token ends with the member that gave it; the next try has another one.
-            await client.forget(token)
-            end.failure = failure
-        default: end.failure = failure
+        case .compacted: return end.loseHistory()
+        // What cannot be read here cannot be read the next time either.
+        case .malformed: if end.hasConnected { end.loseHistory() }
+        case .unauthenticated: await client.forget(token)
+        // The token of a watch that stood, and has fallen silent, is good.
+        case .unanswered where !end.hasConnected: await client.doubt(token)
+        default: break
         }
+        end.failure = failure
     }
 
     private func open(

@@ -15,6 +15,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             try await enter(etcd)
             try await stayOutside(etcd)
             try await loseMembers(etcd)
+            try await outliveRestore(etcd)
         }
     }
 
@@ -73,6 +74,17 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         #expect(try await failure(stranger) == .insecure(.unknownAuthority))
         let plain = etcd.endpoints.compactMap { EtcdEndpoint("http" + $0.origin.dropFirst(5)) }
         #expect(try await failure(EtcdClient(plain, EtcdDoor(), on: .testing)) == .noPlainAnswer)
+    }
+
+    /// A token that was given at a later entry than the restored log has is not refused, but not answered either.
+    private func outliveRestore(_ etcd: RealEtcd) async throws {
+        let backup = etcd.work.path("backup")
+        try await etcd.order("snapshot", backup)
+        try await etcd.client(user: "keeper").whileOpen { client async throws in
+            try await client.put("/tokenagent/0", "later", within: patience)
+            try await etcd.order("restore", backup)
+            #expect(try await Polling.until { (try? await client.value("/tokenagent/0")) == "v" })
+        }
     }
 
     private func loseMembers(_ etcd: RealEtcd) async throws {
