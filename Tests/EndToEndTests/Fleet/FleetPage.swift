@@ -33,6 +33,8 @@ struct FleetPage {
             while [ $# -gt 1 ]; do cp -p "$1" "${last%%:*}/$(basename "${last##*tokenagent/}")" || exit; shift; done
             """#
         try agent.home.write(copy, to: "stand-ins/scp", mode: 0o700)
+        let make = "#!/bin/sh\nexec test -d \"$1\" -a \"$2 $6\" = \"mkdir .config/tokenagent\"\n"
+        try agent.home.write(make, to: "stand-ins/ssh", mode: 0o700)
     }
 
     /// The example that begins with `start`, as the host with this number has it.

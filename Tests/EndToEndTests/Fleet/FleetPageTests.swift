@@ -78,7 +78,7 @@ extension EndToEnd {
 
         /// Each host has its own password, and the key of its role.
         private func hostsAreGiven() async throws {
-            try await page.run(page.example("for n in 1 2; do\n    scp"))
+            try await page.run(page.example("for n in 1 2 3; do\n    ssh"))
             let common = ["ca.pem", "etcd.password", "host.key", "host.pem"]
             for (host, key) in [(1, "fleet.key"), (2, "fleet.key"), (3, "fleet.key.reader")] {
                 let listed = try await page.run("ls host\(host)").split(separator: "\n").map(String.init)
