@@ -11,7 +11,9 @@ import Testing
     /// Ways to get from an allowed path to one that is not.
     static let ways = [
         "/v1/../admin", "/v1/%2e%2e/admin", "/v1/%2E%2E/admin", "/v1/.%2e/admin", "/v1/%2e./admin", "/v1/./x",
-        "/v1/..", "/v1/.", "/v1/..;/admin", "/v1/..;a=b/admin", "/v1/.;x/y", "/v1/..%2fadmin",
+        "/v1/..", "/v1/.", "/v1/..;/admin", "/v1/..;a=b/admin", "/v1/.;x/y", "/v1/..%3b/admin", "/v1/.%3Bx/y",
+        "/v1/..%20/admin",
+        "/v1/..%2fadmin",
         "/v1/..%2Fadmin",
         "/v1%2f..%2fadmin", "/v1/%2fadmin", "/v1/x%5c..%5cadmin", "/v1/..\\admin", "/v1\\..\\admin",
         "/v1/%5C..",

@@ -23,13 +23,13 @@ struct PathRules: Equatable, Sendable {
 
     /// Whether every server sees the same path in these bytes as the rules do.
     ///
-    /// Some servers take `%2e%2e`, `..;x`, `\`, `%5c` or a doubly written escape for steps in a path, some decode UTF-8 that
+    /// Some servers take `%2e%2e`, `..;x`, `..%3bx`, `\`, `%5c` or a doubly written escape for steps in a path, some decode UTF-8 that
     /// is no UTF-8, and some end a path at a zero byte.
     static func isPlain(_ path: ArraySlice<UInt8>) -> Bool {
         guard !path.contains(UInt8(ascii: "\\")), escapesArePlain(path) else { return false }
         let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: true)
         return segments.allSatisfy { segment in
-            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            let name = segment.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "%") }
             return !(name.count <= 2 && !name.isEmpty && name.allSatisfy { $0 == UInt8(ascii: ".") })
         }
     }
