@@ -86,14 +86,15 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Ends the connection in the middle of an answer, so that the client sees that it is not whole.
     func abort() {
+        let last = state
         state = .closed
+        if case .exchange(let exchange, _) = last { exchange.clientLeft() }
         channel?.close(promise: nil)
     }
 
     /// Closes if no request is under way; otherwise the present one is the last.
     func endSoon() {
         if isIdle { abort() } else { keepsAlive = false }
-        if case .exchange(let exchange, _) = state, exchange.isTunnel { abort() }
     }
 
     /// Ends a connection whose client keeps it waiting.

@@ -100,7 +100,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     func clientLeft() {
         if case .ended = phase { return }
         upstream?.close()
-        end(as: 499)
+        end(as: record.status == 0 ? 499 : record.status)
     }
 
     /// The client takes bytes again.

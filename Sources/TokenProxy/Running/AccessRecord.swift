@@ -11,7 +11,7 @@ struct AccessRecord: Sendable {
     private let method: String
     private let path: String
     private let startedAt: NIODeadline
-    /// 499 if the client left before it had the answer.
+    /// 499 if the client left before the answer began.
     var status = 0
     /// Bytes of the bodies, of the client and for it.
     var received: Int64 = 0

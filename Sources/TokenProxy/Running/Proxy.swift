@@ -122,10 +122,9 @@ final class Proxy: @unchecked Sendable {
     ) {
         for (place, listener) in opened { listeners[place] = listener }
         let staying = Set(wanted.map(\.place))
-        for (place, listener) in listeners where !staying.contains(place) {
-            listeners[place] = nil
-            listener.end {}
-        }
+        let leaving = listeners.filter { !staying.contains($0.key) }
+        for place in leaving.keys { listeners[place] = nil }
+        retire(Array(leaving.values)) {}
         for (place, services) in wanted {
             guard let listener = listeners[place] else { continue }
             if listener.services !== services {
@@ -145,6 +144,11 @@ final class Proxy: @unchecked Sendable {
         let ending = Array(listeners.values)
         listeners = [:]
         watch.end()
+        retire(ending) { [report] in report.whenWritten(ended) }
+    }
+
+    /// Has listeners take no more requests; `ended` is called when the present ones are answered, or their time is over.
+    private func retire(_ ending: [ServedListener], _ ended: @escaping () -> Void) {
         var left = ending.count
         guard left > 0 else { return ended() }
         for listener in ending {

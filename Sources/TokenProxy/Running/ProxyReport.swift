@@ -78,6 +78,13 @@ final class ProxyReport: @unchecked Sendable {
         }
     }
 
+    /// Calls `action` when the lines so far are written, or after a second if nobody reads them.
+    func whenWritten(_ action: @escaping () -> Void) {
+        let action = LoopBound(action)
+        pool.submit { [loop] _ in loop.execute { action.value() } }
+        loop.assumeIsolated().scheduleTask(in: .seconds(1)) { action.value() }
+    }
+
     /// The numbers as Prometheus reads them.
     var metrics: String {
         var text = ""

@@ -77,20 +77,47 @@ extension EndToEnd {
             #expect(request.contains("Expect: 100-continue") && request.hasSuffix("\r\n\r\nabc"))
         }
 
-        @Test func `a websocket carries what both sides like`() async throws {
-            let scene = try await ProxyScene.start(answer: { request in
-                request.contains("Upgrade: websocket")
-                    ? .bytes(
-                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello"
-                    )
-                    : .bytes("pong")
-            })
+        /// A server that greets on a websocket, and answers.
+        private static func answerOnWebSocket(_ request: String) -> RawUpstream.Reply {
+            request.contains("Upgrade: websocket")
+                ? .bytes(
+                    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello"
+                )
+                : .bytes("pong")
+        }
+
+        /// Opens a websocket.
+        private static func webSocket(_ scene: ProxyScene) throws -> RawClient {
             let client = try RawClient(port: scene.port)
-            client.send(Self.request(scene, fields: "Upgrade: websocket\r\nConnection: Upgrade\r\n"))
+            client.send(request(scene, fields: "Upgrade: websocket\r\nConnection: Upgrade\r\n"))
             #expect(client.read(until: "hello").hasPrefix("HTTP/1.1 101"))
+            return client
+        }
+
+        @Test func `a websocket carries what both sides like`() async throws {
+            let scene = try await ProxyScene.start(answer: Self.answerOnWebSocket)
+            let client = try Self.webSocket(scene)
             client.send("ping\r\n\r\n")
             #expect(client.read(until: "pong") == "pong")
             #expect(scene.upstream.requests.first?.contains("Authorization: Bearer ") == true)
+        }
+
+        @Test func `a websocket has time to end when the proxy ends, and is written down for what it was`()
+            async throws
+        {
+            let scene = try await ProxyScene.start("--access-log", answer: Self.answerOnWebSocket)
+            do {
+                let client = try Self.webSocket(scene)
+                scene.proxy.signal(.terminate)
+                let isClosed = try await Polling.until {
+                    try await scene.agent.shell("curl -s '\(scene.url)/'").status == 7
+                }
+                #expect(isClosed)
+                client.send("ping\r\n\r\n")
+                #expect(client.read(until: "pong") == "pong")
+            }
+            #expect(try await scene.proxy.finish().status == 0)
+            #expect(scene.proxy.standardError.contains("api: GET / 101 "), "\(scene.proxy.standardError)")
         }
 
         @Test func `requests of one connection are answered in their order`() async throws {
