@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 
 /// The arguments for curl: which servers they name, and where our own options go.
 struct CurlArguments: Equatable {
@@ -22,6 +23,8 @@ struct CurlArguments: Equatable {
     private(set) var headerFile: String?
     /// The first file that a body goes to.
     private(set) var outputFile: String?
+    /// Whether headers come from a file, and one of them may take the token's place.
+    private(set) var mayReplaceToken = false
     /// Whether curl will read standard input.
     private(set) var readsStandardInput = false
     /// What curl will ask for.
@@ -98,7 +101,7 @@ struct CurlArguments: Equatable {
         words.append(.given(argument))
         guard option.takesValue else { return target.read(flag: name) }
         guard let value = rest.popFirst() else { return }
-        add(value, of: name, prefix: "")
+        try add(value, of: name, prefix: "")
     }
 
     private mutating func readShort(_ argument: String, _ rest: inout ArraySlice<String>) throws(AgentError) {
@@ -110,10 +113,10 @@ struct CurlArguments: Equatable {
                 continue
             }
             if !letters.isEmpty {
-                return add(String(letters), of: name, prefix: String(argument[..<letters.startIndex]))
+                return try add(String(letters), of: name, prefix: String(argument[..<letters.startIndex]))
             }
             words.append(.given(argument))
-            if let value = rest.popFirst() { add(value, of: name, prefix: "") }
+            if let value = rest.popFirst() { try add(value, of: name, prefix: "") }
             return
         }
         words.append(.given(argument))
@@ -138,15 +141,15 @@ struct CurlArguments: Equatable {
         return option
     }
 
-    private mutating func add(_ value: String, of name: String, prefix: String) {
+    private mutating func add(_ value: String, of name: String, prefix: String) throws(AgentError) {
         target.read(value, of: name)
         switch name {
         case "D", "dump-header":
             headerFile = value
             return words.append(.headerFile(prefix: prefix))
         case "o", "output": outputFile = outputFile ?? value
-        case "d", "data", "data-ascii", "data-binary", "json", "H", "header", "url-query":
-            note(value == "@-")
+        case "H", "header": try note(header: value)
+        case "d", "data", "data-ascii", "data-binary", "json", "url-query": note(value == "@-")
         case "data-urlencode": note(value.hasSuffix("@-"))
         case "F", "form": note(value.contains("@-") || value.contains("<-"))
         case "T", "upload-file": note(value == "-" || value == ".")
@@ -154,6 +157,20 @@ struct CurlArguments: Equatable {
         default: break
         }
         words.append(.given(prefix + value))
+    }
+
+    /// A header that takes the place of the token would be answered for what it is, and the token be blamed.
+    private mutating func note(header: String) throws(AgentError) {
+        note(header.utf8.elementsEqual("@-".utf8))
+        mayReplaceToken = mayReplaceToken || header.utf8.first == UInt8(ascii: "@")
+        let name = header.utf8.prefix { $0.isUsualInToken }.map(\.lowercasedASCII)
+        for own in ["authorization", "dpop"] where name.elementsEqual(own.utf8) {
+            throw AgentError(
+                .badRequest,
+                "curl's option -H has no place here with \(own): the session's token is sent in it",
+                remedy: "use curl itself for another credential"
+            )
+        }
     }
 
     private mutating func note(_ isStandardInput: Bool) {

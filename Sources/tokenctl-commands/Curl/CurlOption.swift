@@ -44,10 +44,12 @@ enum CurlOption: Equatable {
         let variables = "nobody but curl knows its variables"
         let file = "the options in the file are not looked at"
         let help = "that needs no token"
+        let credential = "the session's token goes in its place"
         return [
             "location-trusted": "it sends the token to every server that a redirect names",
             "K": file, "config": file, "metalink": "the servers in the file are not looked at",
             "libcurl": "it writes the token to a file", "variable": variables,
+            "u": credential, "user": credential, "oauth2-bearer": credential, "aws-sigv4": credential,
             "h": help, "help": help, "M": help, "manual": help, "V": help, "version": help,
         ]
     }()
@@ -60,10 +62,10 @@ enum CurlOption: Equatable {
     ]
 
     private static let withValue: Set = [
-        "A", "b", "C", "c", "D", "d", "E", "e", "F", "H", "m", "o", "P", "Q", "r", "T", "t", "U", "u", "w",
+        "A", "b", "C", "c", "D", "d", "E", "e", "F", "H", "m", "o", "P", "Q", "r", "T", "t", "U", "w",
         "X", "Y",
         "y", "z",
-        "aws-sigv4", "cacert", "capath", "cert", "cert-type", "ciphers", "connect-timeout", "continue-at",
+        "cacert", "capath", "cert", "cert-type", "ciphers", "connect-timeout", "continue-at",
         "cookie",
         "cookie-jar", "create-file-mode", "crlfile", "curves", "data", "data-ascii", "data-binary",
         "data-raw",
@@ -75,7 +77,7 @@ enum CurlOption: Equatable {
         "keepalive-time", "key", "key-type", "knownhosts", "krb", "limit-rate", "local-port", "login-options",
         "mail-auth", "mail-from", "mail-rcpt", "max-filesize", "max-redirs", "max-time", "netrc-file",
         "noproxy",
-        "oauth2-bearer", "output", "output-dir", "parallel-max", "parallel-max-host", "pass", "pinnedpubkey",
+        "output", "output-dir", "parallel-max", "parallel-max-host", "pass", "pinnedpubkey",
         "proto", "proto-default", "proto-redir", "proxy-cacert", "proxy-capath", "proxy-cert",
         "proxy-cert-type",
         "proxy-ciphers", "proxy-crlfile", "proxy-header", "proxy-key", "proxy-key-type", "proxy-pass",
@@ -87,7 +89,7 @@ enum CurlOption: Equatable {
         "telnet-option", "tftp-blksize", "time-cond", "tls-max", "tls13-ciphers", "tlsauthtype",
         "tlspassword",
         "tlsuser", "trace", "trace-ascii", "trace-config", "upload-file", "upload-flags", "url", "url-query",
-        "user", "user-agent", "vlan-priority", "write-out",
+        "user-agent", "vlan-priority", "write-out",
     ]
 
     private static let flags: Set = [

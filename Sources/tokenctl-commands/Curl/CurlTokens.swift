@@ -11,6 +11,8 @@ struct CurlTokens {
     private var demand: TokenDemand
     /// What the next attempt is made with.
     private(set) var current: TokenAnswer
+    /// Whether it is for certain what the server has seen.
+    private let isSeen: Bool
     private var wasReplaced = false
     private var hasTakenNonce = false
 
@@ -25,6 +27,7 @@ struct CurlTokens {
         var agent = try endpoint.connect()
         self.endpoint = endpoint
         self.demand = demand
+        isSeen = !arguments.mayReplaceToken
         current = try agent.token(demand)
         guard current.isBoundToKey else { return }
         self.demand.proof = try arguments.target.proof(session: demand.session)
@@ -61,6 +64,7 @@ struct CurlTokens {
 
     /// Tells the agent what the server said, and takes the token that it gives instead, once.
     private mutating func replace(after attempt: borrowing CurlAttempt) throws(AgentError) -> Bool {
+        guard isSeen else { return false }
         let report = RefusalReport(
             status: attempt.answer.status,
             challenge: attempt.answer.challenge,

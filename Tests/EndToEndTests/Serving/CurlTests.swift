@@ -79,6 +79,21 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/resource").count == 2)
         }
 
+        @Test func `a refusal of a credential that the caller gave is not blamed on the token`() async throws
+        {
+            let scene = try await Scene.loggedIn()
+            let headers = try scene.agent.home.write("Authorization: Bearer other\n", to: "headers")
+            let url = scene.issuer.issuer + "/resource"
+            let result = try await scene.agent.tokenctl(
+                [
+                    "curl", "work", "--", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "@\(headers)",
+                    url,
+                ]
+            )
+            #expect(result.status == 0 && result.standardOutput == "401", "\(result)")
+            #expect(scene.refreshes == 0 && scene.issuer.requests(to: "/resource").count == 1)
+        }
+
         @Test func `a session that is over is told with the command to run`() async throws {
             let scene = try await Scene.loggedIn()
             scene.issuer.forgetAccessTokens()
