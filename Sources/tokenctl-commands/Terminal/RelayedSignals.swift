@@ -6,10 +6,10 @@ import Glibc
 
 /// Passes signals on to a program that runs in the foreground in place of this one.
 ///
-/// The program is in the same process group, so what the terminal sends reaches it anyway and is not sent twice;
-/// stopping and continuing are left to the terminal and the shell.
+/// The program is in the same process group, so what the terminal sends reaches it anyway and is not sent twice.
+/// Stopping is left to the terminal and the shell; who continues this process alone means the program.
 struct RelayedSignals: ~Copyable {
-    private static let relayed = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH]
+    private static let relayed = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT]
 
     private let pipe: Pipe
 

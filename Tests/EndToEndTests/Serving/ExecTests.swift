@@ -75,6 +75,19 @@ extension EndToEnd {
             }
         }
 
+        @Test func `who continues the command continues the program`() async throws {
+            let scene = try await Scene.loggedIn()
+            let script = "echo stopping; kill -STOP $$; echo going on"
+            let program = try scene.agent.startTokenctl(["exec", "work", "--", "sh", "-c", script])
+            _ = try await program.outputLine(containing: "stopping")
+            // It may not have stopped yet.
+            let isOver = try await Polling.until {
+                program.signal(.proceed)
+                return program.exitStatus != nil
+            }
+            #expect(isOver && program.standardOutput.contains("going on"), "\(program.standardOutput)")
+        }
+
         @Test func `signals reach the program, whose status is the answer`() async throws {
             let scene = try await Scene.loggedIn()
             // Waits without using the processor, and leaves nothing behind when a signal ends it.
