@@ -42,6 +42,9 @@ actor AccessPass {
         if token == refused { token = nil }
     }
 
+    /// The next one who needs a token gets another one, whatever the present one is.
+    func forget() { token = nil }
+
     /// A call with `suspect` has had no answer.
     ///
     /// A token says at which entry of etcd's log it was given, and a member that is not as far, as after a restore, answers

@@ -94,6 +94,7 @@ package final class EtcdClient: Sendable {
         let end = ContinuousClock.now + time
         let endpoints = order.present
         var latest = EtcdFailure.unreachable("no endpoint was asked in time")
+        var absent = 0
         for (index, endpoint) in endpoints.enumerated() {
             let left = end - ContinuousClock.now
             guard left > .zero, !Task.isCancelled else { break }
@@ -107,10 +108,17 @@ package final class EtcdClient: Sendable {
                 if index == 0 || error != .closedPort { latest = error }
                 guard error.isOfOneMember else { throw error }
                 order.avoid(endpoint)
+                if !error.mayHaveActed { absent += 1 }
                 guard isRepeatable || !error.mayHaveActed else { throw error }
             }
         }
+        if absent == endpoints.count { await wasAway() }
         throw latest
+    }
+
+    /// No member can be reached: whatever comes back may know nothing of our token, or wait for it.
+    func wasAway() async {
+        await pass.forget()
     }
 
     /// Asks one member, with a new token if it does not know ours any more.

@@ -75,8 +75,10 @@ package struct EtcdWatch: Sendable {
             if let failure = end.failure {
                 client.order.avoid(endpoint)
                 failures += 1
+                let isAway = failures.isMultiple(of: client.endpoints.count)
+                if isAway { await client.wasAway() }
                 // Another member may well answer: only one that had answered is missed at once.
-                guard end.hasConnected || failures.isMultiple(of: client.endpoints.count) else { continue }
+                guard end.hasConnected || isAway else { continue }
                 await take(.trouble(failure))
             }
             try? await Task.sleep(for: pause * .random(in: 0.5..<1.5))
