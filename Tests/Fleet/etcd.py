@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import ssl
@@ -30,6 +31,9 @@ class Etcd:
         self.pair = ground.authority.issue("etcd", [address, "127.0.0.1"]) if ground.authority else None
         self.processes: dict[str, subprocess.Popen] = {}
         self.token = "first"
+        # Nil: everybody may do everything. The hosts' user has the same password as root.
+        self.password: str | None = None
+        self.ticket: str | None = None
         for name in self.names:
             self.up(name, wait=False)
         self.wait()
@@ -89,6 +93,29 @@ class Etcd:
                     counts[method] = counts.get(method, 0) + int(float(line.rsplit(" ", 1)[1]))
         return counts
 
+    # MARK: Users
+
+    def admit_users(self) -> None:
+        """From here on root may do everything, `host` what a keeper does, and others nothing."""
+        self.password = self.password or secrets.token_hex(16)
+        self.ctl("role", "add", "keeper", user=None)
+        self.ctl("role", "grant-permission", "keeper", "readwrite", "--prefix=true", "/tokenagent/", user=None)
+        for user, role in (("root", "root"), ("host", "keeper")):
+            self.ctl("user", "add", f"{user}:{self.password}", user=None)
+            self.ctl("user", "grant-role", user, role, user=None)
+        self.ctl("auth", "enable", user=None)
+
+    def enter(self, name: str) -> None:
+        """Gets a new token for what is asked here."""
+        self.ticket = None
+        if self.password:
+            _, answer = self.ask("/v3/auth/authenticate", name, {"name": "root", "password": self.password})
+            self.ticket = answer.get("token")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": self.ticket} if self.ticket else {}
+
     # MARK: Trouble
 
     def kill(self, name: str) -> None:
@@ -124,6 +151,7 @@ class Etcd:
             self.kill(name)
             shutil.rmtree(self.home / name / "data")
         self.token = f"again{time.monotonic_ns()}"
+        self.ticket = None
         for name in self.names if file else []:
             subprocess.run(
                 [self.control, "snapshot", "restore", file, "--name", name, "--data-dir", self.home / name / "data",
@@ -133,6 +161,8 @@ class Etcd:
         for name in self.names:
             self.up(name, wait=False)
         self.wait()
+        if self.password and not file:
+            self.admit_users()
 
     # MARK: Questions
 
@@ -150,7 +180,7 @@ class Etcd:
     def ask(self, path: str, name: str, body: dict | None = None) -> tuple[int, dict]:
         connection = self.connection(name, 5)
         try:
-            connection.request("POST", path, json.dumps(body or {}))
+            connection.request("POST", path, json.dumps(body or {}), self.headers)
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read() or b"{}")
         except (OSError, http.client.HTTPException, ValueError):
@@ -158,8 +188,10 @@ class Etcd:
         finally:
             connection.close()
 
-    def ctl(self, *words) -> None:
+    def ctl(self, *words, user: str | None = "root") -> None:
         command = [self.control, "--endpoints", self.endpoints[0]]
+        if user and self.password:
+            command += ["--user", f"{user}:{self.password}"]
         if self.ground.authority:
             command += ["--cacert", self.ground.authority.certificate]
         subprocess.run([str(word) for word in [*command, *words]], check=True, timeout=30,

@@ -36,7 +36,7 @@ def family_of(stage: Stage, access: str) -> tuple[int, float] | None:
 def clocks(run: Run) -> None:
     """Hosts whose clocks are ten minutes off say rightly how long a token lives, and refresh in time."""
     compiler = next(filter(None, map(shutil.which, ("cc", "clang", "gcc"))), None)
-    if not compiler or not SHIM.exists():
+    if not compiler:
         run.report.skip("clocks", "there is no C compiler")
         return
     place = pathlib.Path(tempfile.mkdtemp(prefix="tokenagent-clock."))

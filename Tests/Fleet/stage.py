@@ -40,6 +40,8 @@ class Plan:
     patience: int = 30
     # Hosts whose wall clocks are so many seconds off.
     clocks: dict[int, int] = dataclasses.field(default_factory=dict)
+    # Whether etcd wants names and passwords.
+    users: bool = False
     # Whether the hosts' files are in memory: each host of a real fleet has a disk of its own, and does not wait for those of
     # all others.
     in_memory: bool = False
@@ -79,6 +81,8 @@ class Stage:
         plan = self.plan
         self.network = Network(self.ground)
         self.etcd = Etcd(self.ground, self.network.etcd_address, plan.members)
+        if plan.users:
+            self.etcd.admit_users()
         self.truth = Truth(self.ground, self.network, plan.lifetime)
         self.truth.host_of = self._host_at
         self.name_key = self._make_keys()
@@ -95,6 +99,8 @@ class Stage:
             f'[agent]\nmin_validity = "1s"\n[fleet]\nname = "test"\nendpoints = {json.dumps(self.etcd.endpoints)}\n{trust}'
             f'fleet_key_file = "{self.key}{".reader" if is_reader else ""}"\nhost = "h{number}"\n'
             f'takeover_patience = "{self.plan.patience}s"\n' + ('role = "reader"\n' if is_reader else ""))
+        if self.etcd.password:
+            text += f'user = "host"\npassword_command = ["echo", "{self.etcd.password}"]\n'
         for session in self.sessions:
             text += (f'[session.{session}]\nkind = "oauth2"\ntoken_endpoint = "{self.truth.address}/token"\n'
                      f'revocation_endpoint = "{self.truth.address}/revoke"\nclient_id = "fleet"\nflow = "password"\n{trust}'

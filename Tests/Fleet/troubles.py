@@ -134,7 +134,7 @@ def repair_times(stage: Stage, newest: dict[str, tuple], since: float) -> list[f
 @scenario("restore", 2.5)
 def restore(run: Run) -> None:
     """An old snapshot takes etcd's place, then nothing at all does; watches find their past compacted."""
-    plan = Plan(hosts=10, sessions={habit: 2 for habit in ALL}, lifetime=24, rate=10)
+    plan = Plan(hosts=10, sessions={habit: 2 for habit in ALL}, lifetime=24, rate=10, users=True)
     stage = Stage(run.programs, plan)
     try:
         stage.start()

@@ -87,6 +87,7 @@ class Witness:
             name = self.etcd.names[turn % len(self.etcd.names)]
             turn += 1
             try:
+                self.etcd.enter(name)
                 # A restored etcd counts from an earlier number: what is there now comes first.
                 revision = self._read(name)
                 if revision:
@@ -109,7 +110,7 @@ class Witness:
     def _watch(self, name: str, revision: int, lost_at: float | None) -> float | None:
         connection = self.etcd.connection(name, 600)
         create = {**self._everything, "start_revision": str(revision + 1)}
-        connection.request("POST", "/v3/watch", json.dumps({"create_request": create}))
+        connection.request("POST", "/v3/watch", json.dumps({"create_request": create}), self.etcd.headers)
         for line in connection.getresponse():
             now = time.monotonic()
             result = json.loads(line).get("result", {})
