@@ -23,11 +23,17 @@ class Run:
 
     programs: pathlib.Path
     seconds: float
+    # What all scenarios are given together.
+    minutes: float
     is_short: bool
     report: Report
 
     def size(self, whole: int, short: int) -> int:
         return short if self.is_short else whole
+
+    def often(self, whole: int, short: int = 0) -> int:
+        """How often a trouble has to come: `whole` times in 75 minutes, and as often in a shorter run."""
+        return short if self.is_short else int(whole * min(1, self.minutes / 75))
 
 
 SCENARIOS: dict[str, tuple[float, bool, collections.abc.Callable[[Run], None]]] = {}
@@ -111,7 +117,7 @@ def kill(run: Run) -> None:
         kills, extra = len(stage.deaths), Judge(stage).replays()
         run.report.tell(
             "kill", f"{kills} kills ({steps_of(stage)}): {text}, {extra} sent again, {run.report.losses(steward.losses)}"
-            f"{'' if is_at_rest else ', not at rest'}", not steward.losses, extra <= kills, is_at_rest, kills >= run.size(500, 5))
+            f"{'' if is_at_rest else ', not at rest'}", not steward.losses, extra <= kills, is_at_rest, kills >= run.often(500, 5))
     finally:
         stage.close()
 
@@ -126,7 +132,7 @@ def destroy(run: Run) -> None:
         count = len(stage.deaths)
         run.report.tell(
             "destroy", f"{count} hosts ({steps_of(stage)}): {text}, {run.report.losses(steward.losses)}"
-            f"{'' if is_at_rest else ', not at rest'}", not steward.avoidable, is_at_rest, count >= 200)
+            f"{'' if is_at_rest else ', not at rest'}", not steward.avoidable, is_at_rest, count >= run.often(200))
     finally:
         stage.close()
 
@@ -142,7 +148,7 @@ def pause(run: Run) -> None:
         run.report.tell(
             "pause", f"{len(stage.deaths)} pauses ({steps_of(stage)}): {text}, {run.report.losses(steward.losses)}, "
             f"{late} requests began after the lease{'' if is_at_rest else ', not at rest'}",
-            not steward.losses, late == 0, is_at_rest, len(stage.deaths) >= 200)
+            not steward.losses, late == 0, is_at_rest, len(stage.deaths) >= run.often(200))
     finally:
         stage.close()
 
