@@ -83,6 +83,9 @@ struct FleetLook: Equatable, Sendable {
                 return .transact(.place(answer.late, beside: view.record))
             }
             return placed
+        // Else it would keep the others waiting to the end of its lease.
+        case .forget where view.lock == answer.attempt, .revoke where view.lock == answer.attempt:
+            return .transact(.unlock(answer.attempt))
         case .forget: return drop(answer, telling: [])
         case .revoke: return drop(answer, telling: [.revoke(answer.attempt)])
         case .afterWriting, .wait: return nil

@@ -43,6 +43,8 @@ package struct FleetMemory: Hashable, Sendable {
             return (self, [.adopt(record), .finishNews(result)])
         }
         var next = self
+        // What etcd may have lost belongs to the login before.
+        if news.lineage != record?.lineage { next.isRestored = false }
         next.record = news
         next.isNews = true
         // Whatever was sent belongs to the login before.

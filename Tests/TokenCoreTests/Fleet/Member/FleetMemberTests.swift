@@ -267,4 +267,12 @@ import Testing
         _ = member.kept(at: now)
         #expect(!member.memory.isRestored)
     }
+
+    @Test func `a login after etcd was put back has nothing to wait for`() {
+        let memory = FleetMemory.knowing(.record(5, .dead(.grantDead))).restored
+        let (next, _) = memory.taking(.record(0, login: 2, attempt: 70))
+        #expect(!next.isRestored && next.isNews)
+        let (out, _) = FleetMemory.knowing(record).restored.taking(record.loggedOut())
+        #expect(out.isRestored)
+    }
 }
