@@ -24,6 +24,8 @@ final class SharedRecord {
     private var own: AttemptID?
     /// Tokens of other attempts, sealed.
     private var others: [AttemptID: [UInt8]]
+    /// What the latest write has taken away, sealed: some of it is to be revoked.
+    private var leaving: [AttemptID: [UInt8]] = [:]
     /// The highest epoch of the fleet's keys seen.
     private(set) var epoch: UInt32
     /// The latest look.
@@ -108,7 +110,7 @@ final class SharedRecord {
         if let pending, pending.attempt == attempt { return Found(snapshot: pending.snapshot, isLent: false) }
         if own == attempt, let present = present(in: agent) { return Found(snapshot: present, isLent: false) }
         if let opened, opened.attempt == attempt { return Found(snapshot: opened.snapshot, isLent: false) }
-        if let bytes = others[attempt] {
+        if let bytes = others[attempt] ?? leaving[attempt] {
             return Found(snapshot: try sharing.open(kept: bytes, of: attempt, name), isLent: true)
         }
         guard let sight, let snapshot = try sharing.open(attempt, in: sight) else { return nil }
@@ -149,6 +151,10 @@ final class SharedRecord {
     ) {
         let attempt = memory.attemptInUse
         let others = copies(of: memory.attempts.subtracting([attempt].compactMap(\.self)), in: agent)
+        leaving = self.others.filter { others[$0.key] == nil }
+        if let own, own != attempt, others[own] == nil, let present = present(in: agent) {
+            leaving[own] = try? sharing.keep(present, of: own, name)
+        }
         var snapshot = next(attempt, in: agent)
         if attempt != own, attempt != pending?.attempt { coming = snapshot }
         if let attempt, opened?.attempt == attempt { opened = nil }
