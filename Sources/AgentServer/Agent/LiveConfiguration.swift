@@ -138,6 +138,9 @@ final class LiveConfiguration {
         }
         logger.notice("configuration reloaded", metadata: changes.metadata)
         tell(changes.restarts)
+        await agent.fleet.untilAnswered(in: agent) { [self] name in
+            agent.sessions[name]?.departure(under: current.sessions[name]) != nil
+        }
         await agent.changeSessions(from: old)
         // Only now, so that nobody meets the old sessions under new rules.
         let closedOff = await files.adopt(current.files, in: agent)

@@ -9,6 +9,8 @@ import TokenCore
 final class FleetDesk {
     /// How long what cannot be done waits until it is tried again.
     static let pause = TimeAmount.seconds(10)
+    /// A request takes 20 seconds at most.
+    private static let longestExchange = Duration.seconds(30)
     /// Over which hosts come back to an etcd that was away.
     private static let spread = Duration.seconds(2)
 
@@ -160,6 +162,15 @@ final class FleetDesk {
         for name in sessions.keys {
             let delay = FleetDesk.spread * agent.ports.chance()
             agent.apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
+        }
+    }
+
+    /// Waits until none of the sessions that `isMeant` names is in the middle of a refresh: its answer is the fleet's, and
+    /// nobody else takes it there.
+    func untilAnswered(in agent: isolated SessionAgent, _ isMeant: (SessionName) -> Bool) async {
+        let end = agent.now + FleetDesk.longestExchange
+        while agent.now < end, sessions.contains(where: { $0.value.isExchanging && isMeant($0.key) }) {
+            await withCheckedContinuation { later(after: .milliseconds(20), $0.resume) }
         }
     }
 

@@ -60,6 +60,9 @@ final class SharedSession {
     /// What the session's record keeps of the fleet.
     var keeping: FleetKeeping { record.keeping(member.memory) }
 
+    /// A request may be under way, or its answer on the way to this host's disk.
+    var isExchanging: Bool { attempt?.fence != nil || isKeeping }
+
     /// A login or logout of this host that etcd does not have yet.
     var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DemoIssuer
 import TestSupport
 import Testing
 
@@ -51,6 +52,60 @@ extension EndToEnd {
                 #expect(try await scene.token(of: other) != token)
                 #expect(try await scene.token(of: one) == token)
             }
+        }
+
+        @Test func `a session that is taken out and put back during its refresh loses nothing`() async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
+                async let refresh = other.tokenctl("refresh", "work")
+                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let text = try #require(File.text(other.configurationPath))
+                try other.configure(text.replacing("[session.work]", with: "[session.rest]"))
+                async let reload = other.tokenctl("reload")
+                let isRead = try await Polling.until { other.log.contains("configuration reloaded") }
+                #expect(isRead)
+                scene.issuer.release()
+                #expect(try await reload.status == 0)
+                _ = try await refresh
+                try other.configure(text)
+                #expect(try await other.tokenctl("reload").status == 0)
+                let next = try #require(try await scene.commonToken(besides: token), "\(other.log)")
+                // The answer was taken, so that the next refresh is not of the old token.
+                #expect(try await one.tokenctl("refresh", "work").status == 0)
+                #expect(try await scene.commonToken(besides: next) != nil)
+                let sent = scene.issuer.requests(to: "/token").compactMap { $0.form["refresh_token"] }
+                #expect(Set(sent).count == sent.count)
+            }
+        }
+
+        @Test func `an answer that a logout elsewhere has overtaken is revoked`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                _ = try #require(try await scene.commonToken())
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
+                async let refresh = other.tokenctl("refresh", "work")
+                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                #expect(try await one.tokenctl("logout", "work").status == 0)
+                let before = Set(revoked(scene))
+                scene.issuer.release()
+                _ = try await refresh
+                #expect(
+                    try await Polling.until { Set(revoked(scene)).subtracting(before).count >= 1 },
+                    "\(other.log)"
+                )
+                #expect(try await other.tokenctl("get", "work").status == 4)
+            }
+        }
+
+        private func revoked(_ scene: FleetScene) -> [String] {
+            scene.issuer.requests(to: "/revoke").compactMap { $0.form["token"] }
         }
 
         @Test func `a session that is shared from a reload on is that of all hosts`() async throws {
