@@ -24,10 +24,21 @@ final class KeptSession {
 
     /// Why the session does not go on under other settings; `nil`: it does.
     ///
-    /// Shared from now on, or no more, or with others: what its record says is looked at anew.
+    /// Shared from now on, or no more, or with others, or of another client or server: what its record says is looked at
+    /// anew.
     func departure(under settings: SessionSettings?) -> RequestFailure? {
         guard let settings else { return .unknown(session.name) }
-        return settings.fleetBinding == self.settings.fleetBinding ? nil : .changedFleet(of: session.name)
+        guard settings.fleetBinding == self.settings.fleetBinding else {
+            return .changedSettings(of: session.name)
+        }
+        // What needs no login is fetched anew.
+        guard !self.settings.policy.startsByItself, !settings.policy.isShared else { return nil }
+        return settings.fingerprint == self.settings.fingerprint ? nil : .changedSettings(of: session.name)
+    }
+
+    /// Whether its login is not used any more, as other settings are in force.
+    func isReplaced(by present: KeptSession?) -> Bool {
+        session.status.state != .loggedOut && present?.session.status.reason == .configurationChanged
     }
 
     /// What requests for nothing but a token are answered with; `nil` if the session has to be asked each time.
@@ -74,6 +85,22 @@ extension Session {
         case nil:
             self.init(name: name, policy: policy)
         }
+    }
+}
+
+extension StoredSession.Content {
+    /// What the store has, unless other settings made it: they must not use its login, and its record stays for when they
+    /// are put right.
+    func accepted(under settings: SessionSettings, _ erasure: SecretErasure) -> StoredSession.Content {
+        guard !settings.policy.isShared, !settings.policy.startsByItself, case .record(let loaded) = self,
+            let made = loaded.snapshot.madeOf.map(LoginSettings.init),
+            !made.fingerprint.utf8.elementsEqual(settings.fingerprint.utf8)
+        else { return self }
+        erasure.erase(loaded.snapshot.secrets)
+        return .lost(
+            .configurationChanged,
+            message: "its login is of other settings of issuer or client, and is there again when they are"
+        )
     }
 }
 

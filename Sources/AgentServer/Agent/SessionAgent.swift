@@ -156,8 +156,7 @@ package actor SessionAgent {
         alarm.plan(name, at: sessions[name]?.session.wakeTime)
     }
 
-    /// Wakes every session that is due; called by the alarm, and by housekeeping because a suspended machine's
-    /// timers come late.
+    /// Wakes every session that is due; housekeeping calls it too, as timers come late after a sleep of the machine.
     package func timeReached() {
         requests.timeReached(in: self)
         guard phase == .working || phase == .stopping else { return }
@@ -415,7 +414,8 @@ extension SessionAgent {
         let moment = moment
         sessions.reserveCapacity(sessions.count + wanted.count)
         for (name, settings) in wanted {
-            let content = fleet.accept(contents.content(of: name), of: name, settings, in: self)
+            let stored = contents.content(of: name)?.accepted(under: settings, erasure)
+            let content = fleet.accept(stored, of: name, settings, in: self)
             sessions[name] = KeptSession(content, of: name, settings, at: moment)
             if settings.policy.isShared { fleet.join(name, settings, content) }
         }
@@ -435,18 +435,19 @@ extension SessionAgent {
         configuration.follow(action)
     }
 
-    /// Takes over another configuration: sessions with an unchanged fingerprint go on undisturbed; others
-    /// must not use their old login.
+    /// Takes over another configuration: logins of the same settings go on undisturbed, others must not be used.
     func changeSessions(from old: AgentConfiguration) async {
         guard phase == .working else { return }
         let new = configuration.current.sessions
-        for (name, kept) in sessions {
-            if let failure = kept.departure(under: new[name]) { drop(name, failure) }
-        }
+        let leaving = sessions.filter { $0.value.departure(under: new[$0.key]) != nil }
+        for (name, kept) in leaving { drop(name, kept.departure(under: new[name])) }
         for (name, settings) in new where sessions[name] != nil {
             update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
         }
         await beginAdded()
+        for (name, kept) in leaving where kept.isReplaced(by: sessions[name]) {
+            announce(.settingsChanged, for: name, at: moment)
+        }
     }
 
     private func update(_ name: SessionName, _ settings: SessionSettings, isSame: Bool) {
@@ -458,8 +459,8 @@ extension SessionAgent {
     }
 
     /// Drops a session: its record stays, but nothing of it is served, and whoever waits for it gets `failure`.
-    private func drop(_ name: SessionName, _ failure: RequestFailure) {
-        requests.refuseAll(failure, about: name, in: self)
+    private func drop(_ name: SessionName, _ failure: RequestFailure?) {
+        requests.refuseAll(failure ?? .unknown(name), about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
         fleet.depart(name)
         records.letGo(of: name)

@@ -91,6 +91,7 @@ package struct SessionSettings: Equatable, Sendable {
         kind: String,
         issuer: String,
         fingerprint: String,
+        endings: [String] = [],
         hosts: [String] = [],
         resource: String? = nil,
         refreshCodes: Set<String> = [],
@@ -105,8 +106,9 @@ package struct SessionSettings: Equatable, Sendable {
         fleetBinding: FleetBinding? = nil
     ) {
         self.policy = policy
-        // A change shows also in what was made before the agent started.
-        self.policy.madeOf = policy.startsByItself ? fingerprint : nil
+        // A change shows also in what was made before the agent started. The hosts of a fleet compare more than that.
+        self.policy.madeOf =
+            policy.isShared ? nil : LoginSettings(fingerprint: fingerprint, endings: endings).text
         self.kind = kind
         self.issuer = issuer
         self.fingerprint = fingerprint

@@ -54,11 +54,11 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// A reload has changed what the session is in a fleet; whoever asks again is told how it stands then.
-    static func changedFleet(of name: SessionName) -> RequestFailure {
+    /// A reload has changed what the session is; whoever asks again is told how it stands then.
+    static func changedSettings(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .temporarilyUnavailable,
-            message: "The settings of \(name) in the fleet have changed at this moment.",
+            message: "The settings of \(name) have changed at this moment.",
             session: name
         )
     }

@@ -63,6 +63,14 @@ extension ConfiguredSession {
             .joined(separator: " ")
     }
 
+    /// The servers of addresses written by hand at which its tokens are ended.
+    package var endings: [String] {
+        var written = [endpoints.revocation, endpoints.endSession]
+        if case .json(let backEnd) = server { written.append(backEnd.logoutURL) }
+        let origins = written.compactMap { text in text.flatMap { (try? EndpointURL($0))?.origin } }
+        return Set(origins).sorted()
+    }
+
     /// What the tokens of a session without a login are made of, and what they are for.
     private var origin: [String] {
         if case .command(let source) = server { return source.command }

@@ -17,7 +17,9 @@ package struct SessionPolicy: Equatable, Sendable {
     /// Its tokens come from something that is there anyway (``Renewal/anew``): nobody has to log in, neither at
     /// first nor after a failure.
     package var startsByItself: Bool
-    /// Names what its tokens are made of, where ``startsByItself``; tokens made of something else are not served.
+    /// What its tokens are made of, as ``LoginSettings/text``.
+    ///
+    /// Others are not served. `nil`: nobody compares it here.
     package var madeOf: String?
     /// What to try before a person is asked to log in again.
     package var silentLogins: [SilentLogin]

@@ -108,6 +108,12 @@ package struct SessionEvent: Equatable, Sendable {
     /// Which token was refreshed.
     package var variant = TokenVariant.primary
 
+    /// The login is of other settings than those that are in force now.
+    package static let settingsChanged = SessionEvent(
+        .loginRequired,
+        reason: EndReason.configurationChanged.rawValue
+    )
+
     package init(_ kind: Kind, reason: String? = nil, message: String? = nil, expiresAt: Instant? = nil) {
         self.kind = kind
         self.reason = reason

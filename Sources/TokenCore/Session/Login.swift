@@ -43,7 +43,7 @@ struct Login: Equatable, Sendable {
     var proofKey: SecretID?
     /// What the login found out about its server.
     var server: FoundServer?
-    /// What its tokens are made of (``SessionPolicy/madeOf``); `nil`: of a login, or not known.
+    /// What its tokens are made of (``SessionPolicy/madeOf``); `nil`: not known.
     var madeOf: String?
     /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
     var interruptions = 0

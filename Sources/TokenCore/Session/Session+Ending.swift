@@ -136,7 +136,7 @@ extension Session {
         return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets))
     }
 
-    /// The settings that say who the issuer is have changed: the old login must not be used with the new ones.
+    /// The settings that say what its tokens are made of have changed: the old ones must not be used with the new ones.
     package mutating func registrationChanged(at moment: Moment) -> [Effect] {
         if policy.startsByItself, !isAdopting, login?.renewal == .anew || isServedAfterItsEnd {
             return restart(at: moment)

@@ -35,7 +35,8 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        let login = Login(grant, jitter: jitter, at: moment)
+        var login = Login(grant, jitter: jitter, at: moment)
+        login.madeOf = policy.madeOf
         let commit = nextCommit()
         progress = .committing(number, login, commit)
         abandonAttempt()

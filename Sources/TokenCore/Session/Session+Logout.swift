@@ -20,9 +20,24 @@ extension Session {
                 .notify(SessionEvent(.loggedOut)), .finishLogout(result),
             ]
         }
+        guard mayBeEnded(leaving) else {
+            return told + [.forget] + erase(held) + [
+                .notify(SessionEvent(.loggedOut)), .finishLogout(.refused(message: Session.otherEnding)),
+            ]
+        }
         return told + beginRevoking(leaving, message, at: moment) + erase(held.subtracting(leaving.secrets))
             + [.notify(SessionEvent(.loggedOut))]
     }
+
+    /// Whether the tokens of `login` may be shown to whoever the settings have end them.
+    private func mayBeEnded(_ login: Login) -> Bool {
+        guard let present = policy.madeOf.map(LoginSettings.init) else { return true }
+        let made = login.madeOf.map(LoginSettings.init) ?? LoginSettings(fingerprint: "", endings: [])
+        return made.allow(present, from: login.tokenEndpoint)
+    }
+
+    private static let otherEnding =
+        "the address at which tokens are ended has come into the configuration since the login, and is another server's"
 
     /// Ends the login under way; tokens it already has are revoked.
     private mutating func interruptLogin() -> [Effect] {

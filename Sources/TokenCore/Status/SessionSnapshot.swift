@@ -36,7 +36,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var proofKey: SecretID?
     /// What the login found out about its server.
     package var server: FoundServer?
-    /// What the tokens are made of (``SessionPolicy/madeOf``); `nil`: of a login, and in older records.
+    /// What the tokens are made of (``SessionPolicy/madeOf``); `nil`: in older records, and those of a fleet.
     package var madeOf: String?
     /// How many starts of the agent in a row found this record in the middle of a refresh.
     package var interruptions: Int

@@ -329,6 +329,7 @@ extension SessionSettings {
             kind: session.server.identity.kind.rawValue,
             issuer: session.issuerShown,
             fingerprint: session.fingerprint,
+            endings: session.endings,
             hosts: session.hostsServed,
             resource: session.server.resourceAddress,
             refreshCodes: Set(session.refreshCodes),

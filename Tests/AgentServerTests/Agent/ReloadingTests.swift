@@ -36,6 +36,26 @@ struct ReloadingTests {
         await agent.stop()
     }
 
+    @Test func `a login of other settings is there again when they are`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(AgentHarness.home, token: "home-1")
+        var former = ""
+        agent.configuration.change { former = $0.sessions[AgentHarness.home]?.fingerprint ?? "" }
+        let record = agent.store.disk.records[AgentHarness.home]
+        let peer = try agent.peer()
+        agent.configuration.change { $0.sessions[AgentHarness.home]?.fingerprint = "2" }
+        _ = try await peer.exchange("POST", "/v1/reload")
+        #expect(try await peer.exchange("GET", "/v1/sessions/home/token").status == 401)
+        let ended = try json(await peer.exchange("GET", "/v1/sessions/home"))
+        #expect(ended["reason"]?.string == "configuration_changed")
+        #expect(agent.observed.names.last == .loginRequired)
+        #expect(agent.store.disk.records[AgentHarness.home] == record)
+        agent.configuration.change { $0.sessions[AgentHarness.home]?.fingerprint = former }
+        _ = try await peer.exchange("POST", "/v1/reload")
+        #expect(try await peer.exchange("GET", "/v1/sessions/home/token").body.contains("home-1"))
+        await agent.stop()
+    }
+
     @Test func `what a refresh brings a session that has left is there when it returns`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(lifetime: .seconds(100))

@@ -68,6 +68,28 @@ import Testing
         #expect(script.session.status.reason == .configurationChanged)
     }
 
+    @Test(arguments: [
+        (["https://id.example"], ["https://id.example"], true), ([], ["https://id.example"], true),
+        (["https://end.example"], ["https://end.example"], true), (["https://end.example"], [], true),
+        ([], ["https://end.example"], false), ([], ["https://id.example.evil"], false),
+        (["https://end.example"], ["https://end.example:8443"], false), ([], ["http://id.example"], false),
+    ])
+    func `tokens are shown to no server that came into the settings since the login`(
+        then: [String],
+        now: [String],
+        isTold: Bool
+    ) {
+        func made(_ endings: [String]) -> String { LoginSettings(fingerprint: "id c", endings: endings).text }
+        var script = SessionScript.ready(policy: SessionPolicy(madeOf: made(then)))
+        script.session.policyChanged(SessionPolicy(madeOf: made(now)))
+        let effects = script.session.logoutRequested(local: false, at: script.moment)
+        let isAsked = effects.contains { if case .revoke = $0 { true } else { false } }
+        #expect(isAsked == isTold)
+        #expect(script.session.status.reason == .loggedOut)
+        guard !isTold else { return }
+        #expect(effects.contains(.forget) && effects.contains(.erase(SessionScript.refreshToken)))
+    }
+
     @Test func `logging out revokes first and forgets when the server has answered`() {
         var script = SessionScript.ready()
         let effects = script.session.logoutRequested(local: false, at: script.moment)
