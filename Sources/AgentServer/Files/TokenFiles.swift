@@ -18,14 +18,18 @@ final class TokenFiles {
         let outlet: FileOutlet
         /// What it is to hold; `nil`: it is not to be there.
         var wanted: SecretID?
+        /// When that is not served any more; `nil`: never, or there is none.
+        var wantedEnd: Instant?
+        /// The same of what was last put there, while nothing else can be.
+        var heldEnd: Instant?
         /// When what has failed is tried again.
         var retryAt: Instant?
         /// The earliest moment to ask for another token.
         var nextAsk = Instant(nanoseconds: .min)
         /// Changes with each job of the thread.
         var job = 0
-        /// Why it is not there, in the latest words that were logged.
-        var complaint: String?
+        /// Why it is not there, as it was logged last.
+        var complaint: TokenFileFault?
 
         init(_ outlet: FileOutlet) { self.outlet = outlet }
 
@@ -68,8 +72,8 @@ final class TokenFiles {
     }
 
     /// Those that are not as they should be, each with the reason.
-    var complaints: [(outlet: FileOutlet, reason: String)] {
-        files.values.compactMap { file in file.complaint.map { (outlet: file.outlet, reason: $0) } }
+    var complaints: [(outlet: FileOutlet, fault: TokenFileFault)] {
+        files.values.compactMap { file in file.complaint.map { (outlet: file.outlet, fault: $0) } }
             .sorted { $0.outlet.path < $1.outlet.path }
     }
 
@@ -170,8 +174,11 @@ final class TokenFiles {
         if secret != file.wanted || file.retryAt.map({ $0 <= moment.now }) ?? false {
             if secret != file.wanted { file.nextAsk = moment.now }
             let content = token.map { TokenFileContent($0, for: file.outlet, at: moment) }
+            // It is not served in its last second.
+            file.wantedEnd = token?.expiresAt.map { $0 - Duration.milliseconds(999) }
             put(secret, in: content, into: file, in: agent)
         }
+        if file.retryAt != nil, let end = file.heldEnd, end <= moment.now { removeEnded(file) }
         if token == nil, lacksIDToken(file.outlet, at: moment.now, in: agent) {
             complain(of: file, .failed("the authorization server gave no ID token"))
             return alarm.plan(file.key, at: file.retryAt)
@@ -182,10 +189,20 @@ final class TokenFiles {
             // Not before what is to be done about the present change has been done.
             agent.work.later { [self] in ask(for: file.outlet, lasting: due.life, in: agent) }
         }
-        // It is not served in its last second.
-        let end: Instant? = token?.expiresAt.map { $0 - Duration.milliseconds(999) }
         let next = due.map { max($0.at, file.nextAsk) }
-        alarm.plan(file.key, at: [end, next, file.retryAt].compactMap(\.self).min())
+        let held = file.retryAt == nil ? nil : file.heldEnd
+        alarm.plan(file.key, at: [file.wantedEnd, held, next, file.retryAt].compactMap(\.self).min())
+    }
+
+    /// A token that could not be replaced has ended: without room for another one it can still be removed.
+    private func removeEnded(_ file: KeptFile) {
+        file.heldEnd = nil
+        let path = file.outlet.path
+        thread.run { [writer] in
+            writer.remove(path)
+        } then: { [self] fault in
+            if let fault { complain(of: file, fault) }
+        }
     }
 
     /// What a `get` would be answered with at once, as long as the login lives; `nil`: nothing.
@@ -285,6 +302,7 @@ final class TokenFiles {
 
     private func finish(_ file: KeptFile, _ fault: TokenFileFault?, in agent: isolated SessionAgent) {
         guard let fault else {
+            file.heldEnd = file.wantedEnd
             guard file.wanted != nil else { return }
             file.complaint = nil
             return agent.audit.add(file.outlet)
@@ -296,8 +314,8 @@ final class TokenFiles {
     }
 
     private func complain(of file: KeptFile, _ fault: TokenFileFault) {
-        guard file.complaint != fault.reason else { return }
-        file.complaint = fault.reason
+        guard file.complaint != fault else { return }
+        file.complaint = fault
         let values: Logger.Metadata = ["path": "\(file.outlet.path)", "reason": "\(fault.reason)"]
         logger.warning("a token file is not as it should be", metadata: values)
     }

@@ -115,15 +115,24 @@ struct StatusRequests {
 extension TokenFiles {
     /// What is wrong with files, one finding each.
     fileprivate var checks: [DiagnosticCheck] {
-        complaints.map { outlet, reason in
+        complaints.map { outlet, fault in
             DiagnosticCheck(
                 name: "file",
                 verdict: .problem,
-                detail: "\(outlet.path): \(reason)",
-                remedy: "correct path or format of the [[file]], or the directory, then restart the agent",
+                detail: "\(outlet.path): \(fault.reason)",
+                remedy: fault.remedy,
                 sessions: [outlet.session]
             )
         }
+    }
+}
+
+extension TokenFileFault {
+    fileprivate var remedy: String {
+        let correction = "correct path or format of the [[file]], or the directory"
+        return needsRestart
+            ? "\(correction), then restart the agent"
+            : "make room, or \(correction); it is tried again by itself"
     }
 }
 

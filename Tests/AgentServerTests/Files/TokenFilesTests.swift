@@ -115,6 +115,26 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
+    @Test func `a token that could not be replaced goes when it ends`() async throws {
+        let agent = try await agent()
+        try await agent.logIn(lifetime: .seconds(600))
+        #expect(text(agent) == "token-1")
+        // No other file can be begun there.
+        try agent.directory.makeDirectory("tokens/.work.new")
+        await agent.advance(by: .seconds(600 - 260))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try await Polling.until { agent.log.shown.contains { $0.hasPrefix("warning a token file") } })
+        #expect(text(agent) == "token-1")
+        await agent.advance(by: .seconds(260))
+        #expect(try await holds(nil, agent))
+        let doctor = try await agent.peer().exchange("GET", "/v1/doctor").body
+        #expect(doctor.contains("it is tried again by itself"))
+        rmdir(agent.directory.path("tokens/.work.new"))
+        await agent.advance(by: .seconds(31))
+        #expect(try await holds("token-2", agent))
+        await agent.stop()
+    }
+
     @Test func `a failed refresh leaves it until it ends`() async throws {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(600))
