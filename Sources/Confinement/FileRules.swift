@@ -89,7 +89,8 @@ private struct FileRights: OptionSet {
     static let controlDevice = FileRights(rawValue: 1 << 15)
 
     static let changing: FileRights = [.reading, .write, .truncate]
-    static let holdingSockets: FileRights = [.makeSocket, .makeFile, .remove]
+    /// A lock is a file that is opened for writing.
+    static let holdingSockets: FileRights = [.makeSocket, .makeFile, .write, .remove]
     static let holdingFiles: FileRights = [.makeFile, .write, .removeFile]
     static let arranging: FileRights = [.listing, .remove, .makeDirectory, .makeFile, .makeSocket, .refer]
 

@@ -202,7 +202,7 @@ package struct ListeningSocket: Sendable {
 
     /// Takes the lock under which sockets are claimed; closing the descriptor gives it back.
     private static func lockFile(_ path: String) throws(ListenFailure) -> CInt {
-        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SocketDirectory.failure("open", path) }
         while flock(descriptor, LOCK_EX) != 0 {
             guard errno == EINTR else {

@@ -127,6 +127,24 @@ extension EndToEnd {
             #expect(scene.agent.log.contains("sessions.d: may be written by others"))
         }
 
+        @Test func `a socket that takes the place of another one in its directory needs no restart`()
+            async throws
+        {
+            let scene = try await Scene()
+            try scene.agent.home.makeDirectory("box")
+            let (old, new) = (scene.agent.home.path("box/old.sock"), scene.agent.home.path("box/new.sock"))
+            let text = try #require(File.text(scene.agent.configurationPath))
+            func table(_ path: String) -> String { "[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n" }
+            try scene.agent.configure(text + table(old))
+            try await scene.agent.start()
+            try await scene.logIn()
+            try scene.agent.configure(text + table(new))
+            let reload = try await scene.agent.tokenctl("reload")
+            #expect(reload.status == 0 && !reload.standardOutput.contains("restart"), "\(reload)")
+            #expect(try await scene.agent.tokenctl("get", "work", "--socket", new).status == 0)
+            #expect(try await scene.agent.tokenctl("get", "work", "--socket", old).status == 3)
+        }
+
         @Test func `a socket that names a session with a mistake is opened and does without it`() async throws
         {
             let scene = try await Scene()
