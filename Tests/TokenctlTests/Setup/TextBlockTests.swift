@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Glibc
 import TestSupport
 import Testing
 
@@ -103,6 +104,16 @@ struct TextBlockTests {
         #expect(error?.code == .badRequest && error?.message.contains("has a line of its own") == true)
         #expect(throws: AgentError.self) { try block(place).make() }
         #expect(File.text(directory.path("file")) == text)
+    }
+
+    @Test func `what is no text file of this user is in the way`() throws {
+        let file = directory.path("file")
+        #expect(symlink(directory.path("nowhere"), file) == 0)
+        let dangling = #expect(throws: AgentError.self) { _ = try block(.end).isMade() }
+        #expect(dangling?.code == .badRequest && dangling?.message.contains("link to nothing") == true)
+        unlink(file)
+        try directory.makeDirectory("file")
+        #expect(throws: AgentError.self) { try block(.end).make() }
     }
 
     @Test func `a line of a section that comes first for the program is in the way`() throws {

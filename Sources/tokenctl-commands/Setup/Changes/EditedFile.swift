@@ -30,7 +30,7 @@ struct EditedFile {
             var status = stat()
             guard reason == ENOENT else { throw EditedFile.refusal(path, systemMessage(reason)) }
             guard unsafe lstat(path, &status) != 0 else {
-                throw EditedFile.refusal(path, "it is a link to nothing")
+                throw EditedFile.obstacle(path, "it is a link to nothing")
             }
             target = path
             isLink = false
@@ -56,9 +56,9 @@ struct EditedFile {
         defer { close(file) }
         var status = stat()
         guard unsafe fstat(file, &status) == 0 else { throw refusal(path, systemMessage(errno)) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal(path, "it is not a regular file") }
-        guard status.st_uid == geteuid() else { throw refusal(path, "it belongs to another user") }
-        guard status.st_size <= largest else { throw refusal(path, "it has more than \(largest) bytes") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw obstacle(path, "it is not a regular file") }
+        guard status.st_uid == geteuid() else { throw obstacle(path, "it belongs to another user") }
+        guard status.st_size <= largest else { throw obstacle(path, "it has more than \(largest) bytes") }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         var count = 0
         while count < bytes.count {
@@ -70,7 +70,7 @@ struct EditedFile {
             count += got
         }
         guard let text = String(validating: bytes[..<count], as: UTF8.self) else {
-            throw refusal(path, "it is not UTF-8")
+            throw obstacle(path, "it is not UTF-8")
         }
         return (text, status.st_mode & 0o7777)
     }
@@ -109,6 +109,11 @@ struct EditedFile {
 
     static func directory(of path: String) -> String {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+
+    /// A person has something else there.
+    private static func obstacle(_ path: String, _ reason: String) -> AgentError {
+        AgentError(.badRequest, "\(path) is in the way: \(reason)", remedy: "put it right, or use --file")
     }
 
     static func refusal(_ path: String, _ reason: String) -> AgentError {
