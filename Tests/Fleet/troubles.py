@@ -126,7 +126,7 @@ def repair_times(stage: Stage, newest: dict[str, tuple], since: float) -> list[f
     """Seconds until etcd had each session's newest record again; infinite where it still has not."""
     times = []
     for session, order in newest.items():
-        found = [one.time for one in stage.witness.records[session] if one.time >= since and one.order >= order]
+        found = [seen for seen, what in stage.witness.findings[session] if seen >= since and what >= order]
         times.append(found[0] - since if found else float("inf"))
     return sorted(times)
 

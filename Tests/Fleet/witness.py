@@ -71,6 +71,8 @@ class Witness:
             for name in sessions
         }
         self.records: dict[str, list[Record]] = {name: [] for name in sessions}
+        # When a record was found there, which may have been known: a host may put it back before it is missed here.
+        self.findings: dict[str, list[tuple[float, tuple[int, bool, int]]]] = {name: [] for name in sessions}
         self.intents: dict[str, list[Intent | None]] = {name: [] for name in sessions}
         self.locks: dict[str, list[tuple[float, bytes | None]]] = {name: [] for name in sessions}
         self.lates: list[tuple[float, str, str]] = []
@@ -137,6 +139,7 @@ class Witness:
         value = base64.b64decode(event["kv"].get("value", ""))
         if kind == "rt" and is_put:
             record = record_of(value, now)
+            self.findings[name].append((now, record.order))
             known = self.records[name][-1] if self.records[name] else None
             if is_new or known is None or (known.order, known.attempt) != (record.order, record.attempt):
                 self.records[name].append(record)
