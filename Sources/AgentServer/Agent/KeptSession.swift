@@ -22,18 +22,20 @@ final class KeptSession {
         self.settings = settings
     }
 
-    /// Why the session does not go on under other settings; `nil`: it does.
+    /// Whether the session does not go on under other settings.
     ///
     /// Shared from now on, or no more, or with others, or of another client or server: what its record says is looked at
     /// anew.
-    func departure(under settings: SessionSettings?) -> RequestFailure? {
-        guard let settings else { return .unknown(session.name) }
-        guard settings.fleetBinding == self.settings.fleetBinding else {
-            return .changedSettings(of: session.name)
-        }
+    func leaves(under settings: SessionSettings?) -> Bool {
+        guard let settings, settings.fleetBinding == self.settings.fleetBinding else { return true }
         // What needs no login is fetched anew.
-        guard !self.settings.policy.startsByItself, !settings.policy.isShared else { return nil }
-        return settings.fingerprint == self.settings.fingerprint ? nil : .changedSettings(of: session.name)
+        guard !self.settings.policy.startsByItself, !settings.policy.isShared else { return false }
+        return settings.fingerprint != self.settings.fingerprint
+    }
+
+    /// What they are told who wait for a session that does not go on.
+    func farewell(under settings: SessionSettings?) -> RequestFailure {
+        settings == nil ? .unknown(session.name) : .changedSettings(of: session.name)
     }
 
     /// Whether its login is not used any more, as other settings are in force.

@@ -139,7 +139,7 @@ final class LiveConfiguration {
         logger.notice("configuration reloaded", metadata: changes.metadata)
         tell(changes.restarts)
         await agent.fleet.untilAnswered(in: agent) { [self] name in
-            agent.sessions[name]?.departure(under: current.sessions[name]) != nil
+            agent.sessions[name]?.leaves(under: current.sessions[name]) == true
         }
         await agent.changeSessions(from: old)
         // Only now, so that nobody meets the old sessions under new rules.

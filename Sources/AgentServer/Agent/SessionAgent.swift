@@ -439,8 +439,8 @@ extension SessionAgent {
     func changeSessions(from old: AgentConfiguration) async {
         guard phase == .working else { return }
         let new = configuration.current.sessions
-        let leaving = sessions.filter { $0.value.departure(under: new[$0.key]) != nil }
-        for (name, kept) in leaving { drop(name, kept.departure(under: new[name])) }
+        let leaving = sessions.filter { $0.value.leaves(under: new[$0.key]) }
+        for (name, kept) in leaving { drop(name, kept.farewell(under: new[name])) }
         for (name, settings) in new where sessions[name] != nil {
             update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
         }
@@ -459,8 +459,8 @@ extension SessionAgent {
     }
 
     /// Drops a session: its record stays, but nothing of it is served, and whoever waits for it gets `failure`.
-    private func drop(_ name: SessionName, _ failure: RequestFailure?) {
-        requests.refuseAll(failure ?? .unknown(name), about: name, in: self)
+    private func drop(_ name: SessionName, _ failure: RequestFailure) {
+        requests.refuseAll(failure, about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
         fleet.depart(name)
         records.letGo(of: name)
