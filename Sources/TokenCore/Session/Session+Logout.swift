@@ -31,9 +31,8 @@ extension Session {
 
     /// Whether the tokens of `login` may be shown to whoever the settings have end them.
     private func mayBeEnded(_ login: Login) -> Bool {
-        guard let present = policy.madeOf.map(LoginSettings.init) else { return true }
-        let made = login.madeOf.map(LoginSettings.init) ?? LoginSettings(fingerprint: "", endings: [])
-        return made.allow(present, from: login.tokenEndpoint)
+        let present = LoginSettings(policy.madeOf ?? "")
+        return LoginSettings(login.madeOf ?? "").allow(present, from: login.tokenEndpoint)
     }
 
     private static let otherEnding =

@@ -56,7 +56,7 @@ extension Session {
         let held = heldSecrets
         state = .ready(adopted)
         storage = StorageHealth()
-        history.renewedElsewhere()
+        history.renewed()
         let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
         let told =
             settleSatisfied(fresh: .primary, isAdopted: true, at: moment.now) + settleLacking(at: moment.now)

@@ -20,11 +20,11 @@ package struct RefreshHistory: Equatable, Sendable {
         refreshes += 1
         lastRefreshReason = reason
         lastRefreshAt = wallTime
-        renewedElsewhere()
+        renewed()
     }
 
     /// There are new tokens: what went wrong before is over.
-    mutating func renewedElsewhere() {
+    mutating func renewed() {
         lastFailure = nil
         lastFailureAt = nil
         lastFailedReason = nil
