@@ -16,6 +16,11 @@ package enum EtcdDistrust: Equatable, Sendable {
             case .key: "certificate_key_file"
             }
         }
+
+        /// What it has to hold, with what else it may be.
+        fileprivate var content: String {
+            self == .key ? "private key as PEM, or one with a passphrase" : "certificate as PEM"
+        }
     }
 
     /// It does not hold what it has to.
@@ -38,9 +43,7 @@ package enum EtcdDistrust: Equatable, Sendable {
     /// What is wrong, without a full stop.
     package var sentence: String {
         switch self {
-        case .noPEM(.key):
-            "what certificate_key_file names holds no private key as PEM, or one with a passphrase"
-        case .noPEM(let file): "what \(file.setting) names holds no certificate as PEM"
+        case .noPEM(let file): "what \(file.setting) names holds no \(file.content)"
         case .otherKey: "the key in certificate_key_file is not that of the certificate in certificate_file"
         case .unknownAuthority:
             "the member's certificate is not signed by an authority known here, or not valid now"
