@@ -97,13 +97,14 @@ class Etcd:
 
     def admit_users(self) -> None:
         """From here on root may do everything, `host` what a keeper does, and others nothing."""
-        self.password = self.password or secrets.token_hex(16)
-        self.ctl("role", "add", "keeper", user=None)
-        self.ctl("role", "grant-permission", "keeper", "readwrite", "--prefix=true", "/tokenagent/", user=None)
+        password, self.password = self.password or secrets.token_hex(16), None
+        self.ctl("role", "add", "keeper")
+        self.ctl("role", "grant-permission", "keeper", "readwrite", "--prefix=true", "/tokenagent/")
         for user, role in (("root", "root"), ("host", "keeper")):
-            self.ctl("user", "add", f"{user}:{self.password}", user=None)
-            self.ctl("user", "grant-role", user, role, user=None)
-        self.ctl("auth", "enable", user=None)
+            self.ctl("user", "add", f"{user}:{password}")
+            self.ctl("user", "grant-role", user, role)
+        self.ctl("auth", "enable")
+        self.password = password
 
     def enter(self, name: str) -> None:
         """Gets a new token for what is asked here."""
@@ -188,10 +189,10 @@ class Etcd:
         finally:
             connection.close()
 
-    def ctl(self, *words, user: str | None = "root") -> None:
+    def ctl(self, *words) -> None:
         command = [self.control, "--endpoints", self.endpoints[0]]
-        if user and self.password:
-            command += ["--user", f"{user}:{self.password}"]
+        if self.password:
+            command += ["--user", f"root:{self.password}"]
         if self.ground.authority:
             command += ["--cacert", self.ground.authority.certificate]
         subprocess.run([str(word) for word in [*command, *words]], check=True, timeout=30,
