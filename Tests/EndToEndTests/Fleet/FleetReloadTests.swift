@@ -72,8 +72,7 @@ extension EndToEnd {
                 scene.issuer.release()
                 #expect(try await reload.status == 0)
                 _ = try await refresh
-                try other.configure(text)
-                #expect(try await other.tokenctl("reload").status == 0)
+                try await Self.change(other, "[session.rest]", to: "[session.work]", withRestart: false)
                 let next = try #require(try await scene.commonToken(besides: token), "\(other.log)")
                 // The answer was taken, so that the next refresh is not of the old token.
                 #expect(try await one.tokenctl("refresh", "work").status == 0)

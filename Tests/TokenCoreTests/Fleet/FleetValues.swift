@@ -103,3 +103,28 @@ extension FleetMemory {
         return memory
     }
 }
+
+extension SessionScript {
+    /// The record of another host, with a token of an hour obtained now.
+    func record(
+        standing: SessionSnapshot.Standing = .loggedIn,
+        renewal: Renewal = .refreshToken(SecretID(rawValue: 801))
+    ) -> SessionSnapshot {
+        let token = AccessToken(
+            secret: SecretID(rawValue: 800),
+            idToken: nil,
+            tokenType: "Bearer",
+            scope: [],
+            obtainedAt: moment.now,
+            expiresAt: moment.now + .seconds(3_600),
+            jitter: 0.9
+        )
+        return SessionSnapshot(
+            standing: standing,
+            renewal: renewal,
+            tokens: [.primary: token],
+            loggedInAt: moment.wallTime,
+            tokenEndpoint: "https://id.example/token"
+        )
+    }
+}

@@ -62,7 +62,11 @@ import Testing
         #expect(effects == [.reply(first, Self.told)])
         // Nobody is asked a second time.
         #expect(demand(&script, as: second) == [.reply(second, Self.told)])
-        let adopted = script.session.recordAdopted(snapshot(script), jitter: 0.5, at: script.moment)
+        let adopted = script.session.recordAdopted(
+            script.record(renewal: .byKeepers),
+            jitter: 0.5,
+            at: script.moment
+        )
         #expect(adopted.reply(to: waiter)?.secret == SecretID(rawValue: 800))
     }
 
@@ -87,7 +91,7 @@ import Testing
 
     @Test func `one that the keepers had is served to its end, and not asked for again`() throws {
         var script = script()
-        var record = snapshot(script)
+        var record = script.record(renewal: .byKeepers)
         var token = try #require(record.tokens[.primary])
         token.secret = SecretID(rawValue: 810)
         token.expiresAt = script.moment.now + .seconds(60)
@@ -99,25 +103,5 @@ import Testing
         script.advance(by: .seconds(60))
         let (late, refused) = script.get(Self.scoped)
         #expect(refused.reply(to: late)?.secret == nil && refused.count == 1)
-    }
-
-    /// What the keepers have now.
-    private func snapshot(_ script: SessionScript) -> SessionSnapshot {
-        let token = AccessToken(
-            secret: SecretID(rawValue: 800),
-            idToken: nil,
-            tokenType: "Bearer",
-            scope: [],
-            obtainedAt: script.moment.now,
-            expiresAt: script.moment.now + .seconds(3_600),
-            jitter: 0.9
-        )
-        return SessionSnapshot(
-            standing: .loggedIn,
-            renewal: .byKeepers,
-            tokens: [.primary: token],
-            loggedInAt: script.moment.wallTime,
-            tokenEndpoint: "https://id.example/token"
-        )
     }
 }

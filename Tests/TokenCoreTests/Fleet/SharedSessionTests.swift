@@ -18,29 +18,6 @@ import Testing
         return (script, attempt)
     }
 
-    /// The record of another host, with a token obtained now.
-    private static func record(
-        _ script: SessionScript,
-        standing: SessionSnapshot.Standing = .loggedIn
-    ) -> SessionSnapshot {
-        let token = AccessToken(
-            secret: SecretID(rawValue: 800),
-            idToken: nil,
-            tokenType: "Bearer",
-            scope: [],
-            obtainedAt: script.moment.now,
-            expiresAt: script.moment.now + .seconds(3_600),
-            jitter: 0.9
-        )
-        return SessionSnapshot(
-            standing: standing,
-            renewal: .refreshToken(SecretID(rawValue: 801)),
-            tokens: [.primary: token],
-            loggedInAt: script.moment.wallTime,
-            tokenEndpoint: "https://id.example/token"
-        )
-    }
-
     @Test func `it is refreshed a third of the lifetime before the end, however long that is`() throws {
         let policy = SessionPolicy(isShared: true)
         var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
@@ -75,7 +52,7 @@ import Testing
         #expect(held.isEmpty)
         let (waiter, waiting) = script.get(minimum: .seconds(3_000))
         #expect(waiting.isEmpty)
-        let effects = script.session.recordAdopted(Self.record(script), jitter: 0.5, at: script.moment)
+        let effects = script.session.recordAdopted(script.record(), jitter: 0.5, at: script.moment)
         #expect(effects.reply(to: waiter)?.secret == SecretID(rawValue: 800))
         #expect(effects.contains(.erase(SessionScript.refreshToken)))
         #expect(effects.notified == [.refreshed])
@@ -87,7 +64,7 @@ import Testing
         let away = ReservationAnswer.unreachable(StorageFailure(message: "etcd is away"))
         _ = script.session.reservationFinished(attempt, away, jitter: 0, at: script.moment)
         #expect(script.session.status.message == "etcd is away")
-        _ = script.session.recordAdopted(Self.record(script), jitter: 0.5, at: script.moment)
+        _ = script.session.recordAdopted(script.record(), jitter: 0.5, at: script.moment)
         #expect(script.session.status.message == nil)
     }
 
@@ -130,8 +107,8 @@ import Testing
     @Test func `the hosts that adopt one record refresh at different times`() throws {
         var (first, _) = try Self.due()
         var second = first
-        _ = first.session.recordAdopted(Self.record(first), jitter: 0, at: first.moment)
-        _ = second.session.recordAdopted(Self.record(second), jitter: 0.5, at: second.moment)
+        _ = first.session.recordAdopted(first.record(), jitter: 0, at: first.moment)
+        _ = second.session.recordAdopted(second.record(), jitter: 0.5, at: second.moment)
         let start = first.moment.now
         #expect(first.session.wakeTime == start + .seconds(2_400))
         #expect(second.session.wakeTime == start + .seconds(2_250))
@@ -139,7 +116,7 @@ import Testing
 
     @Test func `a rescued record is tried at once`() throws {
         var (script, _) = try Self.due()
-        let record = Self.record(script)
+        let record = script.record()
         let effects = script.session.recordAdopted(record, isUnproven: true, jitter: 0, at: script.moment)
         #expect(effects.sendsRequest)
     }
@@ -148,7 +125,7 @@ import Testing
         var (script, _) = try Self.due()
         script.advance(by: .seconds(1_200))
         let (waiter, _) = script.get()
-        let out = Self.record(script, standing: .ended(.loggedOut, quarantinedUntil: nil))
+        let out = script.record(standing: .ended(.loggedOut, quarantinedUntil: nil))
         let effects = script.session.recordAdopted(out, jitter: 0, at: script.moment)
         #expect(effects.reply(to: waiter)?.isLoginRequired == true)
         #expect(effects.contains(.forget))
@@ -162,7 +139,7 @@ import Testing
     @Test func `a login elsewhere brings a session back that was logged out here`() throws {
         var (script, _) = try Self.due()
         _ = script.session.logoutRequested(local: true, at: script.moment)
-        let effects = script.session.recordAdopted(Self.record(script), jitter: 0, at: script.moment)
+        let effects = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)
         #expect(effects.notified == [.loggedIn])
         #expect(script.session.isReady)
     }
@@ -170,7 +147,7 @@ import Testing
     @Test(arguments: [EndReason.grantDead, .replyLost, .interactionRequired, .identityChanged])
     func `a dead record ends the session with its reason`(reason: EndReason) throws {
         var (script, _) = try Self.due()
-        let dead = Self.record(script, standing: .ended(reason, quarantinedUntil: nil))
+        let dead = script.record(standing: .ended(reason, quarantinedUntil: nil))
         let effects = script.session.recordAdopted(dead, jitter: 0, at: script.moment)
         #expect(script.session.status.reason == reason)
         #expect(effects.notified == [.loginRequired])
@@ -181,7 +158,7 @@ import Testing
 
     @Test func `of all hosts only the one that may logs in without a person`() throws {
         let (script, _) = try Self.due(silentLogins: [.command])
-        let dead = Self.record(script, standing: .ended(.grantDead, quarantinedUntil: nil))
+        let dead = script.record(standing: .ended(.grantDead, quarantinedUntil: nil))
         for may in [true, false] {
             var session = script.session
             let effects = session.recordAdopted(dead, mayLogInSilently: may, jitter: 0, at: script.moment)
@@ -205,7 +182,7 @@ import Testing
     @Test func `an answer that nobody waits for is not revoked`() throws {
         var (script, attempt) = try Self.due()
         _ = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
-        _ = script.session.recordAdopted(Self.record(script), jitter: 0, at: script.moment)
+        _ = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)
         let late = script.session.refreshFinished(attempt, script.granted(), jitter: 0, at: script.moment)
         #expect(late.isEmpty)
     }
@@ -220,7 +197,7 @@ import Testing
             Issue.record("the login is not stored: \(effects)")
             return
         }
-        _ = script.session.recordAdopted(Self.record(script), jitter: 0, at: script.moment)
+        _ = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)
         let told = script.session.loginSuperseded(commit)
         #expect(told.contains(.finishLogin(number, .superseded)))
         #expect(told.contains(.erase(SecretID(rawValue: 701))))
