@@ -146,8 +146,10 @@ class Etcd:
         _, answer = self.ask("/v3/maintenance/status", self.names[0])
         self.ctl("compact", answer["header"]["revision"])
 
-    def restore(self, file: pathlib.Path | None) -> None:
-        """Puts an old state, or none, in the place of the present one; with another cluster, as the manual has it."""
+    def restore(self, file: pathlib.Path | None) -> float:
+        """Puts an old state, or none, in the place of the present one; with another cluster, as the manual has it.
+
+        Returns when the present one was gone, and the other was not there yet."""
         for name in self.names:
             self.kill(name)
             shutil.rmtree(self.home / name / "data")
@@ -159,11 +161,13 @@ class Etcd:
                  "--initial-cluster-token", self.token, "--initial-cluster", self._peers,
                  "--initial-advertise-peer-urls", f"http://127.0.0.1:{self.ports[name][1]}"],
                 check=True, env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        gone = time.monotonic()
         for name in self.names:
             self.up(name, wait=False)
         self.wait()
         if self.password and not file:
             self.admit_users()
+        return gone
 
     # MARK: Questions
 

@@ -153,8 +153,7 @@ def restore(run: Run) -> None:
             # A record from before is in the snapshot, and does not have to come back.
             newest = {session: records[-1].order for session, records in stage.witness.records.items()
                       if turn % 2 or records[-1].time > taken}
-            restores.append(time.monotonic())
-            stage.etcd.restore(file if turn % 2 == 0 else None)
+            restores.append(stage.etcd.restore(file if turn % 2 == 0 else None))
             back = time.monotonic()
             while time.monotonic() < back + SETTLE + 2 and float("inf") in repair_times(stage, newest, restores[-1]):
                 time.sleep(0.2)
