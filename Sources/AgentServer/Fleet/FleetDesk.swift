@@ -10,7 +10,7 @@ final class FleetDesk {
     /// How long what cannot be done waits until it is tried again.
     static let pause = TimeAmount.seconds(10)
     /// A request takes 20 seconds at most.
-    private static let longestExchange = Duration.seconds(30)
+    private static let longestExchange = TimeAmount.seconds(30)
     /// Over which hosts come back to an etcd that was away.
     private static let spread = Duration.seconds(2)
 
@@ -26,12 +26,15 @@ final class FleetDesk {
     /// Rooms for answers that the fleet has been asked for.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
     private let store = SharedStore()
+    /// Those who wait for answers that are on their way.
+    private let answers: LoopWaiters
     let announcements: HostAnnouncements
 
     init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
         self.eventLoop = eventLoop
         self.alarm = alarm
+        answers = LoopWaiters(eventLoop: eventLoop)
         announcements = HostAnnouncements(port, eventLoop: eventLoop)
     }
 
@@ -168,19 +171,27 @@ final class FleetDesk {
     /// Waits until none of the sessions that `isMeant` names is in the middle of a refresh: its answer is the fleet's, and
     /// nobody else takes it there.
     func untilAnswered(in agent: isolated SessionAgent, _ isMeant: (SessionName) -> Bool) async {
-        let end = agent.now + FleetDesk.longestExchange
-        while agent.now < end, sessions.contains(where: { $0.value.isExchanging && isMeant($0.key) }) {
-            await withCheckedContinuation { later(after: .milliseconds(20), $0.resume) }
+        let end = NIODeadline.now() + FleetDesk.longestExchange
+        while NIODeadline.now() < end, sessions.contains(where: { $0.value.isExchanging && isMeant($0.key) })
+        {
+            await answers.wait(atMost: end - .now())
         }
     }
 
     /// A session is not configured any more.
     func depart(_ name: SessionName) {
-        sessions[name] = nil
-        joining[name] = nil
+        remove(name)
         left.remove(name)
         reservations[name] = nil
+    }
+
+    /// - Returns: whether this host took part in the session.
+    @discardableResult
+    private func remove(_ name: SessionName) -> Bool {
+        let (session, waiting) = (sessions.removeValue(forKey: name), joining.removeValue(forKey: name))
         alarm.plan(name, at: nil)
+        answers.resumeAll()
+        return session != nil || waiting != nil
     }
 
     /// The agent locks or stops.
@@ -192,15 +203,13 @@ final class FleetDesk {
         left = []
         reservations = [:]
         alarm.planNothing()
+        answers.resumeAll()
     }
 
     /// Logged out at this host alone: the others go on, and this one takes no part until somebody logs in here.
     func leave(_ name: SessionName, in agent: isolated SessionAgent) {
-        guard sessions.removeValue(forKey: name) != nil || joining.removeValue(forKey: name) != nil else {
-            return
-        }
+        guard remove(name) else { return }
         left.insert(name)
-        alarm.plan(name, at: nil)
         let gone = SessionSnapshot(loggedOutAt: agent.moment)
         agent.storeThread.run { _ = $0.commit(name, gone) }
     }
@@ -229,9 +238,11 @@ final class FleetDesk {
 
     // MARK: Time
 
-    func planWake(_ session: SharedSession) {
+    /// A member has changed.
+    func changed(_ session: SharedSession) {
         guard sessions[session.name] === session else { return }
         alarm.plan(session.name, at: session.member.wakeTime)
+        if !session.isExchanging { answers.resumeAll() }
     }
 
     /// Wakes the members that are due.

@@ -78,7 +78,7 @@ final class SharedSession {
     func apply(in agent: isolated SessionAgent, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
         let actions = event(&member, agent.now)
         for action in actions { perform(action, in: agent) }
-        agent.fleet.planWake(self)
+        agent.fleet.changed(self)
         if !isUnseen || trouble != nil { agent.requests.tokens.firstSights.end(of: name, in: agent) }
     }
 
