@@ -263,18 +263,11 @@ package final class FleetStore: FleetSharing {
         let all = records.names.all
         let keys = EtcdKeys(from: all.start, upTo: all.end)
         let watch = Mutex(FleetWatch(sessions, records))
-        let hasLostHistory = Mutex(false)
         await EtcdWatch(client, keys, silence: silence).follow(after: nil) { [self] news in
             switch news {
             case .connected:
                 await take(.connected)
-                let news = await readAll(keys, of: sessions, into: watch)
-                // What is shown beside a place that is known to come later would be taken for old.
-                let isOther = hasLostHistory.withLock { isLost in
-                    defer { isLost = false }
-                    return isLost
-                }
-                await tell(isOther ? sessions.map { .changed($0) } : news, take)
+                await tell(await readAll(keys, of: sessions, into: watch), take)
             case .changes(let header, let changes):
                 await tell(watch.withLock { $0.apply(changes, header, at: time) }, take)
             case .resumed:
@@ -283,7 +276,7 @@ package final class FleetStore: FleetSharing {
                 }
                 await take(.resumed)
             // What was missed is read once it is connected again.
-            case .historyLost: hasLostHistory.withLock { $0 = true }
+            case .historyLost: watch.withLock { $0.loseHistory() }
             case .trouble(let failure): await take(.trouble(trouble(failure)))
             }
         }

@@ -14,6 +14,8 @@ struct FleetWatch {
     private var values: [FleetName: [[UInt8]: [UInt8]]] = [:]
     /// Up to where the values are whole; `nil`: nothing was read since the watch began.
     private var place: FleetPlace?
+    /// What is read next may be of an earlier etcd.
+    private var hasLostHistory = false
 
     init(_ sessions: Set<SessionName>, _ records: FleetRecords) {
         self.records = records
@@ -22,6 +24,11 @@ struct FleetWatch {
 
     /// Everything was read, and is kept up to date.
     var isWhole: Bool { place != nil }
+
+    /// etcd does not know any more what the watch has seen.
+    mutating func loseHistory() {
+        hasLostHistory = true
+    }
 
     /// Everything is read anew.
     mutating func forget() {
@@ -39,8 +46,10 @@ struct FleetWatch {
     }
 
     /// What was read of every session.
-    func all(at time: FleetTime?) -> [FleetNews] {
-        guard let place, let time else { return sessions.values.map { .changed($0) } }
+    mutating func all(at time: FleetTime?) -> [FleetNews] {
+        defer { hasLostHistory = false }
+        // What is shown beside a place that is known to come later would be taken for old.
+        guard !hasLostHistory, let place, let time else { return sessions.values.map { .changed($0) } }
         return sessions.keys.map { news(of: $0, at: place, time) }
     }
 
