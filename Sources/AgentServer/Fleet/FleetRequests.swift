@@ -188,7 +188,8 @@ struct FleetRequests {
         let own = agent.fleet.record(of: name)
         // Of another refresh it would tell another time.
         let hasSame = own?.lineage == record?.lineage && own?.generation == record?.generation
-        let token = record != nil && hasSame ? agent.sessions[name]?.session.primaryToken : nil
+        let tokens = record != nil && hasSame ? agent.sessions[name]?.session.heldTokens : nil
+        let refreshedAt = tokens?.values.map(\.obtainedAt).max()
         let trouble = found?.trouble ?? agent.fleet.trouble(of: name)
         let hasLeft = agent.fleet.hasLeft(name)
         return FleetSessionMessage {
@@ -202,7 +203,7 @@ struct FleetRequests {
                     - Int64(clamping: min(own.generation, record.generation))
             }
             $0.refreshedBy = record.map { label($0.attempt) }
-            $0.refreshedAt = token.map { agent.moment.wallTime(at: $0.obtainedAt).secondsSince1970 }
+            $0.refreshedAt = refreshedAt.map { agent.moment.wallTime(at: $0).secondsSince1970 }
             $0.attemptBy = found?.intent.map { label($0.attempt) }
             $0.attemptRefused = found?.intent?.isRefused == true ? true : nil
             $0.late = found.map { Int64($0.lates) }

@@ -234,27 +234,6 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the status shows a refusal that nobody has confirmed yet`() async throws {
-            try await FleetScene.whileRunning { scene in
-                try await scene.logIn(at: scene.keepers[0])
-                _ = try #require(try await scene.commonToken())
-                #expect(try await scene.record(at: scene.keepers[1])?["attempt_by"] == nil)
-                scene.issuer.queue(Disturbance(reply: .failure("invalid_grant")))
-                let refused = try await scene.keepers[0].tokenctl("refresh", "work")
-                #expect(refused.status == 5, "\(refused)")
-                // It is confirmed after half a minute at the earliest.
-                let record = try await Polling.value {
-                    let record = try await scene.record(at: scene.keepers[1])
-                    return record?["attempt_refused"] == .bool(true) ? record : nil
-                }
-                #expect(record?["attempt_by"]?.string == "keeper0")
-                #expect(record?["state"]?.string == "live")
-                #expect(record?["refreshed_at"] != nil)
-                let table = try await scene.keepers[1].tokenctl("fleet", "status")
-                #expect(table.standardOutput.bytewise.contains("keeper0 (refused)"), "\(table)")
-            }
-        }
-
         @Test func `a new key is used from a restart on, and nothing is lost`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
