@@ -55,7 +55,7 @@ extension Session {
             name: name,
             state: shownState,
             reason: ended?.reason,
-            message: ended?.message ?? suspension?.failure.message ?? history.lastFailure?.message,
+            message: ended?.message ?? hindrance?.message ?? history.lastFailure?.message,
             tokenExpiresAt: login?.primary.flatMap { $0.isRefused ? nil : $0.expiresAt },
             scope: shown?.primary?.scope ?? [],
             nextRefreshAt: nextRefreshAt,
@@ -86,9 +86,13 @@ extension Session {
         }
     }
 
-    private var suspension: Suspension? {
-        guard case .suspended(_, let suspension) = state else { return nil }
-        return suspension
+    /// Why the next refresh waits.
+    private var hindrance: RefreshFailure? {
+        switch state {
+        case .suspended(_, let suspension): suspension.failure
+        case .retrying(_, let setback): setback.latest
+        case .ready, .refreshing, .probing, .loggedOut, .reauthenticating: nil
+        }
     }
 
     private var shownState: SessionStatus.State {

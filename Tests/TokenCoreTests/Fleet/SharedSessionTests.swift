@@ -89,6 +89,7 @@ import Testing
             at: script.moment
         )
         #expect(effects.reply(to: waiter)?.isTemporary == true)
+        #expect(script.session.status.message == "no answer")
         #expect(script.session.wakeTime == until)
         #expect(script.sleepUntilWake().sendsRequest)
     }
