@@ -77,13 +77,13 @@ extension EndToEnd {
             #expect(request.contains("Expect: 100-continue") && request.hasSuffix("\r\n\r\nabc"))
         }
 
-        /// A server that greets on a websocket, and answers.
+        /// A server that greets on a websocket, and answers there; other requests too, so that nobody waits for it.
         private static func answerOnWebSocket(_ request: String) -> RawUpstream.Reply {
-            request.contains("Upgrade: websocket")
-                ? .bytes(
-                    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello"
-                )
-                : .bytes("pong")
+            guard request.hasPrefix("GET ") else { return .bytes("pong") }
+            guard request.contains("Upgrade: websocket") else { return .bytes(ProxyScene.ok("")) }
+            return .bytes(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello"
+            )
         }
 
         /// Opens a websocket.
