@@ -107,17 +107,11 @@ struct SilentReauthentication {
         guard !command.isEmpty else {
             throw RefreshFailure(kind: .misconfigured, message: "no reauth_command is configured")
         }
-        let result: CommandResult
         do throws(CommandFailure) {
-            result = try await ports.commands.run(command, environment: [:], timeLimit: Self.commandLimit)
+            return try await ports.commands.output(of: command, within: Self.commandLimit)
         } catch {
             throw RefreshFailure(kind: .interactionRequired, message: error.message)
         }
-        guard result.status == 0 else {
-            let message = "reauth_command ended with status \(result.status)"
-            throw RefreshFailure(kind: .interactionRequired, message: message)
-        }
-        return result.standardOutput
     }
 }
 

@@ -45,21 +45,11 @@ struct ReadyAssertion: Sendable {
         _ command: [String],
         _ commands: any CommandRunning
     ) async throws(RefreshFailure) -> [UInt8] {
-        let result: CommandResult
         do throws(CommandFailure) {
-            result = try await commands.run(
-                command,
-                environment: [:],
-                timeLimit: ReadyAssertion.commandTimeLimit
-            )
+            return try await commands.output(of: command, within: ReadyAssertion.commandTimeLimit)
         } catch {
             throw RefreshFailure(kind: .misconfigured, message: "\(name)_command: \(error.message)")
         }
-        guard result.status == 0 else {
-            let message = "\(name)_command \(command[0]): exit status \(result.status)"
-            throw RefreshFailure(kind: .misconfigured, message: message)
-        }
-        return result.standardOutput
     }
 
     /// The one word in `output`.

@@ -133,17 +133,11 @@ actor SecretReader {
     }
 
     private func run(_ command: [String]) async throws(RefreshFailure) -> [UInt8] {
-        let result: CommandResult
         do throws(CommandFailure) {
-            let limit = SecretReader.commandTimeLimit
-            result = try await commands.run(command, environment: [:], timeLimit: limit)
+            return try await commands.output(of: command, within: SecretReader.commandTimeLimit)
         } catch {
             throw RefreshFailure(kind: .misconfigured, message: "\(commandKey): \(error.message)")
         }
-        guard result.status == 0 else {
-            throw RefreshFailure(kind: .misconfigured, message: "\(origin): exit status \(result.status)")
-        }
-        return result.standardOutput
     }
 
     private func sealed(_ output: [UInt8]) throws(RefreshFailure) -> SecretID {

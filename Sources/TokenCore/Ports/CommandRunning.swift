@@ -13,6 +13,22 @@ package protocol CommandRunning: Sendable {
     ) async throws(CommandFailure) -> CommandResult
 }
 
+extension CommandRunning {
+    /// What `command` prints on its way to the exit status 0.
+    ///
+    /// - Throws: ``CommandFailure`` if it cannot be run to its end, or ends with another status.
+    package func output(
+        of command: [String],
+        within timeLimit: Duration
+    ) async throws(CommandFailure) -> [UInt8] {
+        let result = try await run(command, environment: [:], timeLimit: timeLimit)
+        guard result.status == 0 else {
+            throw CommandFailure(message: "\(command.first ?? ""): exit status \(result.status)")
+        }
+        return result.standardOutput
+    }
+}
+
 package struct CommandResult: Equatable, Sendable {
     /// Exit status, or 128 + signal number.
     package var status: Int32
@@ -24,7 +40,7 @@ package struct CommandResult: Equatable, Sendable {
     }
 }
 
-/// The command could not be run to its end.
+/// The command could not be run to its end, or failed.
 package struct CommandFailure: Error, Equatable, Sendable {
     /// For a person: names the command and what went wrong, never its output.
     package var message: String

@@ -161,16 +161,11 @@ struct FleetMembership: Sendable {
     // MARK: Sources
 
     private func output(of command: [String], for key: String) async throws(FleetTrouble) -> [UInt8] {
-        let result: CommandResult
         do throws(CommandFailure) {
-            result = try await commands.run(command, environment: [:], timeLimit: FleetMembership.timeLimit)
+            return try await commands.output(of: command, within: FleetMembership.timeLimit)
         } catch {
             throw FleetTrouble(.unavailable, "fleet.\(key): \(error.message)")
         }
-        guard result.status == 0 else {
-            throw FleetTrouble(.unavailable, "fleet.\(key): exit status \(result.status)")
-        }
-        return result.standardOutput
     }
 
     private func contents(

@@ -32,13 +32,8 @@ struct CounterProgram: Sendable {
     func run(_ order: CounterOrder, within limit: Duration = timeLimit) async -> CounterReading {
         let name = command.first ?? ""
         do throws(CommandFailure) {
-            let result = try await commands.run(
-                command + [order.rawValue],
-                environment: [:],
-                timeLimit: limit
-            )
-            guard result.status == 0 else { return .unusable("\(name): exit status \(result.status)") }
-            let reading = CounterReading(printed: result.standardOutput)
+            let output = try await commands.output(of: command + [order.rawValue], within: limit)
+            let reading = CounterReading(printed: output)
             guard case .unusable(let reason) = reading else { return reading }
             return .unusable("\(name): \(reason)")
         } catch {

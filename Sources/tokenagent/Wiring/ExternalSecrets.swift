@@ -56,11 +56,9 @@ struct ExternalSecrets: Sendable {
                 "it is not the unlock_command of [vault]; set it there, then reload or restart the agent"
             )
         }
-        let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<CommandResult, CommandFailure> in
+        let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<[UInt8], CommandFailure> in
             do throws(CommandFailure) {
-                return .success(
-                    try await commands.run(command, environment: [:], timeLimit: ExternalSecrets.timeLimit)
-                )
+                return .success(try await commands.output(of: command, within: ExternalSecrets.timeLimit))
             } catch {
                 return .failure(error)
             }
@@ -70,11 +68,7 @@ struct ExternalSecrets: Sendable {
         }
         switch outcome {
         case .failure(let failed): throw failure(failed.message)
-        case .success(let result):
-            guard result.status == 0 else {
-                throw failure("exit status \(result.status)")
-            }
-            return try secret(result.standardOutput, orThrow: failure("it printed nothing"))
+        case .success(let output): return try secret(output, orThrow: failure("it printed nothing"))
         }
     }
 

@@ -87,7 +87,7 @@ extension EndToEnd {
             let status = try await scene.agent.status("work")
             #expect(status["state"]?.string == "logged_out" && status["reason"]?.string == "grant_dead")
             let text = JSONValue.object(status).text
-            #expect(text.contains("command: reauth_command ended with status 1"), "\(text)")
+            #expect(text.contains("command: false: exit status 1"), "\(text)")
             #expect(text.contains("client_credentials: "), "\(text)")
             #expect(scene.issuer.requests(to: "/token").count == 2)
             #expect(try await Polling.until { told(scene).contains { $0.hasPrefix("login_required") } })

@@ -76,7 +76,7 @@ struct ReadyAssertionTests {
     @Test func `a command that fails is told by its name, its output by nobody`() async throws {
         let bench = try Bench(profile(.command(["svid"])), commands: ScriptedCommands(prints: "x", status: 3))
         let failure = try #require(try await bench.refresh().failure)
-        #expect(failure.message == "client_assertion_command svid: exit status 3")
+        #expect(failure.message == "client_assertion_command: svid: exit status 3")
         #expect(bench.exchange.sent.isEmpty)
     }
 

@@ -122,7 +122,7 @@ struct ConstantTests {
             commands: ScriptedCommands(prints: "no", status: 3)
         )
         let failure = try #require(try await bench.refresh().failure)
-        #expect(failure.message == "members.x.command pass: exit status 3")
+        #expect(failure.message == "members.x.command: pass: exit status 3")
     }
 
     @Test func `constants are no secrets, and secrets are none of the constants`() {
