@@ -39,6 +39,13 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         case ended
     }
 
+    /// How the upstream ended the connection.
+    private enum Ending {
+        case closed
+        /// By a reset, or without the end of TLS: what ends only with the connection is cut off then.
+        case brokenOff
+    }
+
     private static let longestHead = 65_536
     /// Interim answers to one request.
     private static let mostInterim = 16
@@ -48,6 +55,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private var channel: (any Channel)?
     private var input = ByteBuffer()
     private var search = HeadSearch(longest: UpstreamConnection.longestHead)
+    /// Nil once it has the end of its answer: what becomes of the connection is not its concern any more.
     private weak var receiver: (any AnswerReceiving)?
     private weak var pool: UpstreamPool?
     private var answersHead = false
@@ -55,8 +63,8 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private let intake = Pump()
     /// Whether it had another request before.
     var isReused = false
-    /// Whether the upstream has closed the connection.
-    private var hasEnded = false
+    /// Nil as long as the connection is there.
+    private var ending: Ending?
     /// Whether a byte of the present answer has come.
     private(set) var hasHeard = false
 
@@ -97,7 +105,6 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Waits for the next request, and notices if the upstream ends the connection.
     func rest(in pool: UpstreamPool) {
         self.pool = pool
-        receiver = nil
         channel?.read()
     }
 
@@ -134,7 +141,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func readMore() {
-        guard !hasEnded else { return conclude() }
+        if let ending { return conclude(ending) }
         if input.readableBytes == 0 { input = ByteBuffer() } else { input.discardReadBytes() }
         // While it rests it reads already, to notice the end.
         if case .resting = state { return }
@@ -168,6 +175,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
             case .data(let data): receiver.answerWent(on: data)
             case .end(let trailers):
                 state = .resting
+                self.receiver = nil
                 receiver.answerEnded(trailers)
             }
         }
@@ -230,43 +238,45 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        guard case .opening(let ready) = state else { return end(.closed) }
+        state = .ended
+        channel = nil
+        ready.fail(MessageFault(502, "the upstream ended the connection before it was ready"))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if case .opening(let ready) = state {
+            state = .ended
+            ready.fail(error)
+        } else {
+            end(.brokenOff)
+        }
+        context.close(promise: nil)
+    }
+
+    /// Hands on what was read before the connection ended.
+    private func end(_ ending: Ending) {
         channel = nil
         pool?.forget(self)
         switch state {
-        case .opening(let ready):
-            state = .ended
-            ready.fail(MessageFault(502, "the upstream ended the connection before it was ready"))
-        case .resting, .ended: state = .ended
+        case .opening, .resting, .ended: state = .ended
         case .head, .body, .tunnel:
-            // What was read before still goes to the receiver.
-            hasEnded = true
+            self.ending = self.ending ?? ending
             pump()
         }
     }
 
     /// Everything that was read has been handed on, and no more comes.
-    private func conclude() {
+    private func conclude(_ ending: Ending) {
         let receiver = receiver
-        switch state {
-        case .body(var reader):
-            state = .ended
-            if reader.finish() { receiver?.answerEnded([]) } else { receiver?.upstreamEnded(nil) }
-        case .head, .tunnel:
-            state = .ended
-            receiver?.upstreamEnded(nil)
-        case .opening, .resting, .ended: break
-        }
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // An upstream that ends TLS without saying so: what ends only with the connection is cut off then.
-        guard case .opening(let ready) = state else { return fail(nil) }
+        var isWhole = false
+        if case .body(var reader) = state, ending == .closed { isWhole = reader.finish() }
         state = .ended
-        ready.fail(error)
-        context.close(promise: nil)
+        self.receiver = nil
+        if isWhole { receiver?.answerEnded([]) } else { receiver?.upstreamEnded(nil) }
     }
 
-    private func fail(_ fault: MessageFault?) {
+    private func fail(_ fault: MessageFault) {
         let receiver = receiver
         pool?.forget(self)
         close()

@@ -41,6 +41,21 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count <= 1)
         }
 
+        /// Refusals that end otherwise than they should.
+        private static let disturbed: [RawUpstream.Reply] = [
+            .reset(refusal)
+        ]
+
+        @Test(arguments: disturbed)
+        func `a refusal is one however it ends`(refusal: RawUpstream.Reply) async throws {
+            let first = FirstText()
+            let scene = try await ProxyScene.start(answer: { request in
+                first.take(Self.token(request)) ? refusal : .bytes(ProxyScene.ok())
+            })
+            #expect(try await scene.curl("-d", "body").standardOutput == "fine")
+            #expect(scene.upstream.requests.count == 2 && scene.scene.refreshes == 1)
+        }
+
         private static let refusal =
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 2\r\n\r\nno"
 

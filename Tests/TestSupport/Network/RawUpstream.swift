@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -11,6 +12,8 @@ package final class RawUpstream: Sendable {
         case bytes(String)
         /// Then the connection is closed.
         case last(String)
+        /// Then the connection is reset, as that of a server that has not read everything.
+        case reset(String)
         /// Nothing, and the connection is closed.
         case close
         /// Nothing, and the connection stays.
@@ -94,6 +97,11 @@ private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendab
             switch answer(request) {
             case .bytes(let text): context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
             case .last(let text):
+                context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+                context.close(promise: nil)
+            case .reset(let text):
+                let atOnce = linger(l_onoff: 1, l_linger: 0)
+                _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(atOnce)
                 context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
                 context.close(promise: nil)
             case .close: context.close(promise: nil)
