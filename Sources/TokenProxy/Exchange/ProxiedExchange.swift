@@ -207,17 +207,15 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         }
         if let nonce = answer.nonce { services.desk.nonce = nonce }
         guard answer.status != 101 else { return openTunnel(answer) }
-        if answer.status == 401, mayJudge {
-            phase = .judging(WithheldAnswer(answer))
-        } else {
-            relay(answer)
-        }
+        guard answer.status == 401, mayJudge else { return relay(answer) }
+        let held = WithheldAnswer(answer)
+        phase = .judging(held)
+        held.limitWait(on: services.agent.loop) { [weak self] in self?.judge($0) }
     }
 
     func answerWent(on data: ByteBuffer) {
-        if case .judging(var held) = phase {
+        if case .judging(let held) = phase {
             held.add(data)
-            phase = .judging(held)
             if held.isFull { judge(held) }
             return
         }
@@ -228,9 +226,8 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     func answerPaused() { client.flush() }
 
     func answerEnded(_ trailers: [MessageField]) {
-        if case .judging(var held) = phase {
-            held.end(trailers)
-            phase = .judging(held)
+        if case .judging(let held) = phase {
+            held.end(.whole(trailers: trailers))
             return judge(held)
         }
         finish(trailers)
@@ -291,7 +288,10 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
             upstream?.close()
             end(as: 101)
             return client.exchangeEnded()
-        case .judging: return refuse(OwnAnswer(fault ?? .badAnswer("broke off")))
+        case .judging(let held):
+            // What the head says is enough to ask the agent.
+            held.end(.broken(fault ?? .badAnswer("broke off")))
+            return judge(held)
         case .relaying: break
         }
         guard relayed == nil else {
@@ -333,10 +333,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
 
     /// Decides what a refusal means: the agent knows whether another token helps.
     private func judge(_ held: WithheldAnswer) {
-        guard let credential, !held.isBeingJudged else { return }
-        var held = held
-        held.isBeingJudged = true
-        phase = .judging(held)
+        guard let credential, held.beginJudgement() else { return }
         let challenge = held.answer.challenge
         let wantsNonce = Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
         if wantsNonce, credential.answer.proof != nil, held.answer.nonce != nil, !attempts.hasTakenNonce,
@@ -365,42 +362,15 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         }
     }
 
-    /// Lets the upstream's refusal through as it came.
+    /// Lets the upstream's refusal through as it came, if it came.
     private func pass(_ held: WithheldAnswer) {
+        if case .broken(let fault) = held.ending { return refuse(OwnAnswer(fault)) }
         phase = .relaying
         relay(held.answer)
         if held.bytes.readableBytes > 0 { answerWent(on: held.bytes) }
         client.flush()
-        if let trailers = held.trailers { return finish(trailers) }
+        if case .whole(let trailers) = held.ending { return finish(trailers) }
         client.pump()
         upstream?.pump()
     }
-}
-
-/// An answer that is held back until it is known what it means.
-private struct WithheldAnswer {
-    /// Bytes of the body; what says why a token was refused is far shorter.
-    private static let longest = 16_384
-
-    let answer: UpstreamAnswer
-    private(set) var bytes = ByteBuffer()
-    /// Nil until the answer is complete.
-    private(set) var trailers: [MessageField]?
-    var isBeingJudged = false
-
-    init(_ answer: UpstreamAnswer) {
-        self.answer = answer
-    }
-
-    /// Whether no more is held back: the rest waits at the upstream.
-    var isFull: Bool { trailers != nil || isBeingJudged || bytes.readableBytes >= WithheldAnswer.longest }
-
-    /// What is known of the body; empty if that is not all.
-    var body: [UInt8] { trailers == nil ? [] : Array(bytes.readableBytesView) }
-
-    mutating func add(_ data: ByteBuffer) {
-        bytes.writeImmutableBuffer(data)
-    }
-
-    mutating func end(_ trailers: [MessageField]) { self.trailers = trailers }
 }

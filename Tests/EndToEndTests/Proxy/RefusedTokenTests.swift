@@ -43,7 +43,8 @@ extension EndToEnd {
 
         /// Refusals that end otherwise than they should.
         private static let disturbed: [RawUpstream.Reply] = [
-            .reset(refusal)
+            .reset(refusal), .reset(refusal(chunks: "5\r\nhe")), .last(refusal(chunks: "5\r\nhe")),
+            .bytes(refusal(chunks: "z\r\n")), .bytes(refusal(chunks: "5\r\nhello\r\n")),
         ]
 
         @Test(arguments: disturbed)
@@ -56,8 +57,34 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == 2 && scene.scene.refreshes == 1)
         }
 
+        @Test func `a refusal that has nothing to do with the token goes through as far as it is whole`()
+            async throws
+        {
+            let turn = TurnCounter()
+            let endless = Self.refusal(for: "invalid_request", chunks: "5\r\nhello\r\n")
+            let replies: [RawUpstream.Reply] = [
+                .reset(Self.refusal.replacing("invalid_token", with: "invalid_request")),
+                .last(Self.refusal(for: "invalid_request", chunks: "5\r\nhe")), .bytes(endless),
+            ]
+            let scene = try await ProxyScene.start(answer: { _ in replies[turn.next() % replies.count] })
+            let whole = try await scene.curl("-i", "-d", "x").standardOutput
+            #expect(whole.hasPrefix("HTTP/1.1 401") && whole.hasSuffix("\r\n\r\nno"), "\(whole)")
+            let cut = try await scene.curl("-i", "-d", "x").standardOutput
+            #expect(cut.hasPrefix("HTTP/1.1 502") && cut.contains("broke off"), "\(cut)")
+            let request = "GET / HTTP/1.1\r\nHost: 127.0.0.1:\(scene.port)\r\n\r\n"
+            let begun = try scene.raw(request, until: "hello")
+            #expect(begun.hasPrefix("HTTP/1.1 401") && begun.hasSuffix("5\r\nhello\r\n"), "\(begun)")
+            #expect(scene.upstream.requests.count == replies.count && scene.scene.refreshes == 0)
+        }
+
         private static let refusal =
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 2\r\n\r\nno"
+
+        /// A refusal with a body of `chunks`.
+        private static func refusal(for error: String = "invalid_token", chunks: String) -> String {
+            "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"\(error)\"\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n\(chunks)"
+        }
 
         private static func token(_ request: String) -> String? {
             let lines = request.split(separator: "\r\n")
