@@ -5,7 +5,7 @@ import NIOCore
 /// The body of a request as far as it was sent, so that the request can be repeated.
 struct KeptBody {
     /// Most bytes that are kept; a longer body is sent once.
-    static let longest = 1 << 20
+    private static let longest = 1 << 20
 
     /// A copy: a small piece of what was read would keep all of it.
     private(set) var bytes = ByteBuffer()

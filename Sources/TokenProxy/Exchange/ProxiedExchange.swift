@@ -66,8 +66,6 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         writer = BodyWriter(framing: request.framing)
         hasWholeRequest = request.framing == .none
         record = AccessRecord(request)
-        // A connection is upgraded once; and a long body is not collected to be thrown away later.
-        if case .length(let count) = request.framing, count > KeptBody.longest { kept.discard() }
     }
 
     func begin() { getCredential() }

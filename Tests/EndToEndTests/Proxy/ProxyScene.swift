@@ -20,16 +20,18 @@ struct ProxyScene {
         "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
     }
 
-    /// Starts everything; the table has the name `api` and more `keys`, and `answer` is what the server says to a request.
+    /// Starts everything; the table has the name `api` and more `keys`, `answer` is what the server says to a
+    /// request, and `isAnsweredEarly` whether it does so when the head is there.
     static func start(
         keys: String = "",
         session: String = "",
         more: String = "",
         listen: String = "127.0.0.1:0",
         _ arguments: String...,
-        answer: @escaping @Sendable (String) -> RawUpstream.Reply = { _ in .bytes(ok()) }
+        answer: @escaping @Sendable (String) -> RawUpstream.Reply = { _ in .bytes(ok()) },
+        early isAnsweredEarly: @escaping @Sendable (String) -> Bool = { _ in false }
     ) async throws -> ProxyScene {
-        let upstream = try await RawUpstream.start(answer)
+        let upstream = try await RawUpstream.start(early: isAnsweredEarly, answer)
         let table = """
             [[proxy]]
             name = "api"

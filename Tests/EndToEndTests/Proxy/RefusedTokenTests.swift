@@ -41,6 +41,23 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count <= 1)
         }
 
+        @Test func `a body that the server did not want yet goes with the next token, however long it is`()
+            async throws
+        {
+            let first = FirstText()
+            let scene = try await ProxyScene.start(
+                answer: { first.take(Self.token($0)) ? .bytes(Self.refusal) : .bytes(ProxyScene.ok()) },
+                early: { first.take(Self.token($0)) }
+            )
+            let body = String(repeating: "x", count: 3 << 20)
+            try scene.agent.home.write(body, to: "body")
+            let path = scene.agent.home.path("body")
+            let result = try await scene.curl("-T", path, "-H", "Expect: 100-continue")
+            #expect(result.standardOutput == "fine", "\(result)")
+            let requests = scene.upstream.requests
+            #expect(requests.count == 2 && requests.last?.hasSuffix("\r\n\r\n" + body) == true)
+        }
+
         /// Refusals that end otherwise than they should.
         private static let disturbed: [RawUpstream.Reply] = [
             .reset(refusal), .reset(refusal(chunks: "5\r\nhe")), .last(refusal(chunks: "5\r\nhe")),

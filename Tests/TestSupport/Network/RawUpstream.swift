@@ -26,7 +26,10 @@ package final class RawUpstream: Sendable {
     private let connected = Mutex(0)
 
     /// Listens on a free loopback port; `answer` is told each request as it came, head and body.
+    ///
+    /// What `isAnsweredEarly` says this of is answered when its head is there, and is not to have a body after it.
     package static func start(
+        early isAnsweredEarly: @escaping @Sendable (String) -> Bool = { _ in false },
         _ answer: @escaping @Sendable (String) -> Reply
     ) async throws -> RawUpstream {
         let shared = Shared()
@@ -35,7 +38,7 @@ package final class RawUpstream: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     shared.upstream?.connected.withLock { $0 += 1 }
-                    let handler = RawUpstreamHandler { request in
+                    let handler = RawUpstreamHandler(early: isAnsweredEarly) { request in
                         shared.upstream?.seen.withLock { $0.append(request) }
                         return answer(request)
                     }
@@ -82,12 +85,17 @@ package final class RawUpstream: Sendable {
 private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
+    private let isAnsweredEarly: (String) -> Bool
     private let answer: (String) -> RawUpstream.Reply
     private var input: [UInt8] = []
     /// How long the request is that is coming, once that is known: a long body is not looked through at every piece.
     private var length: Int?
 
-    init(_ answer: @escaping (String) -> RawUpstream.Reply) {
+    init(
+        early isAnsweredEarly: @escaping (String) -> Bool,
+        _ answer: @escaping (String) -> RawUpstream.Reply
+    ) {
+        self.isAnsweredEarly = isAnsweredEarly
         self.answer = answer
     }
 
@@ -113,8 +121,11 @@ private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendab
     /// A whole request: its head, and the body that the head announces.
     private func takeRequest() -> String? {
         if length == nil, let end = found("\r\n\r\n") {
-            let head = String(decoding: input[..<end], as: UTF8.self).lowercased()
-            if head.contains("transfer-encoding: chunked") {
+            let text = String(decoding: input[..<end], as: UTF8.self)
+            let head = text.lowercased()
+            if isAnsweredEarly(text) {
+                length = end
+            } else if head.contains("transfer-encoding: chunked") {
                 guard let last = found("0\r\n\r\n", after: end) else { return nil }
                 length = last
             } else {
