@@ -71,6 +71,20 @@ struct ByteBufferText {
         #expect(throws: MessageFault.self) { try body(.chunked, text) }
     }
 
+    @Test(arguments: [1, 14, 15, 16, 63])
+    func `zeros before the size of a chunk say nothing`(count: Int) throws {
+        let zeros = String(repeating: "0", count: count)
+        let text = "\(zeros)5\r\nhello\r\n\(zeros)0\r\n\r\n"
+        #expect(try body(.chunked, text)?.0 == "hello")
+    }
+
+    @Test func `a size that is too large, or too long for what it says, is refused`() {
+        let zeros = String(repeating: "0", count: 64)
+        for size in ["\(zeros)5", "\(zeros)0", "00FFFFFFFFFFFFFFFF"] {
+            #expect(throws: MessageFault.self) { try body(.chunked, "\(size)\r\nhello\r\n") }
+        }
+    }
+
     @Test func `an endless line of a frame is refused`() {
         #expect(throws: MessageFault.self) { try body(.chunked, "5;" + String(repeating: "a", count: 5000)) }
         #expect(throws: MessageFault.self) {

@@ -32,6 +32,10 @@ struct BodyReader {
     }
 
     private static let longestChunkLine = 1024
+    /// Digits of a chunk's size: any number of zeros may lead it (RFC 9112 §7.1), but no one needs many.
+    private static let mostDigits = 64
+    /// As many as surely fit into a number.
+    private static let mostSignificantDigits = 15
     private static let longestTrailer = 8192
     private static let mostTrailers = 64
 
@@ -118,11 +122,12 @@ struct BodyReader {
     /// Hexadecimal digits, then perhaps extensions, which are dropped (RFC 9112 §7.1.1).
     private static func chunkSize(_ line: ArraySlice<UInt8>) throws(MessageFault) -> Int64 {
         let digits = line.prefix { $0.hexDigitValue != nil }
+        let significant = digits.drop { $0 == UInt8(ascii: "0") }
         let rest = line[digits.endIndex...]
-        guard (1...15).contains(digits.count),
+        guard (1...mostDigits).contains(digits.count), significant.count <= mostSignificantDigits,
             rest.isEmpty || rest.trimmedOfBlanks.first == UInt8(ascii: ";"), rest.allSatisfy(\.isFieldByte)
         else { throw .malformed("the size of a chunk is no number") }
-        return digits.reduce(0) { $0 << 4 | Int64($1.hexDigitValue ?? 0) }
+        return significant.reduce(0) { $0 << 4 | Int64($1.hexDigitValue ?? 0) }
     }
 }
 
