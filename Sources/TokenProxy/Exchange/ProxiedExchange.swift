@@ -33,7 +33,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     private var kept = KeptBody()
     /// Whether the whole request has been taken from the client.
     private(set) var hasWholeRequest: Bool
-    /// Nil until the answer begins to go to the client.
+    /// Nil until it is known that the client gets the upstream's answer.
     private var relayed: Relayed?
     private var attempts = Attempts()
     private(set) var record: AccessRecord
@@ -47,8 +47,10 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
 
     /// How the answer goes to the client, and what becomes of the connection it came on.
     private struct Relayed {
-        var writer: BodyWriter
-        var keepsUpstream: Bool
+        let writer: BodyWriter
+        let keepsUpstream: Bool
+        /// The head and what follows it, as long as nothing is on its way and all can be taken back; then nil.
+        var unsent: [ByteBuffer]?
     }
 
     init(
@@ -112,7 +114,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     }
 
     /// Whether a part of the answer has gone to the client.
-    var hasAnswered: Bool { relayed != nil }
+    var hasAnswered: Bool { relayed.map { $0.unsent == nil } ?? false }
 
     var isTunnel: Bool {
         if case .tunnel = phase { true } else { false }
@@ -182,8 +184,10 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         getCredential()
     }
 
+    /// Answers from here; nothing of another answer has gone to the client.
     private func refuse(_ answer: OwnAnswer) {
         upstream?.close()
+        record.sent = 0
         end(as: answer.status)
         client.answer(answer)
     }
@@ -218,10 +222,19 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
             return
         }
         record.sent += Int64(data.readableBytes)
-        relayed?.writer.write(data) { client.write($0) }
+        relayed?.writer.write(data) { send($0) }
     }
 
-    func answerPaused() { client.flush() }
+    func answerPaused() {
+        for piece in relayed?.unsent ?? [] { client.write(piece) }
+        relayed?.unsent = nil
+        client.flush()
+    }
+
+    /// Has the client get a piece of the upstream's answer with the next pause.
+    private func send(_ piece: ByteBuffer) {
+        if hasAnswered { client.write(piece) } else { relayed?.unsent?.append(piece) }
+    }
 
     func answerEnded(_ trailers: [MessageField]) {
         if case .judging(let held) = phase {
@@ -239,17 +252,20 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         kept.discard()
         let outgoing = outgoing(answer)
         let framing = outgoing.framing
-        relayed = Relayed(writer: BodyWriter(framing: framing), keepsUpstream: answer.keepsAlive)
         // A request that is not complete by now may never be.
         let keepsAlive = client.mayContinue && request.keepsAlive && framing != .untilClose && hasWholeRequest
         client.keepsAlive = keepsAlive
         record.status = answer.status
-        client.write(outgoing.head(keepsAlive: keepsAlive))
+        relayed = Relayed(
+            writer: BodyWriter(framing: framing),
+            keepsUpstream: answer.keepsAlive,
+            unsent: [outgoing.head(keepsAlive: keepsAlive)]
+        )
     }
 
     private func finish(_ trailers: [MessageField]) {
-        if let end = relayed?.writer.end(trailers) { client.write(end) }
-        client.flush()
+        if let end = relayed?.writer.end(trailers) { send(end) }
+        answerPaused()
         if let upstream, hasWholeRequest, relayed?.keepsUpstream == true {
             services.pool?.give(upstream)
         } else {
@@ -292,7 +308,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
             return judge(held)
         case .relaying: break
         }
-        guard relayed == nil else {
+        guard !hasAnswered else {
             // The client has a part of the answer: only the end of its connection says that the rest is missing.
             upstream?.close()
             end(as: record.status)
@@ -366,8 +382,8 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         phase = .relaying
         relay(held.answer)
         if held.bytes.readableBytes > 0 { answerWent(on: held.bytes) }
-        client.flush()
         if case .whole(let trailers) = held.ending { return finish(trailers) }
+        answerPaused()
         client.pump()
         upstream?.pump()
     }

@@ -14,6 +14,8 @@ extension EndToEnd {
             "HTTP/1.1 200 OK\nContent-Length: 0\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "garbage\r\n\r\n",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nSM",
             "HTTP/1.1 200 OK\r\n\u{0}: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nz\r\n",
             String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 40),
             "HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 70_000))\r\n\r\n",
         ]
