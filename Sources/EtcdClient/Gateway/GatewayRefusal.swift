@@ -69,7 +69,7 @@ struct GatewayRefusal: Equatable, Sendable {
         }
         if says("no leader") || says("too many requests") { return .unreachable(message) }
         switch (status, code) {
-        case (404, nil): return .refused("there is no JSON gateway (etcd 3.4 or later has one)")
+        case (404, nil): return .noGateway
         case (_, 7), (403, nil): return .denied(message)
         case (_, 3), (_, 5), (_, 9), (_, 11), (_, 12), (404, _), (400, _): return .refused(message)
         default: return .unanswered(message.isEmpty ? "status \(status)" : message)

@@ -59,7 +59,7 @@ struct TransportErrors: Sendable {
 
     private func unconnected(_ error: NIOConnectionError) -> EtcdFailure {
         guard let last = error.connectionErrors.last?.error else {
-            return .unreachable("the host name cannot be resolved")
+            return .unknownHost
         }
         guard let last = last as? IOError else { return .unreachable("no connection in time") }
         return system(last, .connecting)

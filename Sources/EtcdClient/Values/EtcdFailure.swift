@@ -6,12 +6,16 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     case unreachable(String)
     /// It was sent, and no answer came: only a look tells what has become of it.
     case unanswered(String)
+    /// The endpoint's host name leads nowhere: nothing was sent.
+    case unknownHost
     /// Nobody listens at the port: nothing was sent.
     case closedPort
     /// The connection to an https endpoint ended before both sides spoke TLS: nothing was sent.
     case noHandshake
     /// The connection to an http endpoint ended after the request, without a word.
     case noPlainAnswer
+    /// What answers has no gateway for JSON, as the port at which members speak to each other: nothing was done.
+    case noGateway
     /// The member is not the one that is trusted, or does not trust us.
     case insecure(EtcdDistrust)
     /// Name or password are wrong, or etcd wants none.
@@ -40,27 +44,28 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         var sentence: String
         var isOfOneMember = false
         var mayHaveActed = false
+
+        /// The call has not come to a member.
+        static func unreached(_ reason: String) -> Self {
+            Self(sentence: "etcd cannot be reached: \(reason)", isOfOneMember: true)
+        }
     }
 
     private var consequences: Consequences {
         switch self {
-        case .unreachable(let text):
-            Consequences(sentence: "etcd cannot be reached: \(text)", isOfOneMember: true)
+        case .unreachable(let text): .unreached(text)
         case .unanswered(let text):
             Consequences(sentence: "etcd does not answer: \(text)", isOfOneMember: true, mayHaveActed: true)
-        case .closedPort:
-            Consequences(sentence: "etcd cannot be reached: nobody listens at its port", isOfOneMember: true)
-        case .noHandshake:
-            Consequences(
-                sentence: "etcd cannot be reached: the connection ended in the TLS handshake",
-                isOfOneMember: true
-            )
+        case .unknownHost: .unreached("the host name cannot be resolved")
+        case .closedPort: .unreached("nobody listens at its port")
+        case .noHandshake: .unreached("the connection ended in the TLS handshake")
         case .noPlainAnswer:
             Consequences(
                 sentence: "etcd does not answer: the connection over http ended without a word",
                 isOfOneMember: true,
                 mayHaveActed: true
             )
+        case .noGateway: .unreached("its port has no JSON gateway (etcd 3.4 or later has one)")
         case .insecure(let distrust):
             Consequences(
                 sentence: "there is no secure connection to etcd: \(distrust.sentence)",
@@ -89,9 +94,12 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         case .unanswered(let text) where text.contains("the gateway has no"): EtcdDistrust.wantsClientUse
         // Which rights are missing is known to whoever has the keys.
         case .unreachable, .unanswered, .denied, .compacted, .refused, .malformed: nil
+        case .unknownHost: "correct the host name in endpoints, or look why this host cannot resolve it"
         case .closedPort: "start etcd there, or put its client port into endpoints"
         case .noHandshake: "look whether etcd speaks TLS there: its listen-client-urls begin with https then"
         case .noPlainAnswer: "if etcd speaks TLS there, begin the endpoint with https"
+        case .noGateway:
+            "put its client port into endpoints, by default 2379: 2380 is for other members alone"
         case .insecure(let distrust): distrust.remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
             "use a client certificate without a CommonName: etcd refuses any other one with users and JSON"

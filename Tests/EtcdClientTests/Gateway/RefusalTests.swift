@@ -85,6 +85,7 @@ import Text
     @Test func `an address without a gateway is named as one`() {
         let failure = Self.failure(404, "Not Found\n")
         #expect(failure.sentence.contains("JSON gateway") && !failure.mayHaveActed)
+        #expect(failure.remedy?.contains("client port into endpoints") == true)
     }
 
     @Test func `words of a server are shown without tricks, and not all of them`() {

@@ -48,4 +48,15 @@ import Testing
         }
         #expect(EtcdFailure.closedPort.remedy?.contains("endpoints") == true)
     }
+
+    @Test func `a host name that leads nowhere is said to be one`() async throws {
+        // No name service is asked for a label that is too long.
+        let endpoint = try #require(EtcdEndpoint("https://\(String(repeating: "a", count: 64)).invalid"))
+        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+            await #expect(throws: EtcdFailure.unknownHost) {
+                _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
+            }
+        }
+        #expect(EtcdFailure.unknownHost.remedy?.contains("endpoints") == true)
+    }
 }

@@ -84,6 +84,18 @@ import Testing
         }
     }
 
+    @Test func `a port without a gateway leaves the call to the next member`() async throws {
+        let other = try StreamingServer { _, peer in
+            peer.answer(404, "404 page not found", type: "text/plain")
+        }
+        let good = try StreamingServer { _, peer in peer.answer(200, #"{\#(Self.header),"succeeded":true}"#) }
+        let endpoints = [other, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
+        try await EtcdClient(endpoints, EtcdDoor(), on: .testing, first: 0).whileOpen { client async throws in
+            #expect(try await client.transact(EtcdTransaction(if: [], then: [])).content)
+        }
+        #expect(other.requests.count == 1 && good.requests.count == 1)
+    }
+
     /// What a watch tells at a server that begins each one, says `rest` and falls silent.
     private static func watched(_ rest: String, _ check: (NewsList) async throws -> Void) async throws {
         let server = try StreamingServer { _, peer in
