@@ -61,4 +61,11 @@ import Testing
         #expect(parameters?.map(\.value) == ["1", "  ", "", "="])
         #expect(FormEncoding.decoded("a=%") == nil)
     }
+
+    @Test(arguments: [("a\n", "a"), ("a\r\n", "a"), ("a", "a"), ("a\n\r\n", "a\n"), ("\n", ""), ("", "")])
+    func `one line end is dropped`(text: String, content: String) {
+        var bytes = Array(text.utf8)
+        bytes.removeLineEnd()
+        #expect(bytes == Array(content.utf8))
+    }
 }

@@ -143,12 +143,12 @@ actor SecretReader {
     private func sealed(_ output: [UInt8]) throws(RefreshFailure) -> SecretID {
         var bytes = output
         defer { bytes.wipe() }
-        var count = bytes.count
-        if count > 0, bytes[count - 1] == UInt8(ascii: "\n") { count -= 1 }
-        if count > 0, bytes[count - 1] == UInt8(ascii: "\r") { count -= 1 }
-        guard count > 0 else { throw RefreshFailure(kind: .misconfigured, message: "\(origin): is empty") }
+        bytes.removeLineEnd()
+        guard !bytes.isEmpty else {
+            throw RefreshFailure(kind: .misconfigured, message: "\(origin): is empty")
+        }
         forget()
-        let secret = try memory.sealing(bytes[..<count], as: .clientSecret)
+        let secret = try memory.sealing(bytes[...], as: .clientSecret)
         kept = secret
         return secret
     }

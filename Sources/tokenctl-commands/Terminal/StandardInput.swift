@@ -3,6 +3,7 @@
 import AgentProtocol
 import CommandCore
 import Glibc
+import Text
 
 /// Standard input, read for a secret that is piped in.
 enum StandardInput {
@@ -75,13 +76,5 @@ enum StandardInput {
         }
         guard count >= 0 else { throw AgentError(.internal, "standard input: \(systemMessage(error))") }
         return count
-    }
-}
-
-extension [UInt8] {
-    /// Drops one LF or CR LF at the end.
-    mutating func removeLineEnd() {
-        if last == 0x0A { removeLast() }
-        if last == 0x0D { removeLast() }
     }
 }

@@ -3,6 +3,7 @@
 import AgentProtocol
 import CommandCore
 import Glibc
+import Text
 
 /// The controlling terminal, asked directly so that standard input and output stay free.
 ///
