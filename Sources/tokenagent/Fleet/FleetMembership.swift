@@ -7,6 +7,7 @@ import FleetStore
 import NIOCore
 import OAuthClient
 import SealedStore
+import Text
 import TokenCore
 
 /// Opens the store that this host's fleet shares, with what the configuration says of it.
@@ -154,7 +155,7 @@ struct FleetMembership: Sendable {
         case .file(let path): bytes = try contents(of: path, for: "password_file", sharedWith: .nobody)
         case .command(let command): bytes = try await output(of: command, for: "password_command")
         }
-        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        bytes.removeLineEnd()
         return bytes
     }
 

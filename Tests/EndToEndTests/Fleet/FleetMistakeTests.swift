@@ -111,6 +111,21 @@ extension EndToEnd {
             try await agent.end()
         }
 
+        @Test(arguments: ["", "\n", "\r\n"])
+        func `a line end is no part of the password`(end: String) async throws {
+            let etcd = try StreamingServer { _, peer in peer.answer(401) }
+            let password = try agent.home.write("secret" + end, to: "password", mode: 0o600)
+            try await makeKeys()
+            try await start(
+                key: "fleet_key_file = \"\(key)\"",
+                endpoint: "http://127.0.0.1:\(etcd.port)",
+                more: "user = \"host\"\npassword_file = \"\(password)\""
+            )
+            #expect(try await Polling.until { !etcd.requests.isEmpty })
+            #expect(etcd.requests.first?.json?["password"]?.string == "secret")
+            try await agent.end()
+        }
+
         @Test func `a reader does not say that it has logged all hosts out`() async throws {
             try await makeKeys()
             try await start(role: "reader", key: "fleet_key_file = \"\(key).reader\"")
