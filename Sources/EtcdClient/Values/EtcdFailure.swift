@@ -18,6 +18,8 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     case noGateway
     /// The member is not the one that is trusted, or does not trust us.
     case insecure(EtcdDistrust)
+    /// This host cannot get the user's password, so etcd was not asked: what went wrong, and what helps.
+    case noPassword(String, remedy: String?)
     /// Name or password are wrong, or etcd wants none.
     case unauthenticated(String)
     /// The user may not do this.
@@ -71,6 +73,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
                 sentence: "there is no secure connection to etcd: \(distrust.sentence)",
                 isOfOneMember: true
             )
+        case .noPassword(let text, _): Consequences(sentence: text)
         case .unauthenticated(let text):
             Consequences(sentence: "etcd does not let the user in: \(text)")
         case .denied(let text): Consequences(sentence: "etcd does not allow it: \(text)")
@@ -101,6 +104,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         case .noGateway:
             "put its client port into endpoints, by default 2379: 2380 is for other members alone"
         case .insecure(let distrust): distrust.remedy
+        case .noPassword(_, let remedy): remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
             "use a client certificate without a CommonName: etcd refuses any other one with users and JSON"
         case .unauthenticated(let text) where text.contains("not enabled"):

@@ -138,7 +138,7 @@ struct FleetMembership: Sendable {
                 do throws(FleetTrouble) {
                     return try await password(user.password)
                 } catch {
-                    throw .unauthenticated(error.sentence)
+                    throw .noPassword(error.sentence, remedy: error.remedy)
                 }
             }
         }
@@ -165,7 +165,11 @@ struct FleetMembership: Sendable {
         do throws(CommandFailure) {
             return try await commands.output(of: command, within: FleetMembership.timeLimit)
         } catch {
-            throw FleetTrouble(.unavailable, "fleet.\(key): \(error.message)")
+            throw FleetTrouble(
+                .unavailable,
+                "fleet.\(key): \(error.message)",
+                remedy: "try the command as the agent's user, or correct fleet.\(key)"
+            )
         }
     }
 

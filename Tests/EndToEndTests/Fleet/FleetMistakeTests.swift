@@ -111,6 +111,33 @@ extension EndToEnd {
             try await agent.end()
         }
 
+        @Test(arguments: [
+            (
+                "password_file = \"PASSWORD.none\"", "PASSWORD.none: No such file",
+                "correct fleet.password_file"
+            ),
+            ("password_file = \"PASSWORD\"", "PASSWORD: may be read by others", "chmod 600 PASSWORD"),
+            (#"password_command = ["/bin/false"]"#, "/bin/false: exit status 1", "try the command"),
+            (#"password_command = ["/bin/none"]"#, "cannot run /bin/none", "try the command"),
+        ])
+        func `a password that this host cannot get is no word of etcd's`(
+            setting: String,
+            sentence: String,
+            remedy: String
+        ) async throws {
+            let password = try agent.home.write("secret", to: "password", mode: 0o644)
+            func text(_ text: String) -> String { text.replacing("PASSWORD", with: password) }
+            try await makeKeys()
+            let user = "user = \"host\"\n" + text(setting)
+            try await start(key: "fleet_key_file = \"\(key)\"", more: user)
+            let status = try await agent.tokenctl("fleet", "status")
+            #expect(status.status == 5, "\(status)")
+            #expect(status.standardError.contains(text(sentence)), "\(status)")
+            #expect(status.standardError.contains(text(remedy)), "\(status)")
+            #expect(!status.standardError.contains("tcd does not"), "\(status)")
+            try await agent.end()
+        }
+
         @Test(arguments: ["", "\n", "\r\n"])
         func `a line end is no part of the password`(end: String) async throws {
             let etcd = try StreamingServer { _, peer in peer.answer(401) }
