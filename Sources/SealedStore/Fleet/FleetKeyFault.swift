@@ -13,6 +13,8 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
     case keepersKey
     /// A keeper was given what opens access tokens only.
     case readersKey
+    /// Beside the keepers' file, in the place of the readers', is something else, which the sentence's end says.
+    case otherReadersFile(String)
     /// The fleet's name is none.
     case badLabel
     case outOfMemory
@@ -28,6 +30,8 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
             "is the keepers' key, which opens refresh tokens: a reader gets the file beside it that ends in "
                 + FleetKeyFile.readersSuffix
         case .readersKey: "is the readers' key, which opens no refresh token: this host is a keeper"
+        case .otherReadersFile(let reason):
+            "cannot be given a new key: the file beside it that ends in \(FleetKeyFile.readersSuffix) \(reason)"
         case .badLabel: "cannot be made: a fleet's name has 1 to 64 visible ASCII characters"
         case .outOfMemory: "cannot be kept: there is no more locked memory"
         }
@@ -44,6 +48,7 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
         case .futureVersion: "install the version here that has written it"
         case .keepersKey: "give this host the readers' file, or set fleet.role = \"keeper\""
         case .readersKey: "give this host the keepers' file, or set fleet.role = \"reader\""
+        case .otherReadersFile: "move the file away that ends in \(FleetKeyFile.readersSuffix)"
         case .outOfMemory: "raise the limit: ulimit -l, or LimitMEMLOCK= in the unit"
         }
     }

@@ -43,7 +43,8 @@ package enum FleetKeyFile {
 
     /// Puts a new epoch into both files.
     ///
-    /// The keepers' file is replaced first: after a crash between the two, doing it again is enough.
+    /// The keepers' file is replaced first: after a crash between the two, doing it again is enough. Nothing but the readers'
+    /// file of the same fleet is replaced beside it.
     /// - Parameters:
     ///   - path: absolute path of the keepers' file.
     ///   - keeping: how many older epochs stay, at most 3.
@@ -56,13 +57,35 @@ package enum FleetKeyFile {
         keeping: Int = 1,
         files: any FileOperations = SystemFileOperations()
     ) throws(FleetKeyFault) -> FleetKeys {
-        let keys = try read(path, as: .keeper, files: files).renewed(keeping: keeping)
+        let former = try read(path, as: .keeper, files: files)
+        try checkReadersFile(of: former, at: path + readersSuffix, files)
+        let keys = try former.renewed(keeping: keeping)
         let keepers = try FleetKeyText.text(of: keys, for: .keeper)
         let readers = try FleetKeyText.text(of: keys, for: .reader)
         try changing { () throws(FileFault) in
             try OutsideFile.replace([(path, keepers), (path + readersSuffix, readers)], files: files)
         }
         return keys
+    }
+
+    /// Refuses to replace what is not the readers' file of these keys' fleet; there may be none.
+    private static func checkReadersFile(
+        of keys: FleetKeys,
+        at path: String,
+        _ files: any FileOperations
+    ) throws(FleetKeyFault) {
+        let readers: FleetKeys
+        do throws(FleetKeyFault) {
+            readers = try read(path, as: .reader, files: files)
+        } catch {
+            switch error {
+            case .file(.missing): return
+            case .outOfMemory: throw error
+            case .keepersKey: throw .otherReadersFile("is a keepers' key")
+            default: throw .otherReadersFile(error.sentence)
+            }
+        }
+        guard readers.fleet == keys.fleet else { throw .otherReadersFile("is of another fleet") }
     }
 
     /// Reads the file that a host of `role` was given.

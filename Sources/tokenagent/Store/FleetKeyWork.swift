@@ -62,6 +62,7 @@ struct FleetKeyWork {
     private func sentence(about fault: FleetKeyFault) -> String {
         switch fault {
         case .file(.missing): "cannot be used: it is not there, or its directory is not"
+        case .otherReadersFile: "\(fault.sentence): move that away"
         case .readersKey: "is the readers' key, of which no new one can be made: name the keepers' file"
         default: fault.sentence
         }

@@ -79,9 +79,14 @@ extension EndToEnd {
             ("a link", "mv fleet.key real && ln -s real fleet.key", "is a symbolic link"),
             ("the readers' file", "cp fleet.key.reader fleet.key", "is the readers' key"),
             ("a file that was cut", "truncate -s 100 fleet.key", "is damaged"),
+            ("a text beside it", "echo text >fleet.key.reader", ".reader is not the key of a fleet"),
+            ("the key of another fleet beside it", "cp other.reader fleet.key.reader", "is of another fleet"),
+            ("a link beside it", "ln -sf other.reader fleet.key.reader", "is a symbolic link"),
         ])
         func `no new key is put into`(what: String, change: String, message: String) async throws {
             _ = try await self.message("init")
+            let other = try await agent.tokenctl("fleet", "init", "--key-file", agent.home.path("other"))
+            try #require(other.status == 0, "\(other)")
             let changed = try await agent.shell("cd '\(agent.home.path)' && \(change)")
             try #require(changed.status == 0, "\(changed)")
             let before = [file, readersFile].map(File.bytes)

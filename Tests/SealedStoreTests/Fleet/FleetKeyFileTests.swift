@@ -234,6 +234,23 @@ struct FleetKeyFileTests {
         }
     }
 
+    @Test func `only the fleet's own readers' file is replaced`() throws {
+        try FleetKeyFile.create(path, label: "production")
+        try FleetKeyFile.create(path + "2", label: "production")
+        let keepers = try text(path)
+        for (stranger, reason) in [
+            ("text", "is not the key of a fleet"), (keepers, "is a keepers' key"),
+            (try text(path + "2.reader"), "is of another fleet"),
+        ] {
+            Disk.write(Array(stranger.utf8), to: readersPath)
+            #expect(throws: FleetKeyFault.otherReadersFile(reason)) { try FleetKeyFile.renew(path) }
+            #expect(try text(path) == keepers && text(readersPath) == stranger)
+        }
+        #expect(unlink(readersPath) == 0)
+        try FleetKeyFile.renew(path)
+        #expect(try FleetKeyFile.read(readersPath, as: .reader).epochs == [2, 1])
+    }
+
     @Test func `only keepers make a new epoch`() throws {
         try FleetKeyFile.create(path, label: "production")
         #expect(throws: FleetKeyFault.readersKey) { try FleetKeyFile.renew(readersPath) }
