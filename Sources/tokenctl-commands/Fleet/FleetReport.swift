@@ -81,7 +81,7 @@ struct FleetReport {
     }
 
     private func state(of member: FleetMemberMessage) -> String {
-        guard member.works == true else { return "away" }
+        guard member.works == true else { return member.refused == true ? "refused" : "away" }
         return member.message == nil ? "ok" : "trouble"
     }
 

@@ -12,7 +12,8 @@ import Testing
             {"endpoint":"https://etcd1:2379","works":true,"version":"3.4.23","size":2048,
             "message":"etcd has no room left","remedy":"etcdctl compact"},
             {"endpoint":"https://etcd2:2379","works":true,"version":"3.4.23","size":2048},
-            {"endpoint":"https://etcd3:2379","works":false}]}
+            {"endpoint":"https://etcd3:2379","works":false},
+            {"endpoint":"https://etcd4:2379","works":false,"refused":true,"message":"wrong password"}]}
             """#
         let result = try await TokenctlRun(.read, .answer(answer))("fleet", "status")
         #expect(result.status == 0, "\(result)")
@@ -24,7 +25,7 @@ import Testing
         #expect(rows.contains { $0.starts(with: ["build", "b2"]) })
         #expect(
             rows.compactMap { $0.first?.hasPrefix("https:") == true ? $0.dropFirst().first : nil }
-                .prefix(3) == ["trouble", "ok", "away"]
+                .prefix(4) == ["trouble", "ok", "away", "refused"]
         )
         #expect(result.standardOutput.contains("no room left; to do: etcdctl compact"))
     }

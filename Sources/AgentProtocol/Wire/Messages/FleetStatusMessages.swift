@@ -72,6 +72,8 @@ package struct FleetMemberMembers: WireMembers {
     package let version = WireMember<String>("version", isOptional: true)
     /// It answers, and has a leader.
     package let works = WireMember<Bool>("works")
+    /// It answers, but it and this host do not let each other in.
+    package let refused = WireMember<Bool>("refused", isOptional: true)
     /// Bytes of its database.
     package let size = WireMember<Int64>("size", isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
