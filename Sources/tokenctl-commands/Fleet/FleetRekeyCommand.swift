@@ -35,7 +35,8 @@ struct FleetRekeyCommand: ParsableCommand {
            Until then it serves what it has, and nothing that is newer.
         2. On the first keeper that has the new file: tokenctl refresh NAME, for each session that is shared.
            A keeper that has left knows the refresh token of before.
-        3. Remove the user of a host that has left from etcd.
+        3. Remove the user of a host that has left from etcd. What it watches there already, it goes on to see, sealed
+           under the new key, until the members of etcd are restarted.
 
         See tokenagent-fleet(7).
         """

@@ -114,11 +114,21 @@ struct FleetPage {
     ) async throws
         -> String
     {
+        try await run(request(call, body, token: token, certificate: certificate))
+    }
+
+    /// Watches a key at the second member's JSON gateway until etcd ends it.
+    func watch(_ key: String, token: String) throws -> Program {
+        let body = #"{"create_request":{"key":"\#(Base64.encoded(Array(key.utf8)))"}}"#
+        return try program("exec " + request("watch", body, token: token, certificate: "host"))
+    }
+
+    /// The line of shell that sends a request to the second member's JSON gateway, and prints its answer as it comes.
+    private func request(_ call: String, _ body: String, token: String?, certificate: String) -> String {
         let header = token.map { "-H 'Authorization: \($0)'" } ?? ""
-        let request = """
-            curl -s --cacert ca.pem --cert \(certificate).pem --key \(certificate).key \(header) \
+        return """
+            curl -sN --cacert ca.pem --cert \(certificate).pem --key \(certificate).key \(header) \
             https://\(address(of: 2)):2379/v3/\(call) -d '\(body)'
             """
-        return try await run(request)
     }
 }

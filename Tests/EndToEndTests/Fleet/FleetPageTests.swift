@@ -72,7 +72,7 @@ extension EndToEnd {
             let read = try await page.run(as: "host2", "etcdctl get \(key)")
             #expect(read.standardOutput == "\(key)\ntokens\n", "\(read)")
             #expect(try await self.cluster() != cluster, "hosts notice a restore by it")
-            try await removed(host: 3)
+            try await removed(host: 3, from: restored)
             try await end(restored)
         }
 
@@ -96,14 +96,22 @@ extension EndToEnd {
             return try #require(answer.object?["header"]?.object?["cluster_id"]?.string, "\(answer.text)")
         }
 
-        /// What is open there with the host's token ends too.
-        private func removed(host: Int) async throws {
+        /// Every call is refused then, but a watch that is open goes on until the member is restarted.
+        private func removed(host: Int, from members: [Program]) async throws {
+            let key = page.prefix + "s/x"
             let open = try await token(of: "host\(host)")
+            let watch = try page.watch(key, token: open)
+            _ = try await watch.outputLine(containing: "\"created\":true")
             let command = try page.example("$ ETCDCTL_USER=root:$(cat root.password) etcdctl user delete")
             #expect(try await page.run(as: "root", command).status == 0)
-            let name = Base64.encoded(Array((page.prefix + "s/x").utf8))
+            let name = Base64.encoded(Array(key.utf8))
             let refused = try await page.ask("kv/range", #"{"key":"\#(name)"}"#, token: open)
             #expect(refused.contains("\"error\""), "\(refused)")
+            #expect(try await page.run(as: "host1", "etcdctl put \(key) sealed").status == 0)
+            _ = try await watch.outputLine(containing: Base64.encoded(Array("sealed".utf8)))
+            #expect(watch.exitStatus == nil)
+            members[1].signal(.terminate)
+            try await watch.finish()
         }
 
         @Test func `a certificate with a common name does what the page warns of`() async throws {
