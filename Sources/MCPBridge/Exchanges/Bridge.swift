@@ -14,7 +14,7 @@ package final class Bridge: Sendable {
     /// Longest wait until the server has taken a notification.
     private static let notificationLimit: Duration = .seconds(30)
     /// Longest wait for answers after the end of the input.
-    private static let drainLimit: Duration = .seconds(30)
+    package static let drainLimit: Duration = .seconds(30)
     /// Longest wait until the server has taken leave.
     private static let leaveLimit: Duration = .seconds(1)
 
@@ -27,34 +27,42 @@ package final class Bridge: Sendable {
     private let transport: ResourceTransport
     private let input: LineInput
     private let output: LineOutput
+    private let backlog = Backlog()
+    private let drainLimit: Duration
 
     /// - Parameters:
     ///   - source: the session that gives the tokens.
     ///   - authorities: a file with certificates of authorities to trust beside the system's.
     ///   - descriptors: where the client's messages come from, and where the server's go.
+    ///   - drainLimit: longest wait for answers after the end of the input.
     ///   - group: the event loops to work on.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
     package init(
         _ source: SessionSource,
         authorities: String? = nil,
         descriptors: (input: Int32, output: Int32),
+        drainLimit: Duration = Bridge.drainLimit,
         on group: any EventLoopGroup
     ) throws(AgentError) {
         transport = try ResourceTransport(to: source.address.text, authorities: authorities, on: group)
         requests = AuthorizedRequests(transport, ResourceTokens(source), at: source.address.server.place)
         input = LineInput(descriptors.input)
         output = LineOutput(descriptors.output)
+        self.drainLimit = drainLimit
     }
 
     /// Works until the input ends and the answers still expected have come, or half a minute has passed.
     package func run() async {
-        var lines = MessageLines()
-        while let bytes = await input.read() {
-            lines.append(bytes)
-            while let line = lines.next() { await take(line) }
+        let sending = Task { await send() }
+        await read()
+        await backlog.end()
+        await Bridge.limited(to: drainLimit) { [table] in
+            await sending.value
+            await table.untilSettled()
         }
-        if let line = lines.last() { await take(line) }
-        await Bridge.limited(to: Bridge.drainLimit) { [table] in await table.untilSettled() }
+        // Nobody waits for the rest any more.
+        sending.cancel()
+        table.abandonAll()
     }
 
     /// Takes leave of the server: its session is over.
@@ -71,6 +79,16 @@ package final class Bridge: Sendable {
     }
 
     // MARK: From the client
+
+    /// Takes what the client says; never waits for the server, as long as the backlog has room.
+    private func read() async {
+        var lines = MessageLines()
+        while let bytes = await input.read() {
+            lines.append(bytes)
+            while let line = lines.next() { await take(line) }
+        }
+        if let line = lines.last() { await take(line) }
+    }
 
     private func take(_ line: MessageLines.Line) async {
         switch line {
@@ -90,11 +108,41 @@ package final class Bridge: Sendable {
         if let message = packet.single, message.method == "notifications/cancelled" {
             return await cancel(packet, message)
         }
+        guard !packet.requests.isEmpty else { return await backlog.add(Backlog.Entry(packet: packet)) }
         guard let number = table.begin(packet.requests) else {
             let failure = RPCFailure(.failed, "more than \(BridgeLimits.exchanges) requests are under way")
             for id in packet.requests { await refuse(id, failure) }
             return
         }
+        await backlog.add(Backlog.Entry(packet: packet, number: number))
+    }
+
+    /// The client wants no answer to a request any more, which may be the one that all others wait for.
+    ///
+    /// Until 2025-11-25 the server is told, and a closed connection means nothing; from 2026-07-28 on it is the other way
+    /// round.
+    private func cancel(_ packet: RPCPacket, _ message: RPCMessage) async {
+        let id = RPCIdentifier(packet.value("params", "requestId", of: message))
+        let owner = id.flatMap(table.owner)
+        let abandon = { [table] in
+            if let id, let owner { table.abandon(id, in: owner) }
+        }
+        guard await conversation.session != .notBegun, let number = table.begin([]) else { return abandon() }
+        let exchange = Exchange(packet: packet, number: number, bridge: self)
+        Task {
+            await Bridge.limited(to: Bridge.notificationLimit) { await exchange.run() }
+            abandon()
+        }
+    }
+
+    /// Sends what the client has said, in its order.
+    private func send() async {
+        while !Task.isCancelled, let entry = await backlog.next() { await send(entry) }
+    }
+
+    private func send(_ entry: Backlog.Entry) async {
+        let packet = entry.packet
+        guard let number = entry.number ?? table.begin([]) else { return }
         let exchange = Exchange(packet: packet, number: number, bridge: self)
         let task = Task { await exchange.run() }
         table.attach(task, to: number)
@@ -104,19 +152,6 @@ package final class Bridge: Sendable {
         } else if packet.requests.isEmpty, packet.messages.contains(where: { $0.kind == .notification }) {
             await Bridge.limited(to: Bridge.notificationLimit) { await task.value }
         }
-    }
-
-    /// The client wants no answer to a request any more.
-    ///
-    /// Until 2025-11-25 the server is told, and a closed connection means nothing; from 2026-07-28 on it is the other way
-    /// round.
-    private func cancel(_ packet: RPCPacket, _ message: RPCMessage) async {
-        let id = RPCIdentifier(packet.value("params", "requestId", of: message))
-        if await conversation.session != .notBegun, let number = table.begin([]) {
-            let exchange = Exchange(packet: packet, number: number, bridge: self)
-            await Bridge.limited(to: Bridge.notificationLimit) { await exchange.run() }
-        }
-        if let id { table.abandon(id) }
     }
 
     private func refuse(_ id: RPCIdentifier?, _ failure: RPCFailure) async {

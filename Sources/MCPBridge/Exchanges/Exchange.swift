@@ -15,6 +15,9 @@ struct Exchange: Sendable {
 
     /// Carries it out to its end; every request in it has an answer then, or was given up.
     func run() async {
+        defer { bridge.table.end(number) }
+        // The client may have given its requests up before their turn.
+        guard packet.requests.isEmpty || !bridge.table.waiting(in: number).isEmpty else { return }
         var failure = RPCFailure(.failed, "the server's answer ended without an answer to the request")
         do throws(RPCFailure) {
             try await carryOut()
@@ -22,7 +25,6 @@ struct Exchange: Sendable {
             failure = error
         }
         await bridge.fail(bridge.table.waiting(in: number), failure)
-        bridge.table.end(number)
     }
 
     private func carryOut() async throws(RPCFailure) {

@@ -89,12 +89,23 @@ final class ExchangeTable: Sendable {
         state.withLock { Array($0.entries[number]?.waiting ?? []) }
     }
 
-    /// Gives up the request `id`, which the client wants no answer to; ends its exchange if nothing else waits there.
-    func abandon(_ id: RPCIdentifier) {
-        let owner = state.withLock { $0.owners[id] }
-        guard let owner, settle(id) else { return }
+    /// The exchange that is to answer the request `id`, if it waits for an answer.
+    func owner(of id: RPCIdentifier) -> Int? {
+        state.withLock { $0.owners[id] }
+    }
+
+    /// Gives up a request of the exchange `owner`, which the client wants no answer to; ends the exchange if nothing else
+    /// waits there.
+    func abandon(_ id: RPCIdentifier, in owner: Int) {
+        // A later request may have taken the identifier over.
+        guard self.owner(of: id) == owner, settle(id) else { return }
         told(1)
         if waiting(in: owner).isEmpty { cancel(owner) }
+    }
+
+    /// Gives up all requests that wait for an answer.
+    func abandonAll() {
+        for (id, owner) in state.withLock(\.owners) { abandon(id, in: owner) }
     }
 
     /// Ends an exchange before its time.

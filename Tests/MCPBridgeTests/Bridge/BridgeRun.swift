@@ -86,8 +86,13 @@ final class BridgeRun: Sendable {
     /// - Parameters:
     ///   - address: where the server is.
     ///   - resource: what the agent's session is for, if that is another address.
+    ///   - drainLimit: longest wait for answers after the end of the input.
     /// - Throws: what is wrong with the address.
-    init(to address: String, resource: String? = nil) throws {
+    init(
+        to address: String,
+        resource: String? = nil,
+        drainLimit: Duration = Bridge.drainLimit
+    ) throws {
         agent = try TokenAgent(resource: resource ?? address)
         let endpoint = AgentEndpoint(socket: agent.socket, mayStartAgent: false)
         let source = try SessionSource(try #require(ResourceAddress(address)), endpoint)
@@ -100,6 +105,7 @@ final class BridgeRun: Sendable {
         let bridge = try Bridge(
             source,
             descriptors: (own, writing),
+            drainLimit: drainLimit,
             on: MultiThreadedEventLoopGroup.singleton
         )
         Task { [weak self] in

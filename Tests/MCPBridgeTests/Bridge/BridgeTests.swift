@@ -148,13 +148,32 @@ struct BridgeTests {
 
     @Test func `answers that are awaited at the end of the input still come`() async throws {
         let server = try MCPDouble()
-        let run = try BridgeRun(to: server.address)
+        let run = try BridgeRun(to: server.address, drainLimit: .seconds(120))
         run.send(#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#)
         run.send(#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
         run.call(1)
         #expect(try await run.finish())
         #expect(try await run.text(1) == "hello")
         #expect(server.sessions.open == 0)
+    }
+
+    @Test func `a server that does not answer the opening keeps nobody whose input has ended`() async throws {
+        let left = Flag()
+        let server = try StreamingServer { _, peer in
+            peer.waitUntilLeft()
+            left.raise()
+        }
+        let run = try BridgeRun(
+            to: "http://127.0.0.1:\(server.port)/mcp",
+            drainLimit: .milliseconds(200)
+        )
+        run.send(#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#)
+        run.send(#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        run.call(1)
+        #expect(try await Polling.until { server.requests.count == 1 })
+        #expect(try await run.finish())
+        #expect(try await Polling.until { left.isRaised })
+        #expect(server.requests.count == 1 && run.written.isEmpty)
     }
 
     @Test func `large messages go both ways, and larger ones are refused in words`() async throws {

@@ -39,6 +39,26 @@ struct CancellationTests {
         #expect(!run.written.contains { $0.contains(#""id":1,"#) })
     }
 
+    @Test func `an opening is given up, and so is what waits for it`() async throws {
+        let server = try StreamingServer { request, peer in
+            let id = request.json?["id"]?.integer ?? 0
+            guard id > 2 else { return peer.waitUntilLeft() }
+            peer.answer(200, #"{"jsonrpc":"2.0","id":\#(id),"result":"ok"}"#)
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#)
+        run.send(#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
+        #expect(try await Polling.until { server.requests.count == 1 })
+        run.send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#)
+        run.send(Self.cancel)
+        // The client tries again.
+        run.send(#"{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}"#)
+        #expect(try await run.answer(3)["result"]?.string == "ok")
+        #expect(try await run.finish())
+        #expect(server.requests.compactMap { $0.json?["id"]?.integer } == [1, 3])
+        #expect(run.written.count == 1)
+    }
+
     @Test func `from 2026-07-28 on a closed connection says it`() async throws {
         let gone = Flag()
         let server = try StreamingServer { request, peer in
