@@ -28,7 +28,8 @@ struct AuthorizedRequests: Sendable {
         do throws(AgentError) {
             result = try await sendWithToken(request)
         } catch {
-            complaints.tell(error)
+            // A request that was given up has not been refused a token.
+            if !Task.isCancelled { complaints.tell(error) }
             throw RPCFailure(error)
         }
         complaints.settle()

@@ -4,18 +4,19 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// The token that requests are sent with, asked for once for all of them.
+/// The tokens that requests are sent with, each asked for anew.
 ///
-/// It is kept for a minute at most: then a logout or a lock of the agent is heeded, and a call costs nothing until then.
+/// Nothing is kept, so the next request heeds a lock, a logout, another login and the end of the agent, and what a request
+/// was sent with is gone with it. The agent answers from memory in a fraction of a millisecond. To keep a token until the
+/// agent's events tell of a change would save that, but use it until the event has arrived, and could not be done at a
+/// `[[socket]]`, which tells none.
 actor ResourceTokens {
-    /// Longest time without asking the agent.
-    private static let longestKept: Duration = .seconds(60)
-
     private let source: SessionSource
     private let work = BlockingWork(threads: 4)
+    /// The session that the last token was of.
     private var session: String?
-    private var kept: (token: TokenAnswer, until: ContinuousClock.Instant)?
-    private var asking: Task<Result<TokenAnswer, AgentError>, Never>?
+    /// Whether its tokens are bound to a key, so that each request needs a proof of its own.
+    private var needsProof = false
     private var replacing: (refused: ByteText, task: Task<Result<Bool, AgentError>, Never>)?
     /// What the server wants in the next proof of possession (RFC 9449 §8).
     private var nonce: String?
@@ -24,22 +25,18 @@ actor ResourceTokens {
         self.source = source
     }
 
-    /// The token for a request.
-    ///
-    /// One that is bound to a key comes with a proof for this request alone, so it is asked for each time.
+    /// The token for a request; one that is bound to a key comes with a proof for this request alone.
     func token(for method: String) async throws(AgentError) -> TokenAnswer {
-        let token = try await keptToken()
-        guard token.isBoundToKey else { return token }
         let proof = TokenDemand.Proof(url: source.address.text, method: method, nonce: nonce)
-        let (source, session) = (source, session)
-        let proven = await work.result { () throws(AgentError) in
-            try source.token(named: session, proof: proof).token
+        let isProven = needsProof
+        let first = await ask(isProven ? proof : nil)
+        // The session may have become one of the other sort: the agent gives no proof for a token that needs none.
+        switch first {
+        case .success(let answer) where !isProven && answer.isBoundToKey: needsProof = true
+        case .failure(let error) where isProven && error.code == .misconfigured: needsProof = false
+        default: return try checked(first.get())
         }
-        let answer = try proven.get()
-        guard answer.proof != nil else {
-            throw AgentError(.internal, "the agent's answer holds no proof of possession")
-        }
-        return answer
+        return try checked(await ask(isProven ? nil : proof).get())
     }
 
     /// Takes the nonce of an answer; whether the refused request is worth another try with it.
@@ -53,12 +50,11 @@ actor ResourceTokens {
     /// All requests that were refused with one token share one report.
     func replace(_ token: TokenAnswer, _ report: RefusalReport) async throws(AgentError) -> Bool {
         let refused = token.value.bytewise
-        if let kept, kept.token.value.bytewise != refused { return true }
         let task: Task<Result<Bool, AgentError>, Never>
         if let replacing, replacing.refused == refused {
             task = replacing.task
         } else {
-            task = Task { await self.report(token, report) }
+            task = Task { await self.replaced(token, report) }
             replacing = (refused, task)
         }
         let result = await task.value
@@ -66,48 +62,32 @@ actor ResourceTokens {
         return try result.get()
     }
 
-    private func keptToken() async throws(AgentError) -> TokenAnswer {
-        if let kept, ContinuousClock.now < kept.until { return kept.token }
-        let task = asking ?? Task { await self.ask() }
-        asking = task
-        let result = await task.value
-        if asking == task { asking = nil }
-        return try result.get()
+    private func checked(_ answer: TokenAnswer) throws(AgentError) -> TokenAnswer {
+        guard !answer.isBoundToKey || answer.proof != nil else {
+            throw AgentError(.internal, "the agent's answer holds no proof of possession")
+        }
+        return answer
     }
 
-    private func ask() async -> Result<TokenAnswer, AgentError> {
+    private func ask(_ proof: TokenDemand.Proof?) async -> Result<TokenAnswer, AgentError> {
         let (source, session) = (source, session)
-        let result = await work.result { () throws(AgentError) in try source.token(named: session) }
-        kept = nil
-        guard case .success(let answer) = result else { return result.map(\.token) }
-        self.session = answer.session
-        keep(answer.token)
-        return .success(answer.token)
+        let result = await work.result { () throws(AgentError) in
+            try source.token(named: session, proof: proof)
+        }
+        if case .success(let answer) = result { self.session = answer.session }
+        return result.map(\.token)
     }
 
-    private func report(_ token: TokenAnswer, _ report: RefusalReport) async -> Result<Bool, AgentError> {
+    private func replaced(_ token: TokenAnswer, _ report: RefusalReport) async -> Result<Bool, AgentError> {
+        // Whoever was refused with it before has told the agent, which has another one since then.
+        if case .success(let present) = await ask(nil), present.value.bytewise != token.value.bytewise {
+            return .success(true)
+        }
         guard let session else { return .success(false) }
         let source = source
         let result = await work.result { () throws(AgentError) in
             try source.replacement(for: token, of: session, report)
         }
-        switch result {
-        case .success(let fresh?):
-            keep(fresh)
-            return .success(true)
-        case .success(nil):
-            return .success(false)
-        case .failure(let error):
-            // A login that has to be stepped up is not over.
-            if error.code != .loginRequired || report.status == 401 { kept = nil }
-            return .failure(error)
-        }
-    }
-
-    /// Keeps the token until it is refreshed or near its end, or a third of its life is left.
-    private func keep(_ token: TokenAnswer) {
-        let life = token.expiresIn.map { Duration.seconds($0) }
-        let good = life.map { $0 - min(.seconds(60), $0 / 3) } ?? ResourceTokens.longestKept
-        kept = (token, ContinuousClock.now + min(good, ResourceTokens.longestKept))
+        return result.map { $0 != nil }
     }
 }

@@ -66,7 +66,6 @@ extension EndToEnd {
             let client = try scene.open()
             try await client.begin()
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
-            scene.server.refuse(scene.server.requests.last?.token ?? "")
             let told = try await client.call(1, "one")
             #expect(told?.hasSuffix("run: tokenctl login work") == true, "\(told ?? "")")
             let data = try await client.answer(1)["error"]?.object?["data"]?.object
@@ -80,6 +79,22 @@ extension EndToEnd {
             let result = try await client.program.finish()
             #expect(result.status == 143 && result.complainsInOneLine, "\(result)")
             #expect(try messages(result).count == 3)
+        }
+
+        @Test func `nothing is sent while the agent is locked, or after its end`() async throws {
+            let scene = try await BridgeScene()
+            let client = try OpenClient(scene.agent, scene.server.address, options: "--no-autostart")
+            try await client.begin()
+            #expect(try await scene.agent.tokenctl("lock").status == 0)
+            let told = try await client.call(1, "one")
+            #expect(told?.hasSuffix("run: tokenctl unlock") == true, "\(told ?? "")")
+            #expect(try await scene.agent.tokenctl("unlock").status == 0)
+            #expect(try await client.call(2, "two") == "two")
+            #expect(try await scene.agent.end(.terminate) == 0)
+            _ = try await client.call(3, "three")
+            let data = try await client.answer(3)["error"]?.object?["data"]?.object
+            #expect(data?["code"]?.string == "no_agent")
+            #expect(scene.server.requests("tools/call").count == 1)
         }
 
         @Test func `more scopes are named as a command for a shell`() async throws {

@@ -33,6 +33,21 @@ struct BoundTokenTests {
         )
     }
 
+    @Test func `a session whose tokens are bound no more goes on without proofs`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        bind(run)
+        try await run.begin()
+        run.call(1)
+        #expect(try await run.text(1) == "hello")
+        run.agent.change { $0.isBound = false }
+        run.call(2)
+        #expect(try await run.text(2) == "hello")
+        #expect(server.requests("tools/call").last?.field("authorization") == "Bearer at-1")
+        #expect(server.requests("tools/call").last?.field("dpop") == nil)
+        #expect(try await run.finish())
+    }
+
     @Test func `a nonce that the server wants is in the next proof, and nothing is reported`() async throws {
         let wanted = Mutex("n-1")
         let server = try StreamingServer { request, peer in

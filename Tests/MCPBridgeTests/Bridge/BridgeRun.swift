@@ -62,6 +62,12 @@ final class TokenAgent: Sendable {
             }
             if line.contains("/token") {
                 if let step = state.script.token { return step }
+                if line.contains("dpop_url"), !state.script.isBound {
+                    return .answer(
+                        #"{"error":{"code":"misconfigured","message":"there is no key"}}"#,
+                        status: 500
+                    )
+                }
                 let type = state.script.isBound ? "DPoP" : "Bearer"
                 state.proofs += 1
                 let nonce =

@@ -108,16 +108,15 @@ struct RefusedTokenTests {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
         try await run.begin()
+        #expect(try await Polling.until { server.listeners == 1 })
         let over = #"{"error":{"code":"login_required","message":"the login is over","session":"work"}}"#
-        run.agent.change {
-            $0.report = .answer(over, status: 401)
-            $0.token = .answer(over, status: 401)
-        }
+        run.agent.change { $0.report = .answer(over, status: 401) }
         server.refuse("at-1")
         for id in 1...3 {
             run.call(Int64(id))
             let complaint = try await run.complaint(Int64(id))
             #expect(complaint == "work: the login is over; run: tokenctl login work")
+            run.agent.change { $0.token = .answer(over, status: 401) }
         }
         #expect(run.agent.requests("/report").count == 1)
         run.agent.change {
@@ -141,16 +140,25 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
-    @Test func `a token with little life left is not kept`() async throws {
+    @Test func `no request is sent with a token that the agent would not give out any more`() async throws {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
-        run.agent.change { $0.lifetime = 0 }
         try await run.begin()
-        for id in 1...3 {
-            run.call(Int64(id))
-            _ = try await run.text(Int64(id))
+        run.call(1)
+        #expect(try await run.text(1) == "hello")
+        run.agent.change { $0.token = .answer(#"{"error":{"code":"locked","message":"no"}}"#, status: 423) }
+        run.call(2)
+        #expect(try await run.complaint(2).contains("run: tokenctl unlock"))
+        #expect(server.requests("tools/call").count == 1)
+        // Somebody else has logged in since.
+        run.agent.change {
+            $0.token = .answer(
+                #"{"session":"work","access_token":"other","token_type":"Bearer","expires_in":600}"#
+            )
         }
-        #expect(run.agent.requests("/token").count >= 4)
+        run.call(3)
+        #expect(try await run.text(3) == "hello")
+        #expect(server.requests("tools/call").last?.token == "other")
         #expect(try await run.finish())
     }
 
