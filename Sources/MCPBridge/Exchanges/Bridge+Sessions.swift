@@ -77,6 +77,7 @@ extension Bridge {
                         await deliver(packet)
                         return .more
                     }
+                    place.hasEnded()
                 }
             } catch {
                 place.hasFailed()

@@ -7,6 +7,8 @@ struct StreamPlace {
     /// Shortest and longest wait before another try: a tenth of a second, five minutes.
     private static let shortest: Duration = .milliseconds(100)
     private static let longest: Duration = .seconds(300)
+    /// Most failures that count once a stream has opened: the next try is in four seconds.
+    private static let mostOnceOpened = 2
 
     /// The last event that has come, if events have identifiers.
     private(set) var lastID: String?
@@ -24,6 +26,13 @@ struct StreamPlace {
 
     mutating func hasFailed() {
         failures += 1
+    }
+
+    /// A stream that may well bring nothing was opened, and has ended.
+    ///
+    /// What failed before is over, but a server that ends each stream at once is left alone for some seconds.
+    mutating func hasEnded() {
+        failures = min(failures, StreamPlace.mostOnceOpened)
     }
 
     /// How long to wait before the next try: as the server wants, else a second, doubled with each failure.

@@ -105,11 +105,15 @@ struct EventTests {
         #expect(place.pause == .seconds(8))
         for _ in 0..<30 { place.hasFailed() }
         #expect(place.pause == .seconds(300))
+        place.hasEnded()
+        #expect(place.pause == .seconds(4))
         var stream = ServerSentEvents()
         _ = try stream.append(Array("id: 5\nretry: 0\ndata: a\n\n".utf8))
         place.take(stream, hadMessage: false)
         #expect(place.pause == .milliseconds(100))
         #expect(place.fields.map(\.value) == ["5"])
+        place.hasEnded()
+        #expect(place.failures == 0)
         // The same identifier again is no news.
         place.hasFailed()
         place.take(stream, hadMessage: false)
