@@ -66,6 +66,7 @@ extension Bridge {
     private func listen(in session: MCPSession) async {
         var place = StreamPlace()
         while !Task.isCancelled {
+            let outages = requests.outage.endings
             do throws(RPCFailure) {
                 let reply = try await requests.send(listeningRequest(in: session, place))
                 let isStream = reply.status == 200 && reply.mediaType == "text/event-stream"
@@ -79,10 +80,14 @@ extension Bridge {
                     }
                     place.hasEnded()
                 }
+                try? await Task.sleep(for: place.pause)
             } catch {
                 place.hasFailed()
+                // Where there was no token, another request that gets one shows that it is time.
+                await Bridge.limited(to: place.pause) { [requests] in
+                    await requests.outage.ended(after: outages)
+                }
             }
-            try? await Task.sleep(for: place.pause)
         }
     }
 }

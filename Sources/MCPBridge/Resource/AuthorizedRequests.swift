@@ -2,7 +2,6 @@
 
 import AgentProtocol
 import CommandCore
-import Synchronization
 import Text
 
 /// Requests with a token, and once more where the agent has a better one.
@@ -10,7 +9,8 @@ struct AuthorizedRequests: Sendable {
     private let transport: ResourceTransport
     private let tokens: ResourceTokens
     private let place: HostName
-    private let complaints = Complaints()
+    /// When there was no token to send requests with.
+    let outage = AgentOutage()
 
     init(_ transport: ResourceTransport, _ tokens: ResourceTokens, at place: HostName) {
         self.transport = transport
@@ -29,10 +29,10 @@ struct AuthorizedRequests: Sendable {
             result = try await sendWithToken(request)
         } catch {
             // A request that was given up has not been refused a token.
-            if !Task.isCancelled { complaints.tell(error) }
+            if !Task.isCancelled { outage.noTokenCame(error) }
             throw RPCFailure(error)
         }
-        complaints.settle()
+        outage.tokenCame()
         return try result.get()
     }
 
@@ -120,23 +120,5 @@ extension RPCFailure {
             case .response = message.kind, let error = message.members["error"]
         else { return nil }
         self.init(verbatim: Array(packet.bytes[error]))
-    }
-}
-
-/// What is said on standard error: each failure once, until it is over, as a client may ask again and again.
-final class Complaints: Sendable {
-    private let last = Mutex<ByteText>("")
-
-    func tell(_ error: AgentError) {
-        let line = FailureReport.line(for: error)
-        let isNew = last.withLock { last in
-            defer { last = line.bytewise }
-            return last != line.bytewise
-        }
-        if isNew { StandardError.write("tokenctl: \(line)\n") }
-    }
-
-    func settle() {
-        last.withLock { $0 = "" }
     }
 }

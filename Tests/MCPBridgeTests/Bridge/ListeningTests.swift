@@ -28,4 +28,23 @@ struct ListeningTests {
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(200) })
         #expect(try await run.finish())
     }
+
+    @Test func `the stream is opened again soon after a request gets a token again`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        #expect(try await Polling.until { server.listeners == 1 })
+        run.agent.change { $0.token = .answer(#"{"error":{"code":"locked","message":"no"}}"#, status: 423) }
+        let asked = run.agent.requests("/token").count
+        server.leaveListeners()
+        // The next try by itself would come after 16 seconds.
+        #expect(
+            try await Polling.until(within: .seconds(60)) { run.agent.requests("/token").count == asked + 3 }
+        )
+        run.agent.change { $0.token = nil }
+        run.call(1)
+        #expect(try await run.text(1) == "hello")
+        #expect(try await Polling.until(within: .seconds(12)) { server.listeners == 2 })
+        #expect(try await run.finish())
+    }
 }
