@@ -21,9 +21,7 @@ struct CurlAnswer {
     private(set) var challenge = ""
     /// The nonce that the last answer wants in the next proof of possession (RFC 9449 §8.1).
     private(set) var nonce: String?
-    /// All heads, as they came.
-    private(set) var bytes: [UInt8] = []
-    private var lineStart = 0
+    private var lines = LineCutter()
     private let server: ServerAddress?
 
     /// With a `server`, answers count only until a redirect leads away from it.
@@ -38,10 +36,8 @@ struct CurlAnswer {
     }
 
     mutating func append(_ read: [UInt8]) {
-        bytes += read
-        while let end = bytes[lineStart...].firstIndex(of: 0x0A) {
-            let line = bytes[lineStart..<end]
-            lineStart = end + 1
+        lines.append(read)
+        while let line = lines.next() {
             readLine(String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self))
         }
     }

@@ -93,10 +93,7 @@ struct CurlAttempt: ~Copyable {
             isPassing = true
             openHeaderTarget()
         }
-        if headerTarget >= 0 {
-            heads.hold(answer.bytes)
-            heads.pass(to: headerTarget)
-        }
+        if headerTarget >= 0 { heads.pass(to: headerTarget) }
         output.pass(to: STDOUT_FILENO)
         errors.pass(to: STDERR_FILENO)
     }
@@ -108,8 +105,8 @@ struct CurlAttempt: ~Copyable {
         }
         // With --include the heads come first.
         let body =
-            output.held.starts(with: answer.bytes)
-            ? output.held.dropFirst(answer.bytes.count) : output.held[...]
+            output.held.starts(with: heads.held)
+            ? output.held.dropFirst(heads.held.count) : output.held[...]
         return Array(body.prefix(CurlAttempt.longestReport))
     }
 
@@ -135,9 +132,10 @@ struct CurlAttempt: ~Copyable {
         answer.append(bytes)
         if isPassing {
             if headerTarget >= 0 { heads.pass(bytes, to: headerTarget) }
-        } else if answer.verdict == .settled {
-            pass()
+            return
         }
+        heads.hold(bytes)
+        if answer.verdict == .settled { pass() }
     }
 
     private mutating func readOutput() {
@@ -145,7 +143,7 @@ struct CurlAttempt: ~Copyable {
         if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
         output.hold(bytes)
         // Output without a head is not HTTP; output beyond the limit is not a refusal.
-        let isForeign = !bytes.isEmpty && answer.bytes.isEmpty
+        let isForeign = !bytes.isEmpty && heads.held.isEmpty
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
     }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+/// Where `tokenctl curl` leaves the heads of answers that a person wants.
+@Suite struct CurlHeadTests {
+    /// A server, and what curl itself prints of its answer with heads first.
+    private func server() async throws -> (issuer: DemoIssuer, url: String, output: String) {
+        let issuer = try await DemoIssuer.start()
+        issuer.add(Route(nil, "/api") { _ in IssuerReply(body: Array("hello".utf8)) })
+        let url = issuer.issuer + "/api"
+        let plain = try await Program.run(
+            ["/usr/bin/env", "curl", "-s", "-D", "-", url],
+            environment: ["PATH": TestEnvironment.searchPath]
+        )
+        try #require(
+            plain.standardOutput.hasPrefix("HTTP/1.1 200") && plain.standardOutput.hasSuffix("hello")
+        )
+        return (issuer, url, plain.standardOutput)
+    }
+
+    /// How often the token is refused at first.
+    @Test(arguments: [0, 1])
+    func `they are written once, before the body`(refusals: Int) async throws {
+        let (issuer, url, output) = try await server()
+        issuer.queue(IssuerReply(status: 401), for: "/api", times: refusals)
+        let result = try await KeyBoundAgent(type: "Bearer").curl(["-s", "-D", "-", url])
+        #expect(result.all == (0, output, ""))
+    }
+
+    @Test(arguments: [0, 1])
+    func `a file has them once`(refusals: Int) async throws {
+        let (issuer, url, output) = try await server()
+        issuer.queue(IssuerReply(status: 401), for: "/api", times: refusals)
+        let directory = try TemporaryDirectory()
+        let file = directory.path("heads")
+        let result = try await KeyBoundAgent(type: "Bearer").curl(["-s", "-D", file, url])
+        #expect(result.all == (0, "hello", ""))
+        #expect(File.text(file).map { $0 + "hello" } == output)
+    }
+
+    @Test func `those of a refusal that is believed are written once`() async throws {
+        let (issuer, url, _) = try await server()
+        issuer.queue(IssuerReply(status: 401, body: Array("no".utf8)), for: "/api", times: 2)
+        let result = try await KeyBoundAgent(type: "Bearer").curl(["-s", "-D", "-", url])
+        #expect(result.status == 0 && result.standardOutput.hasPrefix("HTTP/1.1 401"), "\(result)")
+        #expect(result.standardOutput.hasSuffix("\r\n\r\nno"), "\(result)")
+        #expect(result.standardOutput.split(separator: "HTTP/").count == 1, "\(result)")
+    }
+}
