@@ -97,19 +97,24 @@ struct SetupWish {
         return name
     }
 
-    /// Blocks of `client`, each with a mark of its own: one for all servers, or one for each that was named, so that
-    /// another one leaves it alone.
+    /// Blocks of `client`, one for each server of `entries`, so that each can be added and taken back alone.
+    ///
+    /// `name` is what the client calls a server. To take back, one block stands for those of all servers.
     func blocks(
         _ client: String,
         _ entries: [SessionsOfHosts.Entry],
-        _ block: (_ mark: String, [SessionsOfHosts.Entry]) -> TextBlock
+        namedBy name: (_ host: String) -> String = { $0 },
+        _ block: (BlockMark, [SessionsOfHosts.Entry]) -> TextBlock
     ) -> [TextBlock] {
-        guard options.hosts.isEmpty else {
-            return Set(options.hosts).sorted().map { host in
-                block("\(client) \(host)", entries.filter { $0.host == host })
-            }
+        guard !isUndo else {
+            let sessions = [session].compactMap(\.self)
+            let names: [String?] = options.hosts.isEmpty ? [nil] : Set(options.hosts.map(name)).sorted()
+            return names.map { block(BlockMark(client, $0, sessions: sessions), []) }
         }
-        return [block(session.map { "\(client) \($0)" } ?? client, entries)]
+        let groups = Dictionary(grouping: entries) { name($0.host) }.sorted { $0.key < $1.key }
+        return groups.map { name, entries in
+            block(BlockMark(client, name, sessions: Set(entries.map(\.session)).sorted()), entries)
+        }
     }
 
     /// The servers to answer for and the session for each: those named here, else those that sessions name in `hosts`.

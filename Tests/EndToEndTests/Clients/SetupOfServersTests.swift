@@ -6,10 +6,11 @@ import Testing
 extension EndToEnd {
     /// `tokenctl setup` for servers one after the other, and beside what a person has set up.
     @Suite struct SetupOfServersTests {
-        private static let hosts = "hosts = [\"git.example.com\", \"*.corp.example.com\"]"
+        private static let hosts = ["git.example.com", "*.corp.example.com"]
 
-        private func scene() async throws -> Scene {
-            let scene = try await Scene.loggedIn(session: Self.hosts)
+        private func scene(hosts: [String] = hosts) async throws -> Scene {
+            let names = hosts.map { "\"\($0)\"" }.joined(separator: ", ")
+            let scene = try await Scene.loggedIn(session: "hosts = [\(names)]")
             try scene.agent.home.makeDirectory(".local")
             try scene.agent.home.makeDirectory(".local/bin")
             return scene
@@ -56,6 +57,32 @@ extension EndToEnd {
             }
             #expect(try await run("tokenctl setup \(client) --undo", in: scene).status == 0)
             #expect(File.text(path) == text)
+        }
+
+        @Test(arguments: files)
+        func `a server of those that were set up together goes alone`(
+            client: String,
+            file: String,
+            text: String
+        ) async throws {
+            let (one, other) = ("git.example.com", "reg.example.com")
+            let scene = try await scene(hosts: [one, other])
+            if client == "docker" { try scene.agent.home.makeDirectory(".docker") }
+            let path = try scene.agent.home.write(text, to: file)
+            #expect(try await run("tokenctl setup \(client)", in: scene).status == 0)
+            let both = try #require(File.text(path))
+            let again = try await run("tokenctl setup \(client) --host \(one)", in: scene)
+            #expect(again.standardOutput.contains("\(client) was set up already."), "\(again)")
+            #expect(File.text(path) == both)
+            let undone = try await run("tokenctl setup \(client) --undo --host \(one)", in: scene)
+            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            let left = try #require(File.text(path))
+            #expect(!left.contains(one) && left.contains(other), "\(left)")
+            let others = try await run("tokenctl setup \(client) --undo --session nobody", in: scene)
+            if client != "docker" { #expect(File.text(path) == left, "\(others)") }
+            #expect(try await run("tokenctl setup \(client) --undo", in: scene).status == 0)
+            #expect(File.text(path) == text)
+            #expect(try await run("ls .local/bin", in: scene).standardOutput.isEmpty)
         }
 
         @Test func `a person's own helper for a server is in the way`() async throws {

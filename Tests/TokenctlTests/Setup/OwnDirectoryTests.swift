@@ -46,7 +46,7 @@ struct OwnDirectoryTests {
     @Test func `a file and a link take theirs along`() throws {
         let block = TextBlock(
             file: directory.path("config/go/env"),
-            mark: "go",
+            mark: BlockMark("go"),
             place: .end,
             lines: ["GOAUTH=x"]
         )

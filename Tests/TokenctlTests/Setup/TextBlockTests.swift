@@ -18,7 +18,7 @@ struct TextBlockTests {
     private func block(
         _ place: TextBlock.Place,
         lines: [String] = ["key = ours"],
-        mark: String = "pip",
+        mark: BlockMark = BlockMark("pip"),
         keys: [String] = ["key"],
         isTOML: Bool = false
     ) -> TextBlock {
@@ -172,8 +172,8 @@ struct TextBlockTests {
     @Test(arguments: [["one", "two"], ["two", "one"]])
     func `a line without an end has none again when the last block is gone`(order: [String]) throws {
         try directory.write("a = 1", to: "file")
-        for mark in ["one", "two"] { try block(.end, mark: mark, keys: []).make() }
-        for mark in order { #expect(try block(.end, mark: mark).undo()) }
+        for mark in ["one", "two"] { try block(.end, mark: BlockMark(mark), keys: []).make() }
+        for mark in order { #expect(try block(.end, mark: BlockMark(mark)).undo()) }
         #expect(File.text(directory.path("file")) == "a = 1")
     }
 
@@ -187,10 +187,10 @@ struct TextBlockTests {
     }
 
     @Test func `other values replace ours, and one of several is taken back alone or all together`() throws {
-        let one = block(.end, mark: "aws one", keys: [])
-        let two = block(.end, lines: ["key = two"], mark: "aws two", keys: [])
+        let one = block(.end, mark: BlockMark("aws", "one"), keys: [])
+        let two = block(.end, lines: ["key = two"], mark: BlockMark("aws", "two"), keys: [])
         for block in [one, two] { try block.make() }
-        let other = block(.end, lines: ["key = three"], mark: "aws two", keys: [])
+        let other = block(.end, lines: ["key = three"], mark: BlockMark("aws", "two"), keys: [])
         #expect(try !other.isMade())
         try other.make()
         let text = try #require(File.text(one.file))
@@ -198,7 +198,7 @@ struct TextBlockTests {
         #expect(try one.undo())
         #expect(File.text(one.file)?.contains("aws one") == false)
         try one.make()
-        #expect(try block(.end, mark: "aws").undo())
+        #expect(try block(.end, mark: BlockMark("aws")).undo())
         #expect(File.text(one.file) == nil)
     }
 

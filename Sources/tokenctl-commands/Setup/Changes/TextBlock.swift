@@ -17,8 +17,8 @@ struct TextBlock: SetupChange {
     }
 
     let file: String
-    /// Names the block among others in the file, its first word the client.
-    let mark: String
+    /// Names the block among others in the file.
+    let mark: BlockMark
     let place: Place
     let lines: [String]
     /// What a line there must not begin with: keys that can be given once.
@@ -47,13 +47,11 @@ struct TextBlock: SetupChange {
         let text = try EditedFile(file).text ?? ""
         _ = try changed(text)
         let all = TextBlock.lines(of: text)
-        let blocks = TextBlock.blocks(in: all, marked: mark, exactly: true)
-        if blocks.count == 1 {
-            let inside = all[blocks[0]].dropFirst().dropLast().map(TextBlock.withoutReturn)
-            if inside.elementsEqual(lines) { return true }
-            if case .section(let header, _) = place, inside.elementsEqual([header] + lines) { return true }
-        }
-        return false
+        let blocks = TextBlock.blocks(in: all, mark.ofAnySession)
+        guard blocks.count == 1, blocks[0].mark == mark else { return false }
+        let present = all[blocks[0].inside].map(TextBlock.withoutReturn)
+        if case .section(let header, _) = place, present == [header] + lines { return true }
+        return present == lines
     }
 
     func make() throws(AgentError) {
@@ -65,31 +63,35 @@ struct TextBlock: SetupChange {
 
     func remnant() throws(AgentError) -> [String] {
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
-        let blocks = TextBlock.blocks(in: all, marked: mark, exactly: false)
+        let blocks = TextBlock.blocks(in: all, mark)
         guard !blocks.isEmpty else { return [] }
-        return [file + ":"] + blocks.flatMap { all[$0].dropFirst().dropLast() }.map { "    " + $0 }
+        return [file + ":"] + blocks.flatMap { all[$0.inside] }.map { "    " + $0 }
     }
 
     func undo() throws(AgentError) -> Bool {
         let edited = try EditedFile(file)
         guard let text = edited.text else { return false }
-        let new = TextBlock.without(mark, text, exactly: false)
+        let new = TextBlock.without(mark, text)
         guard new != text else { return false }
         try edited.replace(with: new)
         return true
     }
 
-    /// Whether blocks of `client` stay in `file` when those with `marks` go.
-    static func remain(in file: String, of client: String, without marks: [String]) throws(AgentError) -> Bool
-    {
-        var text = try EditedFile(file).text ?? ""
-        for mark in marks { text = without(mark, text, exactly: false) }
-        return without(client, text, exactly: false) != text
+    /// Whether blocks of `client` stay in `file` when those that `marks` name go.
+    static func remain(
+        in file: String,
+        of client: String,
+        without marks: [BlockMark]
+    ) throws(AgentError) -> Bool {
+        let all = lines(of: try EditedFile(file).text ?? "")
+        return blocks(in: all, BlockMark(client)).contains { block in
+            !marks.contains { $0.names(block.mark) }
+        }
     }
 
     /// `text` with the block; one that is there already is replaced.
     private func changed(_ text: String) throws(AgentError) -> String {
-        let old = TextBlock.without(mark, text, exactly: true)
+        let old = TextBlock.without(mark.ofAnySession, text)
         var all = TextBlock.lines(of: old)
         var (index, inside) = (all.count, lines)
         switch place {
@@ -98,7 +100,7 @@ struct TextBlock: SetupChange {
             index = 0
         case .end:
             // Other blocks of this client may stand there too.
-            let theirs = TextBlock.lines(of: TextBlock.without(client, old, exactly: false))
+            let theirs = TextBlock.lines(of: TextBlock.without(BlockMark(mark.client), old))
             if sections.isEmpty {
                 try check(theirs[...])
             } else {
@@ -110,7 +112,7 @@ struct TextBlock: SetupChange {
             let starts = try checkSections([header, synonym].compactMap(\.self), of: all)
             if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }
-        var block = [TextBlock.first + mark] + inside + [TextBlock.last + mark]
+        var block = [TextBlock.first + mark.text] + inside + [TextBlock.last + mark.text]
         let isLast = index == all.count
         let isEnded = old.isEmpty || TextBlock.isEnded(old)
         if isLast, !isEnded { block.insert(TextBlock.unended, at: 0) }
@@ -127,9 +129,6 @@ struct TextBlock: SetupChange {
         for start in starts { try check(lines[(start + 1)...].prefix { SectionHeader($0) == nil }) }
         return starts
     }
-
-    /// The first word of the mark.
-    private var client: String { String(mark.prefix { $0 != " " }) }
 
     /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
     private func check(_ lines: ArraySlice<String>) throws(AgentError) {
@@ -164,6 +163,51 @@ struct TextBlock: SetupChange {
         }
     }
 
+    // MARK: Blocks
+
+    /// A block in the lines of a file.
+    private struct Found {
+        let mark: BlockMark
+        /// Where it is, with both comments.
+        let range: ClosedRange<Int>
+
+        /// Where the lines between the comments are.
+        var inside: Range<Int> { range.lowerBound + 1..<range.upperBound }
+    }
+
+    /// The blocks that `mark` names.
+    private static func blocks(in lines: [String], _ mark: BlockMark) -> [Found] {
+        var blocks: [Found] = []
+        var start: (index: Int, name: Substring)?
+        for (index, line) in lines.map(withoutReturn).enumerated() {
+            if isFirst(line) {
+                start = (index, line.dropFirst(first.count))
+            } else if let begun = start, line == last + begun.name {
+                let found = Found(mark: BlockMark(parsing: begun.name), range: begun.index...index)
+                if mark.names(found.mark) { blocks.append(found) }
+                start = nil
+            }
+        }
+        return blocks
+    }
+
+    /// The text without the blocks that `mark` names.
+    private static func without(_ mark: BlockMark, _ text: String) -> String {
+        var rest = lines(of: text)
+        let found = TextBlock.blocks(in: rest, mark)
+        guard let final = found.last else { return text }
+        var isEnded = TextBlock.isEnded(text) || final.range.upperBound == rest.count - 1
+        for block in found.reversed() { rest.removeSubrange(block.range) }
+        if let note = rest.map(TextBlock.withoutReturn).firstIndex(of: TextBlock.unended),
+            !rest[(note + 1)...].prefix(1).contains(where: TextBlock.isFirst)
+        {
+            // What a person has written below it since then stays on a line of its own.
+            if note == rest.count - 1 { isEnded = false }
+            rest.remove(at: note)
+        }
+        return TextBlock.text(of: rest, isEnded: isEnded)
+    }
+
     // MARK: Lines
 
     /// The lines of a text, without the end of the last one.
@@ -182,39 +226,6 @@ struct TextBlock: SetupChange {
 
     private static func text(of lines: [String], isEnded: Bool) -> String {
         lines.joined(separator: "\n") + (isEnded && !lines.isEmpty ? "\n" : "")
-    }
-
-    /// The blocks of `mark`; unless `exactly`, those too whose mark begins with these words.
-    private static func blocks(in lines: [String], marked mark: String, exactly: Bool) -> [ClosedRange<Int>] {
-        var blocks: [ClosedRange<Int>] = []
-        var start: (index: Int, mark: String)?
-        for (index, line) in lines.map(withoutReturn).enumerated() {
-            if isFirst(line) {
-                let found = String(line.dropFirst(first.count))
-                let isMeant = found == mark || !exactly && found.hasPrefix(mark + " ")
-                start = isMeant ? (index: index, mark: found) : nil
-            } else if let begun = start, line == last + begun.mark {
-                blocks.append(begun.index...index)
-                start = nil
-            }
-        }
-        return blocks
-    }
-
-    private static func without(_ mark: String, _ text: String, exactly: Bool) -> String {
-        var rest = lines(of: text)
-        let found = blocks(in: rest, marked: mark, exactly: exactly)
-        guard let final = found.last else { return text }
-        var isEnded = isEnded(text) || final.upperBound == rest.count - 1
-        for block in found.reversed() { rest.removeSubrange(block) }
-        if let note = rest.map(withoutReturn).firstIndex(of: unended),
-            !rest[(note + 1)...].prefix(1).contains(where: isFirst)
-        {
-            // What a person has written below it since then stays on a line of its own.
-            if note == rest.count - 1 { isEnded = false }
-            rest.remove(at: note)
-        }
-        return self.text(of: rest, isEnded: isEnded)
     }
 
     private static func isFirst(_ line: String) -> Bool { line.hasPrefix(first) }

@@ -21,7 +21,7 @@ enum CloudSetup {
         }
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("AWS_CONFIG_FILE", ".aws/config"),
-            mark: profile.map { "aws \($0)" } ?? "aws",
+            mark: BlockMark("aws", profile),
             place: profile == "default"
                 ? .section("[default]", synonym: "[profile default]")
                 : .section("[profile \(profile ?? "")]"),

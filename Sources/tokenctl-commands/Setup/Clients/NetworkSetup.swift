@@ -48,11 +48,12 @@ enum NetworkSetup {
             let name = try wish.required("--host", host, "the host, as ssh is called with")
             let local = try wish.restrictedSocket("of a [[socket]] here")
             let remote = try wish.requiredPath("--remote", wish.options.remote, "of the socket there")
-            lines = ["Host \(name)", "    RemoteForward \(remote) \(local)"]
+            // What follows is for all hosts again.
+            lines = ["Host \(name)", "    RemoteForward \(remote) \(local)", "Match all"]
         }
         let block = TextBlock(
             file: wish.options.file ?? wish.places.home + "/.ssh/config",
-            mark: host.map { "ssh \($0)" } ?? "ssh",
+            mark: BlockMark("ssh", host),
             place: .top,
             lines: lines
         )
@@ -61,8 +62,7 @@ enum NetworkSetup {
             answer: "remoteforward \(wish.options.remote ?? "")"
         )
         return SetupPlan(
-            // What follows is for all hosts again.
-            changes: [wish.isUndo ? block : block.ended(by: "Match all")],
+            changes: [block],
             checks: [check],
             notes: [
                 "the server needs StreamLocalBindUnlink yes to forward it a second time; tokenctl ssh does without",
@@ -94,12 +94,5 @@ enum NetworkSetup {
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }
         return SetupPlan(changes: [item], notes: ["log in once: tokenctl login \(wish.options.url ?? "URL")"])
-    }
-}
-
-extension TextBlock {
-    /// The same block with one more line.
-    fileprivate func ended(by line: String) -> TextBlock {
-        TextBlock(file: file, mark: mark, place: place, lines: lines + [line], keys: keys)
     }
 }

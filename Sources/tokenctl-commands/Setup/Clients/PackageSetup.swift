@@ -8,7 +8,7 @@ enum PackageSetup {
     static func pip(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
             file: wish.options.file ?? pipFile(wish.places),
-            mark: "pip",
+            mark: BlockMark("pip"),
             place: .section("[global]"),
             lines: ["keyring-provider = subprocess"],
             keys: ["keyring-provider", "keyring_provider"],
@@ -32,7 +32,7 @@ enum PackageSetup {
     static func uv(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
             file: wish.options.file ?? uvFile(wish.places),
-            mark: "uv",
+            mark: BlockMark("uv"),
             place: .top,
             lines: ["keyring-provider = \"subprocess\""],
             keys: ["keyring-provider"],
@@ -63,7 +63,7 @@ enum PackageSetup {
         let words = ["cargo:token-from-stdout", wish.program, "get", session, "--format", "bearer"]
         let block = TextBlock(
             file: wish.options.file ?? wish.places.present([home + "/config.toml", home + "/config"]),
-            mark: registry.map { "cargo \($0)" } ?? "cargo",
+            mark: BlockMark("cargo", registry),
             place: .section("[registries.\(registry ?? "")]"),
             lines: ["credential-provider = [\(words.map { "\"\($0)\"" }.joined(separator: ", "))]"],
             keys: ["credential-provider"],
@@ -77,7 +77,7 @@ enum PackageSetup {
     static func go(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("GOENV", wish.places.configuration("go/env")),
-            mark: "go",
+            mark: BlockMark("go"),
             place: .end,
             lines: ["GOAUTH=\(wish.program) goauth"],
             keys: ["GOAUTH"]
@@ -93,7 +93,7 @@ enum PackageSetup {
         let name = "terraform-credentials-tokenagent"
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("TF_CLI_CONFIG_FILE", ".terraformrc"),
-            mark: "terraform",
+            mark: BlockMark("terraform"),
             place: .end,
             lines: ["credentials_helper \"tokenagent\" {", "  args = []", "}"],
             keys: ["credentials_helper"]
@@ -108,21 +108,22 @@ enum PackageSetup {
     }
 
     static func bazel(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        let name = "bazel-credential-tokenagent"
-        let link = HelperLink(at: "\(wish.places.programDirectory)/\(name)", to: wish.program)
+        let helper = "\(wish.places.programDirectory)/bazel-credential-tokenagent"
+        let link = HelperLink(at: helper, to: wish.program)
         guard SetupWish.isPlain(link.path) else {
             throw AgentError(.misconfigured, "\(link.path) has characters that bazel misreads")
         }
-        // Bazel compares names alone, without the port.
         let file = wish.options.file ?? wish.places.home + "/.bazelrc"
-        let blocks = wish.blocks("bazel", try wish.entries()) { mark, entries in
-            let hosts = Set(entries.compactMap { ServerAddress($0.host)?.place.host }).sorted()
+        // Bazel compares names alone, without the port.
+        let name = { (host: String) in ServerAddress(host)?.place.host ?? host }
+        let blocks = wish.blocks("bazel", try wish.entries(), namedBy: name) { mark, _ in
+            let key = "common --credential_helper=\(mark.name ?? "")"
             return TextBlock(
                 file: file,
                 mark: mark,
                 place: .end,
-                lines: hosts.map { "common --credential_helper=\($0)=\(link.path)" },
-                keys: hosts.map { "common --credential_helper=\($0)" }
+                lines: ["\(key)=\(link.path)"],
+                keys: [key]
             )
         }
         // Blocks for other servers need the link.
