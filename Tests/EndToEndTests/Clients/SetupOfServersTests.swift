@@ -85,6 +85,23 @@ extension EndToEnd {
             #expect(try await run("ls .local/bin", in: scene).standardOutput.isEmpty)
         }
 
+        @Test func `what git itself writes beside its helper stays`() async throws {
+            let scene = try await scene()
+            let text = "[user]\n\tname = Ann\n"
+            let path = try scene.agent.home.write(text, to: ".gitconfig")
+            #expect(try await run("tokenctl setup git", in: scene).status == 0)
+            let key = "credential.https://git.example.com.username"
+            #expect(try await run("git config --global \(key) bob", in: scene).status == 0)
+            let written = File.text(path)
+            let again = try await run("tokenctl setup git", in: scene)
+            #expect(again.standardOutput.contains("git was set up already."), "\(again)")
+            #expect(File.text(path) == written)
+            #expect(try await run("tokenctl setup git --undo", in: scene).status == 0)
+            #expect(try await run("git config --global \(key)", in: scene).line == "bob")
+            let section = "[credential \"https://git.example.com\"]\n\tusername = bob\n"
+            #expect(File.text(path) == text + section)
+        }
+
         @Test func `a person's own helper for a server is in the way`() async throws {
             let scene = try await scene()
             let text = "[credential \"https://git.example.com\"] # mine\n  username = me\n  helper = store\n"

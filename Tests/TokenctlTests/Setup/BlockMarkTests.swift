@@ -30,7 +30,8 @@ struct BlockMarkTests {
                 file: directory.path("file"),
                 mark: BlockMark("bazel", name, sessions: sessions),
                 place: .end,
-                lines: ["helper=\(name ?? "")"]
+                lines: ["helper=\(name ?? "")"],
+                ours: ["helper=*"]
             )
         }
         let all = [("one", "a"), ("two", "b"), ("three", "b")].map { block($0, [$1]) }

@@ -48,7 +48,8 @@ struct OwnDirectoryTests {
             file: directory.path("config/go/env"),
             mark: BlockMark("go"),
             place: .end,
-            lines: ["GOAUTH=x"]
+            lines: ["GOAUTH=x"],
+            ours: ["GOAUTH=*"]
         )
         let program = try directory.write("", to: "tokenctl", mode: 0o700)
         let link = HelperLink(at: directory.path("plugins/helper"), to: program)

@@ -27,6 +27,7 @@ struct TextBlockTests {
             mark: mark,
             place: place,
             lines: lines,
+            ours: ["key = *"],
             keys: keys,
             isTOML: isTOML
         )

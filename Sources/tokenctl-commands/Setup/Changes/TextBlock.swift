@@ -6,7 +6,8 @@ import Text
 
 /// Lines in a text file, between two comments that say whose they are.
 ///
-/// Comments begin with `#`, as in all the formats that are edited so.
+/// Comments begin with `#`, as in all the formats that are edited so. What people and other programs have put between
+/// them since then is a person's, and stays when the block goes.
 struct TextBlock: SetupChange {
     enum Place: Equatable, Sendable {
         /// At the beginning, where the keys before the first table belong.
@@ -21,6 +22,10 @@ struct TextBlock: SetupChange {
     let mark: BlockMark
     let place: Place
     let lines: [String]
+    /// How the lines of such a block can be told from a person's, whatever the block was made with; headers aside.
+    let ours: [LinePattern]
+    /// What begins a section where brackets do not.
+    var headers: [LinePattern] = []
     /// What a line there must not begin with: keys that can be given once.
     var keys: [String] = []
     /// Other sections where such lines are in the way; none, and at the end of the file: anywhere.
@@ -49,29 +54,32 @@ struct TextBlock: SetupChange {
         let all = TextBlock.lines(of: text)
         let blocks = TextBlock.blocks(in: all, mark.ofAnySession)
         guard blocks.count == 1, blocks[0].mark == mark else { return false }
-        let present = all[blocks[0].inside].map(TextBlock.withoutReturn)
+        let present = all[blocks[0].inside].filter { !isTheirs($0) }.map(TextBlock.withoutReturn)
         if case .section(let header, _) = place, present == [header] + lines { return true }
         return present == lines
     }
 
     func make() throws(AgentError) {
+        if try isMade() { return }
         let edited = try EditedFile(file)
-        let text = edited.text ?? ""
-        let new = try changed(text)
-        if new != text { try edited.replace(with: new) }
+        try edited.replace(with: try changed(edited.text ?? ""))
     }
 
     func remnant() throws(AgentError) -> [String] {
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
         let blocks = TextBlock.blocks(in: all, mark)
         guard !blocks.isEmpty else { return [] }
-        return [file + ":"] + blocks.flatMap { all[$0.inside] }.map { "    " + $0 }
+        let going = blocks.flatMap { block in
+            let kept = kept(of: block, in: all)
+            return block.inside.filter { !kept.contains($0) }
+        }
+        return [file + ":"] + going.map { "    " + all[$0] }
     }
 
     func undo() throws(AgentError) -> Bool {
         let edited = try EditedFile(file)
         guard let text = edited.text else { return false }
-        let new = TextBlock.without(mark, text)
+        let new = without(mark, text)
         guard new != text else { return false }
         try edited.replace(with: new)
         return true
@@ -91,7 +99,7 @@ struct TextBlock: SetupChange {
 
     /// `text` with the block; one that is there already is replaced.
     private func changed(_ text: String) throws(AgentError) -> String {
-        let old = TextBlock.without(mark.ofAnySession, text)
+        let old = without(mark.ofAnySession, text)
         var all = TextBlock.lines(of: old)
         var (index, inside) = (all.count, lines)
         switch place {
@@ -100,7 +108,7 @@ struct TextBlock: SetupChange {
             index = 0
         case .end:
             // Other blocks of this client may stand there too.
-            let theirs = TextBlock.lines(of: TextBlock.without(BlockMark(mark.client), old))
+            let theirs = TextBlock.lines(of: without(BlockMark(mark.client), old))
             if sections.isEmpty {
                 try check(theirs[...])
             } else {
@@ -191,13 +199,15 @@ struct TextBlock: SetupChange {
         return blocks
     }
 
-    /// The text without the blocks that `mark` names.
-    private static func without(_ mark: BlockMark, _ text: String) -> String {
-        var rest = lines(of: text)
+    /// The text without the blocks that `mark` names; a person's lines in them stay.
+    private func without(_ mark: BlockMark, _ text: String) -> String {
+        var rest = TextBlock.lines(of: text)
         let found = TextBlock.blocks(in: rest, mark)
         guard let final = found.last else { return text }
         var isEnded = TextBlock.isEnded(text) || final.range.upperBound == rest.count - 1
-        for block in found.reversed() { rest.removeSubrange(block.range) }
+        for block in found.reversed() {
+            rest.replaceSubrange(block.range, with: kept(of: block, in: rest).map { rest[$0] })
+        }
         if let note = rest.map(TextBlock.withoutReturn).firstIndex(of: TextBlock.unended),
             !rest[(note + 1)...].prefix(1).contains(where: TextBlock.isFirst)
         {
@@ -206,6 +216,36 @@ struct TextBlock: SetupChange {
             rest.remove(at: note)
         }
         return TextBlock.text(of: rest, isEnded: isEnded)
+    }
+
+    /// Which lines stay when the block goes: a person's, with the headers of their sections.
+    private func kept(of block: Found, in lines: [String]) -> [Int] {
+        let rest = block.inside.filter { !isOurs(lines[$0]) }
+        let isShared = rest.contains { isTheirs(lines[$0]) } || isContinued(block, in: lines)
+        return isShared ? rest : []
+    }
+
+    /// Whether a person's lines below the block belong to its last section.
+    private func isContinued(_ block: Found, in lines: [String]) -> Bool {
+        guard place != .top else { return false }
+        let next = lines[(block.range.upperBound + 1)...].lazy.map(TextBlock.trimmed)
+            .first { !$0.isEmpty && !$0.hasPrefix("#") && !$0.hasPrefix(";") }
+        return next.map { !isHeader($0) } ?? false
+    }
+
+    private func isOurs(_ line: String) -> Bool {
+        let line = TextBlock.trimmed(line)
+        return ours.contains { $0.matches(line) }
+    }
+
+    private func isHeader(_ line: String) -> Bool {
+        let text = TextBlock.trimmed(line)
+        return SectionHeader(line) != nil || headers.contains { $0.matches(text) }
+    }
+
+    /// Whether a person wrote the line of a block.
+    private func isTheirs(_ line: String) -> Bool {
+        !TextBlock.trimmed(line).isEmpty && !isOurs(line) && !isHeader(line)
     }
 
     // MARK: Lines

@@ -26,6 +26,7 @@ enum CloudSetup {
                 ? .section("[default]", synonym: "[profile default]")
                 : .section("[profile \(profile ?? "")]"),
             lines: ["credential_process = \(command.joined(separator: " "))"],
+            ours: ["credential_process = */tokenctl aws *"],
             keys: ["credential_process"]
         )
         let get = ["aws", "configure", "get", "credential_process", "--profile", profile ?? ""]

@@ -25,6 +25,7 @@ enum NetworkSetup {
                 mark: mark,
                 place: .end,
                 lines: lines,
+                ours: ["helper =", "helper = !*/tokenctl git-credential --session *"],
                 keys: ["helper"],
                 sections: headers
             )
@@ -55,7 +56,9 @@ enum NetworkSetup {
             file: wish.options.file ?? wish.places.home + "/.ssh/config",
             mark: BlockMark("ssh", host),
             place: .top,
-            lines: lines
+            lines: lines,
+            ours: ["RemoteForward * *"],
+            headers: ["Host *", "Match *"]
         )
         let check = SetupCheck(
             command: ["ssh", "-F", block.file, "-G", host ?? ""],

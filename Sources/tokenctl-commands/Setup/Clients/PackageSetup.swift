@@ -11,6 +11,7 @@ enum PackageSetup {
             mark: BlockMark("pip"),
             place: .section("[global]"),
             lines: ["keyring-provider = subprocess"],
+            ours: ["keyring-provider = subprocess"],
             keys: ["keyring-provider", "keyring_provider"],
             // Those of a command come before the global ones.
             sections: ["[install]", "[download]", "[wheel]", "[index]", "[lock]"]
@@ -35,6 +36,7 @@ enum PackageSetup {
             mark: BlockMark("uv"),
             place: .top,
             lines: ["keyring-provider = \"subprocess\""],
+            ours: ["keyring-provider = \"subprocess\""],
             keys: ["keyring-provider"],
             isTOML: true
         )
@@ -66,6 +68,7 @@ enum PackageSetup {
             mark: BlockMark("cargo", registry),
             place: .section("[registries.\(registry ?? "")]"),
             lines: ["credential-provider = [\(words.map { "\"\($0)\"" }.joined(separator: ", "))]"],
+            ours: ["credential-provider = [\"cargo:token-from-stdout\", \"*/tokenctl\", \"get\", *]"],
             keys: ["credential-provider"],
             isTOML: true
         )
@@ -80,6 +83,7 @@ enum PackageSetup {
             mark: BlockMark("go"),
             place: .end,
             lines: ["GOAUTH=\(wish.program) goauth"],
+            ours: ["GOAUTH=*/tokenctl goauth"],
             keys: ["GOAUTH"]
         )
         return SetupPlan(
@@ -96,6 +100,7 @@ enum PackageSetup {
             mark: BlockMark("terraform"),
             place: .end,
             lines: ["credentials_helper \"tokenagent\" {", "  args = []", "}"],
+            ours: ["credentials_helper \"tokenagent\" {", "args = []", "}"],
             keys: ["credentials_helper"]
         )
         let link = HelperLink(at: "\(wish.places.home)/.terraform.d/plugins/\(name)", to: wish.program)
@@ -123,6 +128,7 @@ enum PackageSetup {
                 mark: mark,
                 place: .end,
                 lines: ["\(key)=\(link.path)"],
+                ours: ["common --credential_helper=*/bazel-credential-tokenagent"],
                 keys: [key]
             )
         }
