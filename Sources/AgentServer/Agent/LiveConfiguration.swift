@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Logging
+import NIOCore
 import TokenCore
 
 /// The configuration that the agent works with, and how it is replaced.
@@ -26,14 +27,19 @@ final class LiveConfiguration {
     private var watch = ConfigurationWatch()
     /// Whether the configuration is to be read again when the agent is unlocked.
     private var owesReload = false
+    /// Whether one is being put in force; others wait.
+    private var isAdopting = false
+    private let turns: LoopWaiters
 
     init(
         _ configuration: AgentConfiguration,
         source: any ConfigurationProviding,
         storeThread: StoreThread,
         files: TokenFiles,
+        eventLoop: any EventLoop,
         logger: Logger
     ) {
+        turns = LoopWaiters(eventLoop: eventLoop)
         current = configuration
         rules = RulesInForce(configuration)
         derived = DerivedSessions(configuration)
@@ -122,12 +128,17 @@ final class LiveConfiguration {
         return try result.get()
     }
 
-    /// Puts `loaded` in force, for the sockets and the sessions too.
+    /// Puts `loaded` in force, for the sockets and the sessions too; one configuration after the other.
     ///
     /// - Returns: what changed, with what turned out to need a restart.
     @discardableResult
     func adopt(_ loaded: LoadedConfiguration, in agent: isolated SessionAgent) async -> ConfigurationChanges {
-        let old = current
+        while isAdopting { await turns.wait() }
+        isAdopting = true
+        defer {
+            isAdopting = false
+            turns.resumeAll()
+        }
         var changes = loaded.changes
         current = loaded.configuration
         changes.restarts += follower(current).map { socket in

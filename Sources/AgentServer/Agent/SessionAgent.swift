@@ -91,6 +91,7 @@ package actor SessionAgent {
                 alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper),
                 logger: ports.logger
             ),
+            eventLoop: eventLoop,
             logger: ports.logger
         )
         let audit = AuditLog(
@@ -436,21 +437,20 @@ extension SessionAgent {
     }
 
     /// Takes over another configuration: logins of the same settings go on undisturbed, others must not be used.
-    func changeSessions(from old: AgentConfiguration) async {
+    func changeSessions() async {
         guard phase == .working else { return }
         let new = configuration.current.sessions
         let leaving = sessions.filter { $0.value.leaves(under: new[$0.key]) }
         for (name, kept) in leaving { drop(name, kept.farewell(under: new[name])) }
-        for (name, settings) in new where sessions[name] != nil {
-            update(name, settings, isSame: old.sessions[name]?.fingerprint == settings.fingerprint)
-        }
+        for (name, settings) in new { update(name, settings) }
         await beginAdded()
         for (name, kept) in leaving where kept.isReplaced(by: sessions[name]) {
             announce(.settingsChanged, for: name, at: moment)
         }
     }
 
-    private func update(_ name: SessionName, _ settings: SessionSettings, isSame: Bool) {
+    private func update(_ name: SessionName, _ settings: SessionSettings) {
+        let isSame = sessions[name]?.settings.fingerprint == settings.fingerprint
         sessions[name]?.settings = settings
         apply(name) { session, moment in
             session.policyChanged(settings.policy)
